@@ -84,6 +84,7 @@ enum Verb {
     #[command(name = bench::NEIGHBOUR, hide = true)]
     Neighbour {
         parent: u32,
+        threads: u16,
     },
 }
 
@@ -189,7 +190,7 @@ fn work() -> ExitCode {
         Verb::Lab(Lab::Play(arguments)) => lab::play::run(&arguments),
         Verb::Play { order } => lab::play::program(&order),
         Verb::Repetition { order } => bench::repetition(&order),
-        Verb::Neighbour { parent } => bench::neighbour(parent),
+        Verb::Neighbour { parent, threads } => bench::neighbour(parent, threads),
     };
     done.unwrap_or_else(|failure| failure.report())
 }

@@ -69,6 +69,31 @@ fn uncontended_rows_have_nanoseconds() {
 }
 
 #[test]
+fn a_given_number_of_increments_has_wall_user_and_system_time() {
+    let report = bench(&["--case", "justine", "--subject", "", "--against", "glibc,std,nsync"]);
+    assert_eq!(rows(&report).len(), 3);
+    let cpus = std::thread::available_parallelism().expect("a number").get() as f64;
+    for row in rows(&report) {
+        has_keys(row, &["subject", "peer", "case", "threads", "load"]);
+        assert_eq!((&row["case"], &row["threads"]), (&"justine".into(), &30.into()));
+        if row["subject"] == "nsync" && row.get("skipped").is_some() {
+            assert!(row["skipped"].as_str().is_some_and(|how| how.contains("apt install")));
+            continue;
+        }
+        has_keys(row, &["p25", "p75", "ratio", "ratio_best", "ratio_cpu"]);
+        let figure = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("{key}: {row:#}"));
+        assert!(figure("wall_ns") > 0.0 && figure("p25") <= figure("p75"), "{row:#}");
+        // Three million pairs take some CPU time, and no more than there is; give or take a tick.
+        let cpu_ns = figure("user_ns") + figure("system_ns");
+        assert!(cpu_ns > 0.0 && cpu_ns < 1.1 * cpus * figure("p75") + 1e7, "{row:#}");
+        if row["subject"] == "glibc" {
+            assert_eq!((figure("ratio"), figure("ratio_cpu")), (1.0, 1.0));
+        }
+    }
+    assert!(report["summary"].as_array().is_some_and(Vec::is_empty), "no mean of one cell");
+}
+
+#[test]
 fn a_table_names_each_lock_and_its_units() {
     let output = output(&[&SMALL[..], &["--case", "short", "--threads", "2"]].concat());
     let text = String::from_utf8_lossy(&output.stdout);

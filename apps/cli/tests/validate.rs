@@ -2,7 +2,13 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
 use common::{FRAME, Folder, antiphon, has_keys, json, output, stderr};
+use serde_json::Value;
 
 #[test]
 fn a_calibration_is_a_machine_file_that_validate_takes() {
@@ -31,9 +37,13 @@ fn a_calibration_is_a_machine_file_that_validate_takes() {
         assert!(apart.is_some_and(|(file, seen)| (file - seen).abs() < 0.2), "{atomic} {figure}");
     }
 
-    let report = json(&["validate", "--quick", "--json", "--machine", &file]);
+    let out = folder.path("reports");
+    // Enough for what takes little time; the rest is in the report without figures.
+    let short = ["validate", "--quick", "--minutes", "0.4"];
+    let report = json(&[&short[..], &["--json", "--machine", &file, "--out", &out]].concat());
     has_keys(&report, &FRAME);
-    has_keys(&report, &["model", "noisy", "skipped", "moved", "rows", "means"]);
+    has_keys(&report, &["host", "model", "noisy", "skipped", "moved", "interrupted", "notes"]);
+    has_keys(&report, &["verdict", "rule", "rows", "rankings", "means"]);
     assert_eq!(report["model"], "host");
     let rows = report["rows"].as_array().expect("a list");
     for row in rows {
@@ -47,6 +57,98 @@ fn a_calibration_is_a_machine_file_that_validate_takes() {
     // Eight locks: three cases of one thread, at least.
     assert!(rows.len() >= 24, "{report:#}");
     assert!(!report["means"].as_array().expect("a list").is_empty());
+    goes_beyond_the_cpus(rows);
+    is_judged_by_its_rule(&report, rows);
+
+    let text = |name: &str| std::fs::read_to_string(format!("{out}/{name}")).expect("a report");
+    assert_eq!(text("machine.toml"), std::fs::read_to_string(&file).expect("it was calibrated"));
+    let written: Value = serde_json::from_str(&text("report.json")).expect("one JSON object");
+    assert_eq!(written, report);
+    let page = text("report.html");
+    for part in ["Verdict", "Where they differ", "not a measurement", "shfl-mutex", "Linux "] {
+        assert!(page.contains(part), "no {part} in {page}");
+    }
+}
+
+/// All CPUs, and two and four times as many threads, are among the thread counts; nothing is more.
+fn goes_beyond_the_cpus(rows: &[Value]) {
+    let threads: BTreeSet<_> = rows.iter().filter_map(|row| row["threads"].as_u64()).collect();
+    let cpus = std::thread::available_parallelism().expect("a number").get() as u64;
+    for count in [1, cpus, 2 * cpus, 4 * cpus] {
+        assert!(threads.contains(&count), "{count} of {threads:?}");
+    }
+    assert_eq!(threads.last(), Some(&(4 * cpus)));
+}
+
+/// What each row says follows from its two ratios, by the bounds that the report names.
+fn is_judged_by_its_rule(report: &Value, rows: &[Value]) {
+    let bound = |name: &str| report["rule"][name].as_f64().expect("a number");
+    let (apart, level) = (bound("apart"), bound("level"));
+    let side = |ratio: f64| i8::from(ratio > level) - i8::from(ratio < 1.0 / level);
+    let mut decided = 0;
+    for row in rows.iter().filter(|row| row["metric"] == "ops_per_s" && row["subject"] != "futex") {
+        let of = &row["to_futex"];
+        let figure = |key: &str| of[key].as_f64();
+        let expected = match (figure("measured"), figure("predicted")) {
+            (None, _) => "not-measured",
+            (_, None) => "not-simulated",
+            (Some(measured), Some(predicted)) => {
+                let spread = figure("most").expect("a ratio") / figure("least").expect("a ratio");
+                let off = (measured / predicted).max(predicted / measured);
+                decided += u32::from(spread <= apart);
+                match side(measured) * side(predicted) {
+                    _ if spread > apart => "not-decided",
+                    -1 => "differ-in-order",
+                    _ if off > apart => "differ-in-ratio",
+                    _ => "agree",
+                }
+            }
+        };
+        assert_eq!(of["says"], expected, "{row:#}");
+        assert!(row["subject"] != "glibc" || row["predicted"].is_null(), "{row:#}");
+    }
+    let says = report["verdict"][0]["says"].as_str().expect("a sentence");
+    let expected = if decided == 0 { "Nothing".to_owned() } else { format!("of {decided}") };
+    assert!(says.contains(&expected), "{says}, {decided} decided");
+}
+
+#[test]
+fn what_there_was_no_time_for_is_said_and_no_file_is_written_unasked() {
+    let folder = Folder::new("validate-short");
+    let arguments = ["validate", "--json", "--machine", "host", "--minutes", "0.02"];
+    let output = antiphon(&arguments).current_dir(folder.path("")).output();
+    let output = output.expect("the command starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    let notes = report["notes"].as_array().expect("a list");
+    let says =
+        |word: &str| notes.iter().any(|note| note.as_str().is_some_and(|it| it.contains(word)));
+    assert!(says("not simulated") && says("--minutes"), "{notes:?}");
+    assert_eq!(report["interrupted"], false);
+    let files = std::fs::read_dir(folder.path("")).expect("our folder");
+    assert_eq!(files.count(), 0);
+}
+
+#[test]
+fn an_interrupted_validation_keeps_what_it_has_and_ends_by_the_signal() {
+    let folder = Folder::new("validate-interrupted");
+    let out = folder.path("reports");
+    let arguments = ["validate", "--machine", "host", "--out", &out];
+    let mut child = antiphon(&arguments).stdout(Stdio::null()).spawn().expect("it starts");
+    let end = Instant::now() + Duration::from_secs(60);
+    while !std::path::Path::new(&out).join("machine.toml").exists() {
+        assert!(Instant::now() < end, "no machine file");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // SAFETY: our child, which is not waited for yet.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    let status = child.wait().expect("our child");
+    assert_eq!(status.signal(), Some(libc::SIGINT), "{status}");
+    let text = |name: &str| std::fs::read_to_string(format!("{out}/{name}")).expect("a report");
+    let report: Value = serde_json::from_str(&text("report.json")).expect("one JSON object");
+    assert_eq!(report["interrupted"], true);
+    assert!(!report["rows"].as_array().expect("a list").is_empty());
+    assert!(text("report.html").contains("interrupted"));
 }
 
 #[test]
@@ -73,6 +175,18 @@ fn the_host_is_the_calibrated_one_once_there_is_one() {
 
 #[test]
 fn what_is_not_there_is_refused_in_a_line() {
+    let folder = Folder::new("validate-refused");
+    let file = folder.path("file");
+    std::fs::write(&file, "").expect("a file");
+    for (arguments, hint) in [
+        (["--minutes", "0"], "--minutes takes"),
+        (["--minutes", "nan"], "--minutes takes"),
+        (["--out", &format!("{file}/folder")], "--out"),
+        (["--machine", &file], "file"),
+    ] {
+        let said = common::refused(&[&["validate", "--quick"], &arguments[..]].concat());
+        assert!(said.contains(hint), "{said}");
+    }
     let output = output(&["validate", "--quick", "--machine", "no-such-machine"]);
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(stderr(&output).lines().count(), 1, "{}", stderr(&output));

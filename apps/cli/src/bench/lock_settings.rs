@@ -17,9 +17,10 @@ use crate::output::progress::Progress;
 pub struct LockSettings {
     #[command(flatten)]
     pub settings: Settings,
-    /// How long to measure in each repetition
-    #[arg(long, value_name = "S", default_value_t = 0.2, allow_negative_numbers = true)]
-    seconds: f64,
+    /// How long to measure in each repetition; 0.2 if not said, and with a crowd as long as its
+    /// threads take to have ten turns each
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    seconds: Option<f64>,
 }
 
 impl LockSettings {
@@ -34,7 +35,7 @@ impl LockSettings {
         (ours, peers): (&str, &str),
         cells: Vec<Cell>,
     ) -> Result<Plan, Failure> {
-        check_seconds(self.seconds)?;
+        self.seconds.map_or(Ok(()), check_seconds)?;
         let (ours, peers) = ((ours, family.ours()), (peers, family.peers()));
         let rounds = self.settings.rounds("lock", ours, peers)?;
         if cells.is_empty() {

@@ -134,6 +134,6 @@ fn answer(outcome: Result<impl Serialize, String>) -> Result<ExitCode, Failure> 
 /// # Errors
 ///
 /// None; the type is that of every verb.
-pub fn neighbour(parent: u32) -> Result<ExitCode, Failure> {
-    neighbours::burn(parent)
+pub fn neighbour(parent: u32, threads: u16) -> Result<ExitCode, Failure> {
+    neighbours::burn(parent, threads)
 }

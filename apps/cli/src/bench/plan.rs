@@ -2,13 +2,16 @@
 
 use std::fmt;
 
-use super::measure::{Case, Figures, Order, Ticks};
+use super::measure::{Case, Figures, JUSTINE_LIMIT_S, JUSTINE_THREADS, Order, Ticks};
 use super::neighbours::Load;
 use super::repeat::repeat;
 use super::rounds::{self, Rounds};
 use super::subjects::Family;
 use crate::failure::Failure;
 use crate::output::progress::Progress;
+
+/// The length of a repetition, if none is asked for and no crowd needs more.
+pub const SECONDS: f64 = 0.2;
 
 /// Under what conditions something is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,8 +43,8 @@ pub struct Plan {
     pub cells: Vec<Cell>,
     /// Who takes turns in each.
     pub rounds: Rounds,
-    /// The length of a repetition.
-    pub seconds: f64,
+    /// The length of a repetition, if that was asked for.
+    pub seconds: Option<f64>,
     /// Of the counter that times waits.
     pub ticks: Ticks,
 }
@@ -56,6 +59,7 @@ pub fn cells(loads: &[Load], workloads: &[Workload], threads: &[usize]) -> Vec<C
         for &Workload { case, reads } in workloads {
             // Readers who never leave need a writer beside them.
             let counts = match case {
+                Case::Justine => vec![JUSTINE_THREADS],
                 Case::Continuous => threads.iter().copied().filter(|&count| count > 1).collect(),
                 _ if case.contended() => threads.to_vec(),
                 _ => vec![1],
@@ -104,11 +108,18 @@ impl Plan {
                 case: cell.case,
                 reads: cell.reads,
                 threads: cell.threads,
-                seconds: self.seconds,
+                seconds: self.seconds_of(cell.load),
                 ticks: self.ticks,
             };
-            repeat(&super::Order::Lock(order), self.seconds)
+            let work_s = if cell.case == Case::Justine { JUSTINE_LIMIT_S } else { order.seconds };
+            let planned_s = work_s + cell.load.patience().as_secs_f64() / 2.0;
+            repeat(&super::Order::Lock(order), planned_s)
         })
+    }
+
+    /// The length of a repetition under that load: as asked for, or as long as it needs.
+    pub fn seconds_of(&self, load: Load) -> f64 {
+        self.seconds.unwrap_or_else(|| SECONDS.max(load.least_repetition().as_secs_f64()))
     }
 }
 
@@ -129,6 +140,23 @@ mod tests {
         let expected =
             [(Case::Uncontended, 1), (Case::FiveMicroseconds, 2), (Case::FiveMicroseconds, 4)];
         assert!(of(Load::Idle).eq(expected) && of(Load::Noisy).eq(expected));
+    }
+
+    #[test]
+    fn some_cases_have_their_own_number_of_threads() {
+        let cells = cells(&[Load::Idle], &[workload(Case::Justine, None)], &[2, 4]);
+        assert!(cells.iter().map(|cell| cell.threads).eq([30]));
+    }
+
+    #[test]
+    fn a_crowd_is_measured_for_longer_unless_a_time_is_asked_for() {
+        let rounds = Rounds { subjects: vec![], peers: vec![], repetitions: 1, seed: 1 };
+        let ticks = Ticks::calibrate();
+        let mut plan =
+            Plan { family: Family::Exclusive, cells: vec![], rounds, seconds: None, ticks };
+        assert!(plan.seconds_of(Load::Crowd(300)) >= plan.seconds_of(Load::Idle));
+        plan.seconds = Some(0.01);
+        assert!((plan.seconds_of(Load::Crowd(300)) - 0.01).abs() < 1e-9);
     }
 
     #[test]

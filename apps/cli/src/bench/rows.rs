@@ -1,14 +1,16 @@
 //! From repetitions to rows: medians, quartiles, ratios, and their geometric means.
 //!
 //! Each cell has one leading figure: nanoseconds of a pair (`ns_per_op`, less is better) or
-//! critical sections a second (`ops_per_s`, more is better). `ratio` is ours over the first
-//! peer's, taken in each repetition and then the median of those: what disturbs the machine for a
-//! second disturbs both. `ratio_best` is the same against the best of the locks that programs have
-//! without asking ([`Family::common`], as far as they were measured).
+//! critical sections a second (`ops_per_s`, more is better), or the time that a given number of
+//! them takes (`wall_ns`, less is better; `ratio_cpu` is of their CPU time). `ratio` is ours over
+//! the first peer's, taken in each repetition and then the median of those: what disturbs the
+//! machine for a second disturbs both. `ratio_best` is the same against the best of the locks that
+//! programs have without asking ([`Family::common`], as far as they were measured).
 
 use serde_json::{Map, Value, json};
 
-use super::measure::{Contended, Figures, Side};
+use super::measure::{Contended, Figures, Side, Spent};
+use super::neighbours::Load;
 use super::plan::{Cell, Measured, Plan};
 use super::ratio::Ratio;
 use super::rounds::{Trouble, mean};
@@ -28,6 +30,12 @@ pub struct Row {
     pub lead: Option<Quartiles>,
     /// Medians of everything else that a contended cell has.
     pub contended: Option<Contended>,
+    /// Medians of what a given number of critical sections took.
+    pub spent: Option<Spent>,
+    /// Of the CPU time of those, to the first peer.
+    pub ratio_cpu: Option<Ratio>,
+    /// How long a repetition measured.
+    pub seconds: f64,
     /// The longest waits of all repetitions.
     pub worst: Worst,
     /// To the first peer.
@@ -72,7 +80,7 @@ pub struct Summary {
     /// The lock.
     pub subject: &'static str,
     /// The load.
-    pub load: &'static str,
+    pub load: Load,
     /// Cells with a ratio.
     pub cells: usize,
     /// Geometric mean of `ratio`.
@@ -94,7 +102,7 @@ pub struct Report {
     /// Whether ours let anybody wait too long; by load, lock and rule.
     pub waits: Vec<Verdict>,
     family: Family,
-    seconds: f64,
+    seconds: Option<f64>,
     seed: u64,
 }
 
@@ -111,8 +119,8 @@ pub fn put_together(plan: &Plan, measured: &[Measured]) -> Report {
     let summaries = summaries(plan, &rows);
     let waits = reference.map(|peer| waits::verdicts(&rows, &plan.rounds.subjects, peer));
     let waits = waits.unwrap_or_default();
-    let Plan { family, seconds, .. } = *plan;
-    let seed = plan.rounds.seed;
+    let (family, seed) = (plan.family, plan.rounds.seed);
+    let seconds = plan.cells.iter().map(|cell| plan.seconds_of(cell.load)).reduce(f64::min);
     Report { reference, rows, summaries, waits, family, seconds, seed }
 }
 
@@ -120,13 +128,21 @@ fn row(plan: &Plan, lock: &Measured, cell: &[&Measured], reference: Option<&'sta
     let named = |name: &str| cell.iter().find(|other| other.subject == name).copied();
     let leads = leads(lock);
     let contended: Vec<_> = lock.figures.iter().filter_map(contended).collect();
+    let peer = reference.and_then(named);
     Row {
         subject: lock.subject,
         ours: plan.rounds.subjects.contains(&lock.subject),
         cell: lock.cell,
         worst: Worst::of(&contended),
         contended: Contended::medians(&contended),
-        ratio: reference.and_then(named).and_then(|peer| ratio(lock, peer)),
+        spent: Spent::medians(&spent(lock)),
+        ratio_cpu: peer.and_then(|peer| {
+            let [ours, theirs] =
+                [lock, peer].map(|of| spent(of).into_iter().map(|one| one.cpu_ns()));
+            Ratio::of(ours.zip(theirs))
+        }),
+        seconds: plan.seconds_of(lock.cell.load),
+        ratio: peer.and_then(|peer| ratio(lock, peer)),
         ratio_best: best(plan.family, cell, lock.cell)
             .and_then(|peer| Some((ratio(lock, peer)?.of.median, peer.subject))),
         lead: quartiles(leads),
@@ -149,6 +165,7 @@ fn lead(figures: &Figures) -> f64 {
     match figures {
         Figures::Uncontended { ns_per_op } => *ns_per_op,
         Figures::Contended(contended) => contended.all.ops_per_s,
+        Figures::Justine(spent) => spent.wall_ns,
     }
 }
 
@@ -162,6 +179,14 @@ fn ratio(lock: &Measured, peer: &Measured) -> Option<Ratio> {
 
 fn contended(figures: &Figures) -> Option<&Contended> {
     if let Figures::Contended(contended) = figures { Some(contended) } else { None }
+}
+
+fn spent(lock: &Measured) -> Vec<Spent> {
+    let of = |figures: &Figures| match figures {
+        Figures::Justine(spent) => Some(*spent),
+        _ => None,
+    };
+    lock.figures.iter().filter_map(of).collect()
 }
 
 fn summaries(plan: &Plan, rows: &[Row]) -> Vec<Summary> {
@@ -183,7 +208,7 @@ fn summaries(plan: &Plan, rows: &[Row]) -> Vec<Summary> {
             let medians: Vec<_> = ratios.iter().map(|&(ratio, _)| ratio).collect();
             Summary {
                 subject,
-                load: load.name(),
+                load,
                 cells: ratios.len(),
                 mean: geometric_mean(&medians),
                 mean_best: geometric_mean(&best),
@@ -213,7 +238,7 @@ impl Report {
             .iter()
             .map(|one| {
                 json!({
-                    "subject": one.subject, "peer": self.reference, "load": one.load,
+                    "subject": one.subject, "peer": self.reference, "load": one.load.name(),
                     "cells": one.cells, "geometric_mean": one.mean,
                     "geometric_mean_best": one.mean_best, "best_of": self.family.common(),
                     "least": one.least.map(|(ratio, _)| ratio),
@@ -246,14 +271,22 @@ impl Report {
         put("threads", json!(row.cell.threads));
         put("load", json!(row.cell.load.name()));
         put("repetitions", json!(row.repetitions));
-        match (&row.trouble, row.cell.case.contended()) {
+        match (&row.trouble, &row.spent) {
             (Some(trouble), _) => {
                 let (key, what) = trouble.json();
                 put(key, json!(what));
                 return Value::Object(object);
             }
-            (None, false) => put("ns_per_op", json!(row.lead.map(|lead| lead.median))),
-            (None, true) => {
+            (None, Some(spent)) => {
+                put("wall_ns", json!(spent.wall_ns));
+                put("user_ns", json!(spent.user_ns));
+                put("system_ns", json!(spent.system_ns));
+            }
+            (None, None) if !row.cell.case.contended() => {
+                put("ns_per_op", json!(row.lead.map(|lead| lead.median)));
+            }
+            (None, None) => {
+                put("seconds", json!(row.seconds));
                 if let Ok(Value::Object(figures)) = serde_json::to_value(&row.contended) {
                     figures.into_iter().for_each(|(key, value)| put(&key, value));
                 }
@@ -274,6 +307,9 @@ impl Report {
         put("ratio_best", json!(row.ratio_best.map(|(ratio, _)| ratio)));
         put("best", json!(row.ratio_best.map(|(_, name)| name)));
         Ratio::put(row.ratio, "ratio", &mut object);
+        if row.spent.is_some() {
+            Ratio::put(row.ratio_cpu, "ratio_cpu", &mut object);
+        }
         Value::Object(object)
     }
 }

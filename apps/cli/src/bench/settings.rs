@@ -14,7 +14,8 @@ use crate::output::{report, say};
 /// How to measure.
 #[derive(Args)]
 pub struct Settings {
-    /// What we start beside what is measured: idle (nothing), noisy (two busy neighbours)
+    /// What we start beside what is measured: idle (nothing), noisy (two busy neighbours), crowd
+    /// (another process of 100 threads that want a CPU each), or another number: crowd=300
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "idle")]
     pub load: Vec<Load>,
     /// Repetitions that count

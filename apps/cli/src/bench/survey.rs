@@ -48,7 +48,7 @@ fn plan(family: Family, Extent { seconds, repetitions }: Extent) -> Plan {
             repetitions,
             seed: 1,
         },
-        seconds,
+        seconds: Some(seconds),
         ticks: Ticks::calibrate(),
     }
 }

@@ -1,6 +1,6 @@
 //! The tables of `bench`.
 
-use super::measure::{Case, Contended, Side};
+use super::measure::{Case, Contended, JUSTINE_THREADS, Side};
 use super::plan::Cell;
 use super::rounds::Trouble;
 use super::rows::{Report, Row, Summary};
@@ -31,6 +31,7 @@ pub fn text(report: &Report) -> String {
         text += &format!("{}\n", heading(cell));
         let table = match (cell.case, cell.reads) {
             (Case::Continuous, _) => sides(&rows),
+            (Case::Justine, _) => justine(&rows, reference),
             (Case::Short | Case::FiveMicroseconds, Some(_)) => mixed(&rows, reference),
             (Case::Short | Case::FiveMicroseconds, None) => contended(&rows, reference),
             _ => alone(&rows, reference),
@@ -65,6 +66,11 @@ fn heading(cell: Cell) -> String {
         Case::FiveMicroseconds => {
             format!("Contended, critical sections of 5 µs{reads}, load {load}")
         }
+        Case::Justine => {
+            format!(
+                "{JUSTINE_THREADS} threads, 100 000 increments each, load {load}; less is better"
+            )
+        }
         Case::Continuous => {
             format!("One writer, and readers of 5 µs who come again at once, load {load}")
         }
@@ -84,6 +90,41 @@ fn alone(rows: &[&Row], reference: &str) -> Table {
                 share(row.ratio.map(|ratio| ratio.of.median), row, |ratio| 1.0 / ratio),
                 share(row.ratio_best.map(|(ratio, _)| ratio), row, |ratio| 1.0 / ratio),
             ]),
+        }
+        table.row(fields);
+    }
+    table
+}
+
+/// What a given number of critical sections took.
+fn justine(rows: &[&Row], reference: &str) -> Table {
+    let ratio = format!(">to {reference}");
+    let mut table = Table::new(&[
+        "lock",
+        ">wall",
+        ">quartiles",
+        &ratio,
+        ">best",
+        ">user",
+        ">system",
+        ">CPU time",
+        &ratio,
+    ]);
+    for row in rows {
+        let mut fields = vec![name(row)];
+        match (row.spent, row.lead) {
+            (Some(spent), Some(lead)) if row.trouble.is_none() => fields.extend([
+                Field::number(duration(lead.median)),
+                Field::number(format!("{} – {}", duration(lead.p25), duration(lead.p75)))
+                    .tone(Tone::Faint),
+                share(row.ratio.map(|ratio| ratio.of.median), row, |ratio| 1.0 / ratio),
+                share(row.ratio_best.map(|(ratio, _)| ratio), row, |ratio| 1.0 / ratio),
+                Field::number(duration(spent.user_ns)),
+                Field::number(duration(spent.system_ns)),
+                Field::number(duration(spent.cpu_ns())),
+                share(row.ratio_cpu.map(|ratio| ratio.of.median), row, |ratio| 1.0 / ratio),
+            ]),
+            _ => fields.push(trouble(row.trouble.as_ref())),
         }
         table.row(fields);
     }
@@ -233,7 +274,7 @@ fn summary(summaries: &[Summary], reference: &str) -> Table {
         };
         table.row(vec![
             Field::text(one.subject),
-            Field::text(one.load),
+            Field::text(one.load.name()),
             Field::number(one.cells.to_string()),
             ratio(one.mean),
             ratio(one.mean_best),

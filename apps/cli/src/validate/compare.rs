@@ -1,79 +1,191 @@
-//! Both worlds, lock by lock: measured, and then predicted.
+//! Both worlds, lock by lock: first all is measured, then all is predicted.
+//!
+//! A part of the time is for each. On this machine, repetitions are outside: a disturbance of a
+//! second meets many cells a little. Simulations share nothing, so they run on all CPUs; those of
+//! few threads, which take the least time, are first.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
 use antiphon_sim::{Machine, Sim};
 
+use super::budget::Budget;
 use super::line::Line;
-use super::rows::{Row, THROUGHPUT};
-use super::workload::{LOCKS, visit};
-use super::{Extent, Setting, native, simulated};
+use super::peer::{GLIBC, Glibc};
+use super::settings::{Extent, Setting};
+use super::workload::{LOCKS, Visitor as _, visit};
+use super::{native, simulated};
 use crate::failure::Failure;
 use crate::output::progress::Progress;
-use crate::stats::median;
 
 /// How often a run is tried at most while the machine is another than the one that was calibrated.
 const TRIES: usize = 3;
+/// The part of the time in which another repetition must fit.
+const REPETITIONS: f64 = 0.5;
+/// The part of the time in which the first one must.
+const FIRST: f64 = 0.7;
 
-/// The rows of all locks in these settings. Blocks for as long as `extent` says, and for the
-/// simulations.
+/// A lock in a setting, and what came of it in both worlds.
+pub struct Cell {
+    /// What its threads do, and where.
+    pub setting: Setting,
+    /// The lock.
+    pub lock: &'static str,
+    /// By repetition; `None` if it was disturbed.
+    pub measured: Vec<Option<native::Measured>>,
+    /// By seed.
+    pub predicted: Vec<simulated::Predicted>,
+    /// How the lock failed.
+    pub trouble: Option<String>,
+}
+
+/// The cells of these settings: those of a setting together, the C library's mutex the last.
+pub fn cells(settings: &[Setting]) -> Vec<Cell> {
+    let cell = |setting: &Setting, lock| Cell {
+        setting: setting.clone(),
+        lock,
+        measured: Vec::new(),
+        predicted: Vec::new(),
+        trouble: None,
+    };
+    let of = |setting| LOCKS.iter().copied().chain([GLIBC]).map(move |lock| cell(setting, lock));
+    settings.iter().flat_map(of).collect()
+}
+
+/// The cells of each setting.
+pub fn by_setting(cells: &[Cell]) -> impl Iterator<Item = &[Cell]> {
+    cells.chunks(LOCKS.len() + 1)
+}
+
+/// Measures all cells, as often as there is time for. Blocks meanwhile. Returns how many
+/// repetitions are whole.
 ///
 /// # Errors
 ///
-/// If CPUs can't be used; if a lock fails.
-pub fn compare(
-    machine: &Machine,
-    settings: &[Setting],
+/// If CPUs can't be used, so that nothing was measured.
+pub fn measure(
+    cells: &mut [Cell],
     extent: Extent,
-    places: &[usize],
     mut line: Option<&mut Line>,
+    budget: Budget,
     progress: &mut Progress,
-) -> Result<Vec<Row>, Failure> {
-    let cells =
-        || settings.iter().flat_map(|setting| LOCKS.iter().map(move |&lock| (setting, lock)));
-    let mut measured = vec![Vec::new(); settings.len() * LOCKS.len()];
-    // Repetitions outside: what disturbs the machine for a second disturbs many cells a little.
-    for _ in 0..extent.repetitions {
-        for (setting, measured) in settings.iter().zip(measured.chunks_mut(LOCKS.len())) {
-            // Each time: a CPU is not as fast in one minute as in the next.
-            let rates = native::Rates::measure(places, setting.case)?;
-            for (&lock, measured) in LOCKS.iter().zip(measured) {
-                measured.extend(measure(
-                    setting,
-                    lock,
-                    extent,
-                    rates,
-                    line.as_deref_mut(),
-                    progress,
-                )?);
-            }
+) -> Result<usize, Failure> {
+    let (mut failure, mut took, mut whole) = (None, Duration::ZERO, 0);
+    'repetitions: while whole < extent.repetitions {
+        let begun = Instant::now();
+        if whole > 0 && !budget.has_room(REPETITIONS, took) {
+            break;
         }
+        for of_setting in cells.chunks_mut(LOCKS.len() + 1) {
+            // Each time: a CPU is not as fast in one minute as in the next.
+            let Setting { case, ref places, .. } = of_setting[0].setting;
+            let rates = native::Rates::measure(places, case);
+            for cell in of_setting {
+                if budget.is_spent(FIRST) {
+                    break 'repetitions;
+                }
+                let threads = cell.setting.places.len();
+                progress
+                    .step(&format!("measured, {threads} threads, {}: {}", case.name, cell.lock));
+                match &rates {
+                    Ok(rates) => cell.measure(extent, *rates, line.as_deref_mut()),
+                    Err(_) => cell.measured.push(None),
+                }
+            }
+            failure = rates.err().or(failure);
+        }
+        (took, whole) = (begun.elapsed(), whole + 1);
     }
-    let mut rows = Vec::new();
-    for ((setting, lock), measured) in cells().zip(&measured) {
-        let Setting { case, ref places, .. } = *setting;
-        progress.step(&format!("simulated, {} threads, {}: {lock}", places.len(), case.name));
-        let predicted = predict(machine, setting, extent, lock)?;
-        rows.extend(rows_of(setting, lock, measured, &predicted));
+    let nothing = || cells.iter().all(|cell| cell.measured.iter().all(Option::is_none));
+    match failure {
+        Some(failure) if nothing() => Err(failure),
+        _ => Ok(whole),
     }
-    Ok(rows)
 }
 
-/// One lock, once; `None` if there was no undisturbed run.
-fn measure(
-    setting: &Setting,
-    lock: &'static str,
+/// Predicts all cells, with as many seeds as there is time for. Blocks meanwhile.
+pub fn predict(
+    cells: &mut [Cell],
+    machine: &Machine,
     extent: Extent,
-    rates: native::Rates,
-    line: Option<&mut Line>,
+    budget: Budget,
     progress: &mut Progress,
-) -> Result<Option<native::Measured>, Failure> {
-    let Setting { case, crowded, ref places } = *setting;
-    progress.step(&format!("measured, {} threads, {}: {lock}", places.len(), case.name));
-    let ns = if crowded { extent.crowded_ns } else { extent.native_ns };
-    undisturbed(line.filter(|_| places.len() > 1), || {
-        let run = native::Run { rates, places, case, ns, crowded };
-        visit::<Linux, _>(lock, run).expect("it has a name")
-    })
+) {
+    let here = |cell: &&Cell| cell.lock != GLIBC && cell.trouble.is_none();
+    let places: Vec<_> =
+        cells.iter().enumerate().filter(|(_, cell)| here(cell)).map(|(place, _)| place).collect();
+    let jobs: Vec<_> = (1..=extent.seeds)
+        .flat_map(|seed| places.iter().map(move |&place| (seed, place)))
+        .collect();
+    let workers = thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
+    let (next, done) = (AtomicUsize::new(0), Mutex::new((progress, Vec::new())));
+    let all = &*cells;
+    let work = || {
+        // Relaxed: each job is had once, and nothing else hangs on it.
+        while let Some(&(seed, place)) = jobs.get(next.fetch_add(1, Relaxed)) {
+            if budget.is_spent(1.0) {
+                return;
+            }
+            let predicted = all[place].predict(machine, extent, seed, budget);
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            let Cell { setting, lock, .. } = &all[place];
+            let (threads, case) = (setting.places.len(), setting.case.name);
+            done.0.step(&format!("simulated, {threads} threads, {case}: {lock}"));
+            done.1.push((seed, place, predicted));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(work);
+        }
+    });
+    let (_, mut predicted) = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    predicted.sort_by_key(|&(seed, place, _)| (seed, place));
+    for (_, place, predicted) in predicted {
+        match predicted {
+            Ok(predicted) => cells[place].predicted.extend(predicted),
+            Err(failure) => cells[place].trouble = Some(failure.into_message()),
+        }
+    }
+}
+
+impl Cell {
+    /// Once.
+    fn measure(&mut self, extent: Extent, rates: native::Rates, line: Option<&mut Line>) {
+        if self.trouble.is_some() {
+            return;
+        }
+        let Setting { case, crowded, ref places } = self.setting;
+        let ns = if crowded { extent.crowded_ns } else { extent.native_ns };
+        let measured = undisturbed(line.filter(|_| places.len() > 1), || {
+            let run = native::Run { rates, places, case, ns, crowded };
+            match self.lock {
+                GLIBC => run.visit::<Glibc>(),
+                lock => visit::<Linux, _>(lock, run).expect("it has a name"),
+            }
+        });
+        match measured {
+            Ok(measured) => self.measured.push(measured),
+            Err(failure) => self.trouble = Some(failure.into_message()),
+        }
+    }
+
+    /// With one seed; `None` if there was no time.
+    fn predict(
+        &self,
+        machine: &Machine,
+        extent: Extent,
+        seed: u64,
+        budget: Budget,
+    ) -> Result<Option<simulated::Predicted>, Failure> {
+        let Setting { case, crowded, ref places } = self.setting;
+        let ns = if crowded { extent.crowded_simulated_ns } else { extent.simulated_ns };
+        let run = simulated::Run { machine, places, case, ns, crowded, seed, budget };
+        visit::<Sim, _>(self.lock, run).expect("it has a name")
+    }
 }
 
 /// A run before and after which a line costs what was told; `None` if there is none.
@@ -91,49 +203,4 @@ fn undisturbed(
         line.moved += 1;
     }
     Ok(None)
-}
-
-/// The predictions by seed.
-fn predict(
-    machine: &Machine,
-    setting: &Setting,
-    extent: Extent,
-    lock: &str,
-) -> Result<Vec<simulated::Predicted>, Failure> {
-    let Setting { case, crowded, ref places } = *setting;
-    let ns = if crowded { extent.crowded_simulated_ns } else { extent.simulated_ns };
-    let of = |seed| {
-        let run = simulated::Run { machine, places, case, ns, crowded, seed };
-        visit::<Sim, _>(lock, run).expect("it has a name")
-    };
-    (1..=extent.seeds).map(of).collect()
-}
-
-fn rows_of(
-    setting: &Setting,
-    subject: &'static str,
-    measured: &[native::Measured],
-    predicted: &[simulated::Predicted],
-) -> Vec<Row> {
-    let Setting { case, ref places, crowded } = *setting;
-    let row = |metric, of: &dyn Fn(&native::Measured) -> [f64; 3], predicted: f64| {
-        let all: Vec<_> = measured.iter().map(of).collect();
-        let nth = |n: usize| median(all.iter().map(|quartiles| quartiles[n]).collect());
-        let measured = (|| Some([nth(0)?, nth(1)?, nth(2)?]))();
-        Row { case, threads: places.len(), subject, metric, measured, predicted }
-    };
-    let mean = |of: fn(&simulated::Predicted) -> f64| {
-        predicted.iter().map(of).sum::<f64>() / predicted.len() as f64
-    };
-    let rounds = |one: &native::Measured| {
-        let figure = one.rounds_per_s;
-        [figure.median, figure.p25, figure.p75]
-    };
-    let mut rows = vec![row(THROUGHPUT, &rounds, mean(|one| one.rounds_per_s))];
-    if crowded {
-        rows.push(row("hand_over_ns", &|one| [one.hand_over_ns; 3], mean(|one| one.hand_over_ns)));
-        let switches = |one: &native::Measured| [one.switches_per_1000; 3];
-        rows.push(row("switches_per_kop", &switches, mean(|one| one.switches_per_1000)));
-    }
-    rows
 }

@@ -3,240 +3,227 @@
 //! | module | has |
 //! |---|---|
 //! | [`workload`] | what the threads of both do, generic over where they do it |
+//! | [`settings`] | how many threads, on which CPUs, for how long |
 //! | [`native`] | threads of this machine |
-//! | [`compare`] | both worlds, lock by lock |
-//! | [`line`] | whether the machine is still the one that was calibrated |
-//! | [`marks`] | what these note, and what is read off it |
 //! | [`simulated`] | threads of a simulated one |
+//! | [`peer`] | the C library's mutex, which can't be simulated |
+//! | [`compare`] | both worlds, lock by lock |
+//! | [`budget`] | how long that may take, and what ends it before |
+//! | [`line`] | whether the machine is still the one that was calibrated |
+//! | [`marks`] | what native threads note, and what is read off it |
 //! | [`rows`] | measured beside predicted |
+//! | [`agree`] | the rule by which the two agree or differ |
+//! | [`report`], [`text`], [`page`] | all of that, for scripts and for people |
 
+mod agree;
+mod budget;
 mod compare;
 mod line;
 mod marks;
 mod native;
+mod page;
+mod peer;
+mod report;
 mod rows;
+mod settings;
 mod simulated;
+mod text;
 mod workload;
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use antiphon_linux::Linux;
 use antiphon_platform::Platform as _;
-use antiphon_sim::Machine;
+use antiphon_sim::{Description, Machine};
 use clap::Args;
-use serde_json::json;
 
 use crate::failure::Failure;
+use crate::output::file::OutputFile;
 use crate::output::progress::Progress;
-use crate::output::table::{Cell, Table, Tone, colour_stdout, si};
-use crate::output::{report, say};
+use crate::output::table::{colour_stdout, printable};
+use crate::output::{self, say};
 use crate::pinned::usable;
 use crate::sim::{calibrate, find};
-use compare::compare;
+use budget::Budget;
 use line::Line;
-use rows::{Mean, Row, means};
-use workload::{CASES, Case, LOCKS, SHORT};
+use report::Report;
+use settings::{FULL, Order, QUICK};
+use workload::LOCKS;
 
-/// Measured against predicted: how far the simulator is from this machine
+/// Measured against predicted: where the simulator and this machine differ
 #[derive(Args)]
 #[command(after_help = "\
-One and two pinned threads, and two on each of two CPUs. Before that, this machine's latencies are
-measured as by `antiphon sim calibrate`: they are all that the simulator is told.
+It measures this machine's latencies as `antiphon sim calibrate` does: they are all that the
+simulator is told. Then it runs the same locks here and simulated, with 1, 2, 4, ... a socket, all
+CPUs, and twice and four times as many threads, and says for each whether the two agree. Best on an
+idle machine. Interrupted, it writes what it has.
+
+The folder then has machine.toml (for `sim --machine`), report.json and report.html.
 
 Example:
-  antiphon validate --quick
-  antiphon validate --machine mine.toml --json")]
+  antiphon validate
+  antiphon validate --quick --out first-look
+  antiphon validate --machine antiphon-validate/machine.toml --minutes 30 --json")]
 pub struct Arguments {
     /// Predict for this machine instead of calibrating one: a name, or the path of a file
     #[arg(long, value_name = "M")]
     machine: Option<String>,
-    /// Measure for a few seconds only
+    /// How long it may take, latencies not counted
+    #[arg(long, value_name = "T", default_value_t = 10.0, allow_negative_numbers = true)]
+    minutes: f64,
+    /// Measure and simulate in short runs, once each
     #[arg(long)]
     quick: bool,
-    /// Print one JSON object instead of a table
+    /// The folder for the reports, made if it is not there; antiphon-validate, or with --json none
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Print one JSON object instead of tables
     #[arg(long)]
     json: bool,
 }
 
-/// How long things are looked at.
-#[derive(Clone, Copy)]
-struct Extent {
-    repetitions: usize,
-    native_ns: f64,
-    crowded_ns: f64,
-    simulated_ns: u64,
-    crowded_simulated_ns: u64,
-    seeds: u64,
-}
+/// Where reports are written if no folder is named.
+const FOLDER: &str = "antiphon-validate";
 
-/// What is not counted at the beginning where threads outnumber CPUs, in either world: until all
-/// have run, they don't.
-const CROWDED_WARM_UP_NS: u64 = 30_000_000;
-
-const QUICK: Extent = Extent {
-    repetitions: 1,
-    native_ns: 3e7,
-    crowded_ns: 1e8,
-    simulated_ns: 200_000,
-    crowded_simulated_ns: 20_000_000,
-    seeds: 1,
-};
-const FULL: Extent = Extent {
-    repetitions: 5,
-    native_ns: 6e7,
-    crowded_ns: 3e8,
-    simulated_ns: 2_000_000,
-    crowded_simulated_ns: 100_000_000,
-    seeds: 3,
-};
-
-/// Some threads on some CPUs.
-#[derive(Clone)]
-struct Setting {
-    case: Case,
-    places: Vec<usize>,
-    crowded: bool,
-}
-
-/// Measures, predicts and prints.
+/// Measures, predicts, writes and prints.
 ///
 /// # Errors
 ///
-/// If there is no such machine; if CPUs can't be used; if a lock fails.
+/// Bad arguments; if CPUs can't be used; if a lock fails; if a file or stdout can't be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let places = usable();
+    let minutes = arguments.minutes;
+    if !(0.01..=1440.0).contains(&minutes) {
+        return Err(Failure::arguments("--minutes takes a time from 0.01 to 1440, such as 10"));
+    }
     let extent = if arguments.quick { QUICK } else { FULL };
-    let settings = settings(&places);
-    let steps = settings.len() * LOCKS.len() * (extent.repetitions + 1);
-    let (described, noisy) = match &arguments.machine {
-        Some(name) => (find::machine(name)?.described, false),
+    let named = arguments.machine.as_deref().map(find::machine).transpose()?;
+    let usual = (!arguments.json).then(|| PathBuf::from(FOLDER));
+    let folder = arguments.out.clone().or(usual);
+    let files = folder.as_deref().map(Files::open).transpose()?;
+    let (text, described, noisy) = match named {
+        Some(found) => (found.text.into_owned(), found.described, false),
         None => {
             let calibrated = calibrate::calibrate(arguments.quick)?;
-            (calibrated.described()?, calibrated.is_noisy())
+            let described = calibrated.described()?;
+            let noisy = calibrated.is_noisy();
+            (calibrated.text, described, noisy)
         }
     };
-    let mut line = Line::of(&described, &places)?;
+    let (order, skipped) = places(&described)?;
+    let mut line = Line::of(&described, &order.places)?;
     // The locks here unlock as this process has it.
     let machine = Machine { light: Linux::light(), ..described.machine };
-    if let Some(&place) = places.iter().take(2).find(|&&place| place >= machine.cores() as usize) {
-        let (name, cpus) = (&machine.name, machine.cores());
-        let what = format!("{name} has {cpus} CPUs, too few for CPU {place}: --machine host");
+    budget::note_signals();
+    let files = files.map(|files| files.put_machine(&text)).transpose()?;
+
+    let budget = Budget::begin(minutes);
+    let settings = order.settings();
+    let mut cells = compare::cells(&settings);
+    let simulated = settings.len() * LOCKS.len() * extent.seeds as usize;
+    let mut progress = Progress::new(cells.len() * extent.repetitions + simulated);
+    let repetitions = compare::measure(&mut cells, extent, line.as_mut(), budget, &mut progress)?;
+    compare::predict(&mut cells, &machine, extent, budget, &mut progress);
+    drop(progress);
+
+    let report = Report {
+        host: host(),
+        model: machine.name.clone(),
+        noisy,
+        moved: line.map_or(0, |line| line.moved),
+        repetitions,
+        interrupted: budget::asked().is_some(),
+        skipped,
+        rows: rows::rows(&cells),
+        means: Vec::new(),
+        verdicts: Vec::new(),
+    };
+    let report = report.concluded();
+    let written = files.map_or(Ok(()), |files| files.put(&report));
+    if arguments.json {
+        output::report::print(report.object())?;
+    } else {
+        say(&printed(&report, folder.as_deref().filter(|_| written.is_ok())))?;
+    }
+    written?;
+    budget::end_as_asked();
+    match &report.failures()[..] {
+        [] => Ok(ExitCode::SUCCESS),
+        failures => Err(Failure::measured(failures.join("; "))),
+    }
+}
+
+/// The CPUs that are used, and what can't be compared.
+fn places(described: &Description) -> Result<(Order, Vec<String>), Failure> {
+    let (usable, machine) = (usable(), &described.machine);
+    let order = Order::of(&machine.topology, &usable);
+    let mut skipped = Vec::new();
+    let beyond = usable.len() - order.places.len();
+    if order.places.is_empty() {
+        let name = &machine.name;
+        let what = format!("{name} has none of the CPUs that may be used: --machine host");
         return Err(Failure::arguments(what));
     }
-    let mut progress = Progress::new(steps);
-    let rows = compare(&machine, &settings, extent, &places, line.as_mut(), &mut progress)?;
-    let moved = line.map_or(0, |line| line.moved);
-    drop(progress);
-    let means = means(&rows);
-    let unmeasured = rows.iter().filter(|row| row.measured.is_none()).count();
-    let skipped: &[&str] =
-        if places.len() < 2 { &["all with two CPUs: only one may be used"] } else { &[] };
-    if arguments.json {
-        report::print(json!({
-            "model": machine.name, "noisy": noisy, "skipped": skipped, "moved": moved,
-            "rows": rows.iter().map(Row::object).collect::<Vec<_>>(),
-            "means": means.iter().map(Mean::object).collect::<Vec<_>>(),
-        }))?;
-    } else {
-        say(&text(&machine.name, &rows, &means, colour_stdout()))?;
-        if noisy {
-            say("This machine was not quiet while its latencies were measured.\n")?;
-        }
-        if unmeasured > 0 {
-            say(&format!("{unmeasured} rows were not measured: CPUs were lost all the time.\n"))?;
-        }
-        if moved > 0 {
-            let what = "a line cost otherwise than calibrated, as if the host had moved a CPU";
-            say(&format!("{moved} runs were dropped: {what}.\n"))?;
-        }
-        for what in skipped {
-            say(&format!("Skipped: {what}.\n"))?;
-        }
+    if beyond > 0 {
+        let (name, cpus) = (&machine.name, machine.cores());
+        skipped.push(format!("{beyond} CPUs: {name} has {cpus}"));
     }
-    Ok(ExitCode::SUCCESS)
+    if order.places.len() < 2 {
+        skipped.push("all with two CPUs: only one may be used".to_owned());
+    }
+    Ok((order, skipped))
 }
 
-fn settings(places: &[usize]) -> Vec<Setting> {
-    let mut settings = Vec::new();
-    for count in 1..=places.len().min(2) {
-        for case in CASES {
-            settings.push(Setting { case, places: places[..count].to_vec(), crowded: false });
-        }
-    }
-    if let &[one, other, ..] = places {
-        let places = vec![one, other, one, other];
-        settings.push(Setting { case: SHORT, places, crowded: true });
-    }
-    settings
+/// The name of this machine.
+fn host() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    printable(name.trim())
 }
 
-fn text(machine: &str, rows: &[Row], means: &[Mean], colour: bool) -> String {
-    format!(
-        "{}\nGeometric means over locks. Predictions are of the simulated machine {machine}.\n\n{}",
-        table(rows).render(colour),
-        summary(means).render(colour)
-    )
+/// The files of a folder, which could be written when they were opened.
+struct Files {
+    machine: Option<OutputFile>,
+    json: OutputFile,
+    html: OutputFile,
 }
 
-const NOTHING: &str = "–";
-
-fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new(&[
-        "case",
-        ">threads",
-        "lock",
-        "figure",
-        ">measured",
-        ">quartiles",
-        ">predicted",
-        ">error",
-    ]);
-    let percent = |ratio: f64| format!("{:+.0} %", (ratio - 1.0) * 100.0);
-    let quartiles = |[_, low, high]: [f64; 3]| format!("{} to {}", si(low), si(high));
-    for row in rows {
-        table.row(vec![
-            Cell::text(row.case.name),
-            Cell::number(row.threads.to_string()),
-            Cell::text(row.subject),
-            Cell::text(row.metric),
-            Cell::number(row.measured.map_or(NOTHING.to_owned(), |[median, ..]| si(median))),
-            Cell::number(row.measured.map_or(String::new(), quartiles)).tone(Tone::Faint),
-            Cell::number(si(row.predicted)),
-            Cell::number(row.ratio().map_or(NOTHING.to_owned(), percent)),
-        ]);
+impl Files {
+    fn open(folder: &Path) -> Result<Self, Failure> {
+        fs::create_dir_all(folder)
+            .map_err(|error| Failure::arguments(format!("--out {}: {error}", folder.display())))?;
+        let file = |name: &str| OutputFile::open("--out", &folder.join(name));
+        let machine = Some(file("machine.toml")?);
+        Ok(Self { machine, json: file("report.json")?, html: file("report.html")? })
     }
-    table
+
+    /// Before all else, which takes minutes.
+    fn put_machine(mut self, text: &str) -> Result<Self, Failure> {
+        self.machine.take().map_or(Ok(()), |file| file.write(text))?;
+        Ok(self)
+    }
+
+    fn put(self, report: &Report) -> Result<(), Failure> {
+        let json = format!("{:#}\n", output::report::framed(report.object()));
+        self.json.write(&json).and(self.html.write(&page::page(report)))
+    }
 }
 
-fn summary(means: &[Mean]) -> Table {
-    let mut table = Table::new(&[
-        "case",
-        ">threads",
-        "figure",
-        ">locks",
-        ">predicted / measured",
-        ">least",
-        ">most",
-        "band",
-    ]);
-    let number = |value: Option<f64>| value.map_or(NOTHING.to_owned(), |v| format!("{v:.2}"));
-    for mean in means {
-        let (word, tone) = match mean.holds() {
-            Some(true) => ("holds", Tone::Good),
-            Some(false) => ("missed", Tone::Bad),
-            None => ("not measured", Tone::Plain),
-        };
-        let band = mean.band.map(|band| format!("±{:.0} %: {word}", band * 100.0));
-        table.row(vec![
-            Cell::text(mean.case),
-            Cell::number(mean.threads.to_string()),
-            Cell::text(mean.metric),
-            Cell::number(mean.rows.to_string()),
-            Cell::number(number(mean.ratio)),
-            Cell::number(number(mean.range.map(|range| range.0))),
-            Cell::number(number(mean.range.map(|range| range.1))),
-            Cell::text(band.unwrap_or_default()).tone(tone),
-        ]);
+fn printable_lines(lines: &[String]) -> String {
+    lines.iter().map(|line| printable(line)).collect::<Vec<_>>().join("\n")
+}
+
+fn printed(report: &Report, folder: Option<&Path>) -> String {
+    let colour = colour_stdout();
+    let mut text = text::verdict(report);
+    text += &format!("\n{}\n\n{}", printable_lines(&report.origin()), agree::RULE);
+    if !report.differences().is_empty() {
+        text += &format!("\nWhere they differ\n{}", text::differences(report, colour));
     }
-    table
+    text += &format!("\n{}\n{}", text::tables(report, colour), text::notes(report));
+    if let Some(folder) = folder {
+        let folder = printable(&folder.display().to_string());
+        text += &format!("{folder}: machine.toml, report.json, report.html\n");
+    }
+    text
 }

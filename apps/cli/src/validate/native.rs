@@ -25,7 +25,7 @@ const WINDOW_NS: f64 = 300_000.0;
 /// What is not counted at the beginning.
 const WARM_UP_NS: f64 = 5_000_000.0;
 /// The same where threads outnumber CPUs: all of them have had one by then, several times.
-const CROWDED_WARM_UP_NS: f64 = super::CROWDED_WARM_UP_NS as f64;
+const CROWDED_WARM_UP_NS: f64 = super::settings::CROWDED_WARM_UP_NS as f64;
 /// Hand-overs that a thread keeps at most.
 const KEPT: usize = 1 << 16;
 /// Of the loop that is the work: an odd number of many bits, so that no compiler sees its end.

@@ -1,11 +1,14 @@
 //! The workload on a simulated machine.
 
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
 use antiphon_sim::{Access, Machine, Outcome, OwnLine, Sim, Simulation, count, now, touch, work};
 use antiphon_sync::lock::Lock;
 
+use super::budget::Budget;
+use super::settings::CROWDED_WARM_UP_NS;
 use super::workload::{Case, Lines, Stage, Visitor, contend, hand_over};
 use crate::failure::Failure;
 use crate::stats::median;
@@ -17,6 +20,8 @@ struct Thread {
     from_ns: u64,
     /// When to stop.
     to_ns: u64,
+    /// Of real time: beyond it threads stop, and what they did is not used.
+    budget: Budget,
 }
 
 impl Stage for Thread {
@@ -27,7 +32,7 @@ impl Stage for Thread {
             count();
         }
         // Costs nothing: on a CPU, to count rounds goes on beside the rest.
-        now() < self.to_ns
+        now() < self.to_ns && !self.budget.is_spent(1.0)
     }
 
     fn write(&self, lines: &Lines, count: usize) -> u64 {
@@ -57,6 +62,8 @@ pub struct Run<'a> {
     pub crowded: bool,
     /// Of all that is random.
     pub seed: u64,
+    /// How much real time there is.
+    pub budget: Budget,
 }
 
 /// What a run came to.
@@ -71,23 +78,27 @@ pub struct Predicted {
 }
 
 impl Visitor for Run<'_> {
-    type Output = Result<Predicted, Failure>;
+    type Output = Result<Option<Predicted>, Failure>;
 
+    /// `None` if there was no time for it.
     fn visit<L: Lock>(self) -> Self::Output {
-        let from_ns = if self.crowded { super::CROWDED_WARM_UP_NS } else { 0 };
+        let from_ns = if self.crowded { CROWDED_WARM_UP_NS } else { 0 };
         let (outcome, handed) = self.simulate::<L>(from_ns, from_ns + self.ns)?;
         let before = match from_ns {
             0 => 0,
             // The same seed: the same until then.
             _ => self.simulate::<L>(0, from_ns)?.0.counts.switches,
         };
+        if self.budget.is_spent(1.0) {
+            return Ok(None);
+        }
         let rounds = outcome.total_operations() as f64;
         let switches = outcome.counts.switches.saturating_sub(before) as f64;
-        Ok(Predicted {
+        Ok(Some(Predicted {
             rounds_per_s: rounds * 1e9 / self.ns as f64,
             hand_over_ns: median(handed).unwrap_or(0.0),
             switches_per_1000: if rounds > 0.0 { switches * 1e3 / rounds } else { 0.0 },
-        })
+        }))
     }
 }
 
@@ -95,15 +106,17 @@ impl Run<'_> {
     /// What happens until `to_ns`, where rounds count from `from_ns`; and the hand-overs from there
     /// on.
     fn simulate<L: Lock>(&self, from_ns: u64, to_ns: u64) -> Result<(Outcome, Vec<f64>), Failure> {
-        let Self { case, crowded, .. } = *self;
-        let shared = Rc::new((OwnLine(L::NEW), OwnLine(Lines::default())));
+        let Self { case, crowded, budget, .. } = *self;
+        // Not dropped: what a lock has allocated is gone with the simulation.
+        let lock = ManuallyDrop::new(L::NEW);
+        let shared = Rc::new((OwnLine(lock), OwnLine(Lines::default())));
         let handed = Rc::new(RefCell::new(Vec::new()));
         let mut simulation = Simulation::new(self.machine.clone(), self.seed);
         for (number, &place) in self.places.iter().enumerate() {
             let (shared, handed) = (Rc::clone(&shared), Rc::clone(&handed));
             simulation = simulation.thread_on(place as u32, move || {
-                let mut stage = Thread { begun: false, from_ns, to_ns };
-                let (lock, lines) = (&shared.0.0, &shared.1.0);
+                let mut stage = Thread { begun: false, from_ns, to_ns, budget };
+                let (lock, lines) = (&*shared.0.0, &shared.1.0);
                 if crowded {
                     let note = |ns| {
                         if now() >= from_ns {
@@ -130,9 +143,10 @@ mod tests {
         let machine = Machine::two_sockets();
         let places: &[usize] = if crowded { &[0, 1, 0, 1] } else { &[0, 1] };
         let ns = if crowded { 20_000_000 } else { 200_000 };
-        let run = Run { machine: &machine, places, case: SHORT, ns, crowded, seed };
+        let budget = Budget::begin(60.0);
+        let run = Run { machine: &machine, places, case: SHORT, ns, crowded, seed, budget };
         match visit::<Sim, _>(name, run) {
-            Some(Ok(predicted)) => predicted,
+            Some(Ok(Some(predicted))) => predicted,
             _ => panic!("{name} is stuck"),
         }
     }
@@ -144,6 +158,15 @@ mod tests {
             assert!(predicted.rounds_per_s > 1e5, "{name}: {predicted:?}");
             assert_eq!(predicted, run(name, false, 1), "{name}");
         }
+    }
+
+    #[test]
+    fn a_simulation_ends_when_there_is_no_more_time() {
+        let machine = Machine::two_sockets();
+        let (ns, budget) = (3_600_000_000_000, Budget::begin(0.0));
+        let (places, case, crowded) = (&[0, 1][..], SHORT, false);
+        let run = Run { machine: &machine, places, case, ns, crowded, seed: 1, budget };
+        assert!(matches!(visit::<Sim, _>("futex", run), Some(Ok(None))));
     }
 
     #[test]

@@ -11,6 +11,9 @@
 
 use antiphon_platform::{Clock, Platform};
 use antiphon_sync::lock::classic::{Clh, Futex, Mcs, Tas, Ticket, Ttas};
+use antiphon_sync::lock::cst::CstMutex;
+use antiphon_sync::lock::numa::{CTktMcs, Cna, Hmcs};
+use antiphon_sync::lock::stock::{LinuxMutex, QSpinLock};
 use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
 
 use crate::stats::Random;
@@ -179,6 +182,12 @@ locks! {
     "mcs" => Mcs,
     "clh" => Clh,
     "futex" => Futex,
+    "cna" => Cna,
+    "hmcs" => Hmcs,
+    "cohort-tkt-mcs" => CTktMcs,
+    "qspinlock" => QSpinLock,
+    "linux-mutex" => LinuxMutex,
+    "cst-mutex" => CstMutex,
     "shfl-spin" => ShflSpin,
     "shfl-mutex" => ShflMutex,
 }

@@ -77,7 +77,7 @@ impl Contended {
             jain: jain(tallies.iter().map(Tally::counted)),
             jain_10ms: jain_by_window(tallies),
             switches_per_kop: usage.switches as f64 * 1e3 / ops,
-            cpu_ns_per_op: usage.cpu_ns as f64 / ops,
+            cpu_ns_per_op: usage.cpu_ns() as f64 / ops,
             readers: apart.contains(&Had::Shared).then(|| side(&[Had::Shared])),
             writers: apart.contains(&Had::Alone).then(|| side(&[Had::Alone])),
         }

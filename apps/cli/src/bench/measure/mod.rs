@@ -7,6 +7,7 @@
 
 mod contended;
 mod figures;
+mod justine;
 mod tally;
 pub mod ticks;
 mod uncontended;
@@ -17,6 +18,7 @@ use std::hint::black_box;
 use serde::{Deserialize, Serialize};
 
 pub use figures::{Contended, Side};
+pub use justine::{LIMIT_S as JUSTINE_LIMIT_S, Spent, THREADS as JUSTINE_THREADS};
 pub use ticks::Ticks;
 pub use usage::Usage;
 
@@ -42,6 +44,8 @@ pub enum Case {
     /// All threads but one read, for 5 µs each time, and come again as soon as they have left; the
     /// first one writes.
     Continuous,
+    /// 30 threads add 1 to one counter, 100 000 times each: how long that takes.
+    Justine,
 }
 
 impl Case {
@@ -55,10 +59,11 @@ impl Case {
             Self::Short => "short",
             Self::FiveMicroseconds => "5us",
             Self::Continuous => "continuous",
+            Self::Justine => "justine",
         }
     }
 
-    /// Whether its threads meet at the lock.
+    /// Whether its threads meet at the lock until the time is up: then more work is better.
     pub fn contended(self) -> bool {
         matches!(self, Self::Short | Self::FiveMicroseconds | Self::Continuous)
     }
@@ -100,6 +105,8 @@ pub enum Figures {
     },
     /// The figures of a contended repetition.
     Contended(Box<Contended>),
+    /// What the work of [`Case::Justine`] took.
+    Justine(Spent),
 }
 
 /// What came of it. A violation is that somebody was in beside a writer.
@@ -134,6 +141,7 @@ impl Visitor for Repetition<'_> {
             }
             Case::UncontendedAlone => uncontended::alone(self.0, || black_box(&lock).hold(|| ())),
             Case::Short | Case::FiveMicroseconds | Case::Continuous => contended::run(lock, self.0),
+            Case::Justine => justine::run(lock),
         }
     }
 }

@@ -5,8 +5,10 @@
 pub struct Usage {
     /// Context switches, wanted or not.
     pub switches: u64,
-    /// CPU time of all threads.
-    pub cpu_ns: u64,
+    /// CPU time of all threads in the program.
+    pub user_ns: u64,
+    /// CPU time of all threads in the kernel.
+    pub system_ns: u64,
 }
 
 impl Usage {
@@ -20,12 +22,22 @@ impl Usage {
             |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
         Self {
             switches: (usage.ru_nvcsw + usage.ru_nivcsw) as u64,
-            cpu_ns: ns(usage.ru_utime) + ns(usage.ru_stime),
+            user_ns: ns(usage.ru_utime),
+            system_ns: ns(usage.ru_stime),
         }
     }
 
     /// Since an earlier moment.
     pub fn since(self, before: Self) -> Self {
-        Self { switches: self.switches - before.switches, cpu_ns: self.cpu_ns - before.cpu_ns }
+        Self {
+            switches: self.switches - before.switches,
+            user_ns: self.user_ns - before.user_ns,
+            system_ns: self.system_ns - before.system_ns,
+        }
+    }
+
+    /// CPU time of all threads.
+    pub fn cpu_ns(self) -> u64 {
+        self.user_ns + self.system_ns
     }
 }

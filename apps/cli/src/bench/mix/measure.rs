@@ -103,7 +103,7 @@ fn hold<H: Host>(host: &'static H, cell: Cell, seed: u64, most: u64) -> Result<F
         breaches: late as f64 / exchange.frames() as f64,
         latency: latency.unwrap_or_default(),
         frames_per_s: sent as f64 * 1e9 / ns as f64,
-        cpus: used.cpu_ns as f64 / ns as f64,
+        cpus: used.cpu_ns() as f64 / ns as f64,
     })
 }
 

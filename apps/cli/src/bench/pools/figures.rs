@@ -79,7 +79,7 @@ impl Figures {
     /// many ticks, which are not counted.
     pub fn of_run(done: &Tally, begun: u64, used: Usage, waited: u64, ticks: Ticks) -> Self {
         let seconds = ticks.to_ns(since(begun, done.last) as f64) / 1e9;
-        Self::new(done, seconds, used.cpu_ns as f64 - ticks.to_ns(waited as f64), ticks)
+        Self::new(done, seconds, used.cpu_ns() as f64 - ticks.to_ns(waited as f64), ticks)
     }
 
     /// Of what was counted from a moment on: it took `seconds`, and so much CPU time.

@@ -85,7 +85,7 @@ fn timed(seconds: f64, tasks: usize, round: &dyn Fn(usize) -> Duration) -> Figur
     let times = (seconds / once).clamp(1.0, 1e6) as usize;
     let before = Usage::now();
     let took = round(times);
-    let cpu_ns = Usage::now().since(before).cpu_ns;
+    let cpu_ns = Usage::now().since(before).cpu_ns();
     let all = tasks as f64 * times as f64;
     Figures {
         ns_per_op: Some(took.as_nanos() as f64 / all),
