@@ -168,7 +168,7 @@ impl Drop for Neighbours {
 ///
 /// # Errors
 ///
-/// If there is no room for so many threads, or nobody reads that they are there.
+/// If there is no room for so many threads, or the parent no longer reads its answer.
 pub fn burn(parent: u32, threads: u16) -> Result<ExitCode, Failure> {
     end_with_parent();
     for _ in 1..threads {

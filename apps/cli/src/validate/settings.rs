@@ -88,7 +88,7 @@ impl Order {
     }
 
     /// All that is compared, the fewest threads first. Critical sections that do nothing are left
-    /// to one thread and two: with more, who comes next is decided by caches alone.
+    /// to one thread and two: with more, caches alone decide which comes next.
     pub fn settings(&self) -> Vec<Setting> {
         let mut settings = Vec::new();
         for count in self.counts() {
