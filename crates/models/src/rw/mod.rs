@@ -6,6 +6,7 @@ mod late;
 mod preferred;
 mod seats;
 mod sharing;
+mod spread;
 
 use antiphon_check::{Check, Data, Scope};
 use antiphon_sync::lock::{Recursive, RwForm, ShflRwLock, Standard};
@@ -43,6 +44,7 @@ pub fn entries() -> Vec<Entry> {
         preferred(),
         shipped(),
         seats::entries(),
+        spread::entries(),
     ]
     .into_iter()
     .flatten()
