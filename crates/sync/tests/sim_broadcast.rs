@@ -9,9 +9,8 @@ use antiphon_sync::policy::{None, Numa, Policy};
 use antiphon_sync::wait::Condvar;
 
 const WAITERS: usize = 20;
-/// Far more than it takes to lock, to begin a wait and to fall asleep; and longer than a waiter
-/// spins for a lock.
-const LONG_NS: u64 = 1_000_000;
+/// Far more than it takes to lock, to begin a wait and to fall asleep.
+const LONG_NS: u64 = 100_000;
 
 struct Shared<Q: Policy> {
     mutex: OwnLine<ShflMutex<Sim, Q>>,
@@ -77,8 +76,8 @@ fn a_broadcast_wakes_each_waiter_once() {
             assert!(outcome.counts.wakes <= most, "held: {held}: {:?}", outcome.counts);
             // With a mutex that nobody knows all are: what this test would see.
             let (herd, _) = broadcast::<Q>(false, held);
-            assert!(herd.counts.wakes > most + WAITERS as u64 / 2, "{:?}", herd.counts);
-            assert!(herd.counts.parks > outcome.counts.parks + WAITERS as u64 / 2);
+            assert!(herd.counts.wakes > most + WAITERS as u64 / 5, "{:?}", herd.counts);
+            assert!(herd.counts.parks > outcome.counts.parks + WAITERS as u64 / 5);
         }
     }
     check::<None>();
