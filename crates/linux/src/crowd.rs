@@ -106,17 +106,22 @@ pub(crate) fn hint(hint: Hint) {
 
 /// See [`Platform::crowded`](antiphon_platform::Platform::crowded).
 pub(crate) fn crowded() -> bool {
-    too_many_spinners(1) || lately_preempted() || many_come_up() || lately_switched()
+    are_short_of_cpus(1)
 }
 
 /// See [`Platform::outnumbered`](antiphon_platform::Platform::outnumbered).
 pub(crate) fn outnumbered() -> bool {
-    too_many_spinners(0) || lately_preempted() || many_come_up() || lately_switched()
+    are_short_of_cpus(0)
 }
 
 /// See [`Platform::roomy`](antiphon_platform::Platform::roomy).
 pub(crate) fn roomy() -> bool {
-    !(too_many_spinners(2) || lately_preempted() || many_come_up() || lately_switched())
+    !are_short_of_cpus(2)
+}
+
+/// Whether threads lack CPUs, or would with `more` of them beside the spinners.
+fn are_short_of_cpus(more: u32) -> bool {
+    too_many_spinners(more) || lately_preempted() || many_come_up() || lately_switched()
 }
 
 /// A spinning waiter has lost its CPU at `now`.

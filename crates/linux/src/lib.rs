@@ -272,7 +272,7 @@ unsafe impl Platform for Linux {
     }
 
     fn outnumbered() -> bool {
-        crowd::outnumbered()
+        fiber::current().is_some() || crowd::outnumbered()
     }
 
     fn roomy() -> bool {

@@ -190,9 +190,8 @@ impl<P: Platform> Arena<P> {
     #[inline]
     pub fn urgent(&self, address: usize) -> &P::U32 {
         const { assert!(P::COUNTERS.is_power_of_two() && P::COUNTERS <= COUNTERS) };
-        // Fibonacci hashing: the highest bits are the best mixed.
-        let mixed = (address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        &self.urgent[(mixed >> 56) as usize & (P::COUNTERS - 1)]
+        // The highest bits are the best mixed.
+        &self.urgent[(P::spread(address) >> 24) as usize & (P::COUNTERS - 1)]
     }
 
     /// The word for the cohort of the lock at `address` on a socket; other locks, or sockets, may
@@ -283,7 +282,8 @@ impl<P: Platform> Arena<P> {
             // An addition and not an exchange: hundreds may come at once. It can overshoot the end
             // by as many as come at once, never wrap.
             let index = self.fresh.fetch_add(1, Relaxed) + 1;
-            // Low 15 bits of zero stand for "nobody" in a lock's `head` field, of 15 bits or 16.
+            // A lock's `head` field has the low 15 or 16 bits of an index. Bits of zero there mean
+            // that no waiter is named.
             if index < P::WAITERS && !index.is_multiple_of(1 << 15) {
                 // Zero is dead: the first generation of an idle node is 2.
                 Self::node(index)?.generation.store(2, Relaxed);

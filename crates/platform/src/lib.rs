@@ -325,8 +325,8 @@ pub unsafe trait Platform: Sized + 'static {
         !Self::crowded()
     }
 
-    /// Whether more threads want to run than there are CPUs, the caller, which works, among them:
-    /// as [`crowded`](Self::crowded) is asked by one that waits.
+    /// Whether more threads want to run than there are CPUs, as far as this platform can tell. For
+    /// a caller that has work to do; one that waits asks [`crowded`](Self::crowded).
     fn outnumbered() -> bool {
         Self::crowded()
     }

@@ -29,7 +29,7 @@ pub enum Load {
     Idle,
     /// Two processes that never sleep.
     Noisy,
-    /// Another process with so many threads that never sleep.
+    /// Another process, with that number of threads, none of which ever sleeps.
     Crowd(u16),
 }
 
@@ -133,7 +133,7 @@ impl Neighbours {
     ///
     /// # Errors
     ///
-    /// If the command can't be started again, or has no room for so many threads.
+    /// If the command can't be started again, or can't make that many threads.
     pub fn of(load: Load) -> std::io::Result<Self> {
         let mut started = Self(Vec::new());
         let processes = if load == Load::Noisy { 2 } else { u16::from(load != Load::Idle) };
@@ -168,7 +168,7 @@ impl Drop for Neighbours {
 ///
 /// # Errors
 ///
-/// If there is no room for so many threads, or the parent no longer reads its answer.
+/// If that many threads can't be made, or the parent no longer reads the answer.
 pub fn burn(parent: u32, threads: u16) -> Result<ExitCode, Failure> {
     end_with_parent();
     for _ in 1..threads {

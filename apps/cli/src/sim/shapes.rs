@@ -207,7 +207,7 @@ fn two_threads_a_core_are_no_matter_to_who_sleeps() {
         let queue = |lock| long.operations(lock, 768) / 2.0 / short.operations(lock, 192);
         let queues = ["mcs", "cohort-tkt-mcs"].map(queue);
         let [twice, four_times] = [384, 768].map(|threads| {
-            // With 192 it is handed over, which is more than who sleeps can have.
+            // With 192 threads the lock is handed over; waiters that sleep can do less.
             let futex = short.ratio("shfl-mutex", "futex", threads);
             (short.left("cst-mutex", 192, threads), short.left("shfl-mutex", 192, threads), futex)
         });

@@ -34,7 +34,7 @@ less than 1/1.15. They differ in ratio if one ratio is more than 1.5 times the o
 ratio is not decided if its repetitions are more than 1.5 times apart.
 ";
 
-/// What is said of a lock with so many threads in a case.
+/// The verdict on a lock, in one case and with one number of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Says {
     /// The two worlds say the same.

@@ -21,7 +21,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// So many minutes, from now on.
+    /// A budget of that many minutes, which begins now.
     pub fn begin(minutes: f64) -> Self {
         Self { begun: Instant::now(), whole: Duration::from_secs_f64(minutes * 60.0) }
     }
@@ -37,7 +37,7 @@ impl Budget {
     }
 }
 
-/// Has signals noted from now on.
+/// Installs handlers that note the signals by which a process is asked to end.
 pub fn note_signals() {
     for signal in ENDS {
         // SAFETY: all fields are numbers or a pointer that may be null.

@@ -260,7 +260,7 @@ fn elsewhere() {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::super::{Ticks, measure};
     use super::*;
     use std::cell::OnceCell;
@@ -335,8 +335,8 @@ mod tests {
         assert!(seen.jain_10ms.is_some_and(|jain| (jain - 0.5).abs() < 0.01), "{seen:?}");
     }
 
-    /// Keeps nobody out.
-    struct Open;
+    /// Keeps no thread out.
+    pub(crate) struct Open;
 
     impl Subject for Open {
         fn new() -> Result<Self, String> {

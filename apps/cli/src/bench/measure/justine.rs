@@ -93,20 +93,8 @@ pub fn run<S: Subject>(lock: S) -> Outcome {
 
 #[cfg(test)]
 mod tests {
+    use super::super::contended::tests::Open;
     use super::*;
-
-    /// Keeps no thread out.
-    struct Open;
-
-    impl Subject for Open {
-        fn new() -> Result<Self, String> {
-            Ok(Self)
-        }
-
-        fn hold<R>(&self, section: impl FnOnce() -> R) -> R {
-            section()
-        }
-    }
 
     #[test]
     fn a_lock_that_keeps_no_thread_out_is_found_out() {

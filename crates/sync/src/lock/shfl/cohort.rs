@@ -4,7 +4,7 @@
 //! and Shavit, "Lock Cohorting" (PPoPP 2012), and Chabbi, Fagan and Mellor-Crummey, "High
 //! Performance Locks for Multi-level NUMA Systems" (PPoPP 2015), for a queue in each socket. Theirs
 //! stand in the lock, hundreds of bytes of it. Here they stand in words of the arena, by lock and
-//! socket, while somebody waits; a lock that finds its word in use by another does without.
+//! socket, while a thread waits. A lock whose word is in use by another lock has no cohort there.
 //!
 //! Why not by shuffling alone: where the lock is handed over within a socket, that takes less time
 //! than a shuffler needs for one waiter, two lines of which it has to move. A shuffler then never
@@ -28,8 +28,8 @@
 //! | `wants` | meaning |
 //! |---|---|
 //! | 0 | in no cohort |
-//! | `LAST` | nobody is known behind it; its word names it, or one that has not linked itself |
-//! | a name | who is behind it |
+//! | `LAST` | no waiter is linked behind it; its word names it, or a comer that will link itself |
+//! | a name | the waiter behind it |
 //! | `CLOSED` | it has left ahead of a comer that has not linked itself |
 //! | `LEFT` | … and its node is the comer's to give back |
 //! | `SEEN` | … and the comer has seen that, first |
@@ -45,8 +45,8 @@
 //!   queue: the owner that has kept its place there, or the head.
 //! - COHORT-5: a waiter that sleeps in a cohort looks up after the backstop, whatever the head
 //!   does: it takes a lock that is free, or else leaves and stands in the queue. One that spins as
-//!   long as a time slice there sleeps. So a word that names a node which nobody will ever leave,
-//!   of a lock whose memory was used anew while it was held, costs time and no more.
+//!   long as a time slice there sleeps. So a word that names a node which no waiter will ever
+//!   leave, of a lock whose memory was used anew while it was held, costs time and no more.
 //!
 //! Waiters come into a cohort only as they see the lock handed over. If that ends, the first of the
 //! cohort has the lock in its turn, and puts the next of them into the queue as it leaves. One that
@@ -57,6 +57,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Budget, Platform, Waiter, WaiterId};
 
+use super::contended::Contended;
 use super::mutex::{Form, ShflMutex};
 use super::queue::Place;
 use super::status;
@@ -122,8 +123,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
 
     /// Puts the caller behind the last of its socket, if the lock is handed over and others of the
     /// socket wait. `false` if it has to join the queue: it may be the first of a cohort then.
-    pub(super) fn enter_cohort(&self, me: Place<P>, policy: Q) -> bool {
-        if F::LINGER.ns == 0 || !policy.by_socket::<P>() || !self.hands_over() {
+    pub(super) fn enter_cohort(&self, me: Place<P>) -> bool {
+        if F::LINGER.ns == 0 || !self.hands_over() || !Contended::policy(self).by_socket::<P>() {
             return false;
         }
         let Some((word, name)) = self.word(me) else { return false };
@@ -222,7 +223,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         me.node.wants.store(0, Relaxed);
         status::queue(next.node);
         if next.join(&self.tail).is_none() {
-            // The queue's word is that of a parent process: nobody else is in it.
+            // The queue's word is that of a parent process: no other waiter is in it.
             let target = arena::<P>().reference(next.id.index());
             if status::grant(next.node).parked()
                 && let Some(target) = target

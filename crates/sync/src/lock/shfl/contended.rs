@@ -143,7 +143,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     }
 
     /// Puts the caller behind others of its socket; `false` if it is to join the queue.
-    fn join_cohort(&self, _me: Place<P>, _policy: Q) -> bool {
+    fn join_cohort(&self, _me: Place<P>) -> bool {
         false
     }
 
@@ -219,7 +219,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         self.sign(me.node);
         let urgency =
             if Self::URGENT { Urgency::join(self.tail(), me.node) } else { self.untold() };
-        let stands = if cohort && urgency.get() == 0 && self.join_cohort(me, self.policy()) {
+        let stands = if cohort && urgency.get() == 0 && self.join_cohort(me) {
             Stands::InCohort
         } else {
             me.join(self.tail()).map_or(Stands::First, Stands::Behind)

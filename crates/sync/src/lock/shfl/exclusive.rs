@@ -121,8 +121,8 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> 
         self.keep(me, handed, policy)
     }
 
-    fn join_cohort(&self, me: Place<P>, policy: Q) -> bool {
-        self.enter_cohort(me, policy)
+    fn join_cohort(&self, me: Place<P>) -> bool {
+        self.enter_cohort(me)
     }
 
     fn place_of(&self, me: Place<P>) -> Place<P> {

@@ -13,21 +13,21 @@
 //!                   └─ hand_over ─┘
 //! ```
 //!
-//! | `head` | who has the lock | `locked` |
+//! | `head` | the owner | `locked` |
 //! |---|---|---|
-//! | 0, or the head's name | anybody; the owner has left the queue | as in `mutex.rs` |
+//! | 0, or the head's name | any thread; it has left the queue | as in `mutex.rs` |
 //! | `PASS` and a name | the first of the queue, or one of its cohort (`cohort.rs`) | `LOCKED` |
 //!
 //! ```text
 //!              keep: head = PASS|me                    hand_over
 //!   (owner, from the queue) ────► OWNER, hands over ───────────────► next is OWNER, hands over
-//!                                     │ nobody is behind, or sleeps, or has left, or is urgent
+//!                                     │ no next one that is up; or one that is urgent
 //!                                     ▼
 //!                        gives its place up, and releases
 //! ```
 //!
-//! - PASS-1: while `PASS` is set the lock is held and no waiter is the head; nobody but the owner
-//!   writes `head`, and nobody barges.
+//! - PASS-1: while `PASS` is set the lock is held and no waiter is the head; only the owner writes
+//!   `head`, and no comer barges.
 //! - PASS-2: the next waiter has the lock by one exchange of its status, from `WAITING`. One that
 //!   sleeps or has left is not handed to: the owner gives its place up and releases, and all is as
 //!   in `mutex.rs`.
@@ -72,7 +72,7 @@ use crate::policy::Policy;
 impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// As the owner, which stands first in the queue: keeps that place, and will hand the lock
     /// over. `false`, and nothing done, if it will release the lock instead. Whether the lock was
-    /// `handed` to the owner, too: then this looks at nothing that others write to.
+    /// `handed` to the owner, too: then this looks at no line that is written to meanwhile.
     pub(super) fn keep(&self, me: Place<P>, handed: bool, policy: Q) -> bool {
         if !F::HEAD_SLEEPS
             || F::LINGER.ns == 0

@@ -9,7 +9,7 @@
 //! | head, CPUs to spare | the lock | [`Form::LINGER`] |
 //!
 //! Where the lock is handed over (`handover.rs`), its line names the owner. So a waiter sees
-//! whether the queue moves by a look at the lock, and nobody has to count:
+//! whether the queue moves by a look at the lock, and hand-overs need not be counted:
 //!
 //! - LINGER-1: a waiter spins on if the owner's name has changed since its last look; else it
 //!   sleeps. Looks are [`ROUND`] spins apart at first, then twice as far each time: each look takes
@@ -38,12 +38,12 @@ use crate::nap;
 use crate::policy::Policy;
 
 /// How long a comer that finds the lock taken leaves the owner in peace before it looks again; then
-/// twice as long, and so on. Each look takes the lock's line away from the owner, who pays as much
-/// as for some ten short critical sections.
+/// twice as long, and so on. Each look takes the lock's line away from the owner, which pays as
+/// much as for some ten short critical sections.
 const COMER_IN_PEACE_NS: u32 = 300;
-/// The same for a head, who has looked in vain before. Where there are CPUs to spare it then looks
-/// as often as it can: that costs the owner a line each time that it writes to it, and a lock that
-/// is free until the next look is lost time for all.
+/// The same for a head, which has looked in vain before. Where there are CPUs to spare it then
+/// looks as often as it can: that costs the owner a line each time that it writes to it, and a lock
+/// that is free until the next look is lost time for all.
 const HEAD_IN_PEACE_NS: u32 = 1_000;
 /// How long a comer looks where a head sleeps or was called: about as long as the system call takes
 /// in which it would fall asleep. The owner of a short critical section is gone by then.

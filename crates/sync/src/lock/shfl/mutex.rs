@@ -251,7 +251,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     #[inline(never)]
     fn unlock_contended(&self) {
         // Relaxed: as in `unlock_uncontended`.
-        if self.head.load(Relaxed) & PASS != 0 && self.hand_over() {
+        if self.hands_over() && self.hand_over() {
             return;
         }
         let seen = self.locked.load(Relaxed);
@@ -331,8 +331,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// Whether the owner will hand the lock to a waiter, and not release it first, should one wait;
     /// may be stale at once.
     pub fn hands_over(&self) -> bool {
-        // Relaxed: a hint.
-        self.head.load(Relaxed) & PASS != 0
+        self.handing().is_some()
     }
 
     /// Takes a free lock, fair or not. Looks at the newest value, where a load might not.

@@ -11,7 +11,7 @@ pub(super) enum Wait {
     TimedOut,
     /// It has left its place, to stand in the queue and not in a cohort.
     Anew,
-    /// The node is gone: the process has forked under the waiter, who must begin anew.
+    /// The node is gone: the process has forked under the waiter, which must begin anew.
     Lost,
 }
 
