@@ -38,6 +38,7 @@ pub(crate) fn socket() -> SocketId {
 }
 
 /// Whether this machine has several NUMA nodes with CPUs. Asked of sysfs once; `false` without it.
+#[inline]
 pub(crate) fn numa() -> bool {
     // Relaxed: all who look find the same.
     match NODES.load(Relaxed) {

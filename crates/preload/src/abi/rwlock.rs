@@ -145,6 +145,11 @@ impl RwLock {
         self.lock.last_waiter()
     }
 
+    /// Gives back what it has taken beside its own memory, if it is free; of a lock of ours.
+    pub(crate) fn gather(&self) {
+        self.lock.gather();
+    }
+
     /// Gives it the policy of a site; of a lock of ours.
     #[inline]
     pub(crate) fn settle(&self, site: usize) {

@@ -4,6 +4,7 @@
 //! on behalf of a waiter that learns of its headship only afterwards. Who clears `WAKE` for another
 //! wakes that one.
 
+use core::cell::Cell;
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -12,9 +13,11 @@ use antiphon_platform::{Atomic, Budget, Deadline, Platform, Traced, TracedKind, 
 use super::super::contended::Contended;
 use super::super::fair::Patience;
 use super::super::fence::Fence;
+use super::super::mutex::Form;
 use super::super::queue::{Place, TailId};
 use super::super::status;
 use super::super::turn::{Ask, Wait};
+use super::form::Lasting;
 use super::kind::Kind;
 use super::state::{Heed, State};
 use super::wake::wake;
@@ -25,6 +28,8 @@ use crate::policy::Policy;
 /// What somebody waits for: to be in, in the way of `K`.
 struct Entry<'a, P: Platform, Q: Policy, F: RwForm, K> {
     lock: &'a ShflRwLock<P, Q, F>,
+    /// The state in which the caller has come in.
+    found: Cell<State>,
     kind: PhantomData<K>,
 }
 
@@ -34,32 +39,49 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// The same of one that only tries.
     pub(super) const TRYING: Heed = if F::READERS_PASS { Heed::Insisting } else { Heed::Trying };
 
-    /// Comes in without waiting; says whether it did.
-    pub(super) fn enter<K: Kind>(&self, heed: Heed) -> bool {
+    /// Comes in without waiting; the state in which it did.
+    pub(super) fn enter<K: Kind>(&self, heed: Heed) -> Option<State> {
         // Acquire: pairs with the releases of those who have left.
-        let entered = self.change(Acquire, |seen| K::enter(seen, heed));
-        if let Ok(found) = entered {
-            self.mind_head(found, K::WRITES);
-        }
-        entered.is_ok()
+        let found = self.change(Acquire, |seen| K::enter(seen, heed)).ok()?;
+        self.mind_head(found, K::WRITES);
+        Some(found)
     }
 
-    /// Comes in, or gives up at the deadline; says whether it is in.
-    pub(super) fn wait<K: Kind>(&self, deadline: Option<Deadline>) -> bool {
+    /// Comes in, or gives up at the deadline; the state in which it came in.
+    pub(super) fn wait<K: Kind>(&self, deadline: Option<Deadline>) -> Option<State> {
         const { assert!(F::HEAD_SLEEPS) }
-        let entry = Entry { lock: self, kind: PhantomData::<K> };
-        entry.lock_contended(deadline) == Wait::Acquired
+        let entry = Entry { lock: self, found: Cell::new(State(0)), kind: PhantomData::<K> };
+        // Where readers come in crowds, those that wait have their turn soon, and all at once.
+        let seen = self.peek();
+        let crowds = !K::WRITES || seen.has_readers() || seen.is_spread();
+        let wait = if crowds && Self::may_spread() {
+            Contended::<P, Q, Lasting<F>>::lock_contended(&entry, deadline)
+        } else {
+            Contended::<P, Q, F>::lock_contended(&entry, deadline)
+        };
+        (wait == Wait::Acquired).then(|| entry.found.get())
     }
 }
 
 impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Entry<'_, P, Q, F, K> {
+    fn enter(&self, heed: Heed) -> bool {
+        let entered = self.lock.enter::<K>(heed);
+        if let Some(found) = entered {
+            self.found.set(found);
+        }
+        entered.is_some()
+    }
+
     /// Whether the head is kept out.
     fn keeps_out(seen: State) -> bool {
         K::enter(seen, Heed::Head).is_none()
     }
 }
 
-impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_, P, Q, F, K> {
+/// In any form that differs from the lock's in how long its waiters spin.
+impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Contended<P, Q, G>
+    for Entry<'_, P, Q, F, K>
+{
     fn tail(&self) -> &TailId<P> {
         &self.lock.tail
     }
@@ -113,11 +135,11 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_
     }
 
     fn take_as_comer(&self) -> bool {
-        self.lock.enter::<K>(ShflRwLock::<P, Q, F>::COMER)
+        self.enter(ShflRwLock::<P, Q, F>::COMER)
     }
 
     fn take_beside_head(&self) -> bool {
-        !K::WRITES && self.take_as_comer()
+        !K::WRITES && self.enter(ShflRwLock::<P, Q, F>::COMER)
     }
 
     fn is_head_excused(&self) -> bool {
@@ -126,7 +148,7 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_
     }
 
     fn take_any(&self) -> bool {
-        self.lock.enter::<K>(ShflRwLock::<P, Q, F>::TRYING)
+        self.enter(ShflRwLock::<P, Q, F>::TRYING)
     }
 
     fn take_as_head(&self, me: Place<P>) -> bool {
@@ -134,6 +156,7 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_
         let entered =
             self.lock.change(Acquire, |seen| Some(K::enter(seen, Heed::Head)?.without_head()));
         if let Ok(seen) = entered {
+            self.found.set(seen);
             Patience::<F>::learn(me.node, seen.is_fair() && seen.is_free());
         }
         entered.is_ok()

@@ -11,6 +11,7 @@ use antiphon_platform::{Atomic, Budget, Deadline, Hint, Parked, Platform};
 
 use super::super::queue::Place;
 use super::kind::Upgradable;
+use super::spread::Patience;
 use super::state::State;
 use super::{RwForm, ShflRwLock};
 use crate::nap;
@@ -19,7 +20,7 @@ use crate::policy::Policy;
 impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// Acquires the lock for reading, with the right to upgrade; blocks until it is had.
     pub fn upgradable(&self) {
-        if !self.enter::<Upgradable>(Self::COMER) {
+        if self.enter::<Upgradable>(Self::COMER).is_none() {
             self.wait::<Upgradable>(None);
         }
     }
@@ -27,13 +28,14 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// As [`upgradable`](Self::upgradable), but gives up when the deadline has passed; says whether
     /// it was had. What could be had without waiting is had whatever the deadline.
     pub fn upgradable_until(&self, deadline: Deadline) -> bool {
-        self.enter::<Upgradable>(Self::COMER) || self.wait::<Upgradable>(Some(deadline))
+        self.enter::<Upgradable>(Self::COMER).is_some()
+            || self.wait::<Upgradable>(Some(deadline)).is_some()
     }
 
     /// Acquires what [`upgradable`](Self::upgradable) does if that is possible without waiting;
     /// never fails on a free lock, never blocks.
     pub fn try_upgradable(&self) -> bool {
-        self.enter::<Upgradable>(Self::TRYING)
+        self.enter::<Upgradable>(Self::TRYING).is_some()
     }
 
     /// Releases what was acquired by [`upgradable`](Self::upgradable).
@@ -53,7 +55,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// The caller owns the lock by [`upgradable`](Self::upgradable).
     pub unsafe fn upgrade(&self) {
-        let _ = self.try_to_upgrade() || self.wait_for_readers(None);
+        let _ = (self.try_to_upgrade() || self.wait_for_readers(None))
+            && self.is_upgraded(Patience::Until(None));
     }
 
     /// As [`upgrade`](Self::upgrade), but gives up when the deadline has passed; says whether the
@@ -63,7 +66,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// As of [`upgrade`](Self::upgrade).
     pub unsafe fn upgrade_until(&self, deadline: Deadline) -> bool {
-        self.try_to_upgrade() || self.wait_for_readers(Some(deadline))
+        (self.try_to_upgrade() || self.wait_for_readers(Some(deadline)))
+            && self.is_upgraded(Patience::Until(Some(deadline)))
     }
 
     /// Upgrades if no other reader is in; never blocks.
@@ -72,7 +76,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// As of [`upgrade`](Self::upgrade).
     pub unsafe fn try_upgrade(&self) -> bool {
-        self.try_to_upgrade()
+        !self.is_read_by_line() && self.try_to_upgrade() && self.is_upgraded(Patience::Never)
     }
 
     /// Gives up the right to upgrade: the caller is a plain reader then. Never blocks.
@@ -81,7 +85,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// The caller owns the lock by [`upgradable`](Self::upgradable).
     pub unsafe fn downgrade_upgradable(&self) {
-        self.leave(State::downgrade_upgradable);
+        let left = self.leave_from(State::downgrade_upgradable);
+        self.came_in(left);
     }
 
     /// Turns what was acquired for writing into what [`upgradable`](Self::upgradable) acquires,
@@ -91,12 +96,18 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// The caller owns the lock for writing.
     pub unsafe fn downgrade_to_upgradable(&self) {
-        self.leave(State::downgrade_to_upgradable);
+        self.let_readers_in(State::downgrade_to_upgradable);
     }
 
     fn try_to_upgrade(&self) -> bool {
         // Acquire: pairs with the release in `unlock_read`.
         self.change(Acquire, |seen| (!seen.has_readers()).then(|| seen.upgrade())).is_ok()
+    }
+
+    /// Waits, as the writer, for those that are in by lines; an upgradable reader again if they are
+    /// not out in time.
+    fn is_upgraded(&self, patience: Patience) -> bool {
+        self.drain(patience, State::downgrade_to_upgradable)
     }
 
     /// Keeps readers out until those that are in have left, or the deadline has passed.

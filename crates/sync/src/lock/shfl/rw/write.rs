@@ -5,6 +5,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use antiphon_platform::{Atomic, Deadline, Platform};
 
 use super::kind::Write;
+use super::spread::Patience;
 use super::state::{Heed, State, WRITER};
 use super::{RwForm, ShflRwLock};
 use crate::policy::Policy;
@@ -37,7 +38,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[cold]
     #[inline(never)]
     fn write_free(&self) -> bool {
-        self.enter::<Write>(Heed::All)
+        self.enter::<Write>(Heed::All).is_some() && self.is_alone(Patience::Never)
     }
 
     /// Acquires the lock for writing, or gives up when the deadline has passed; says whether it was
@@ -51,7 +52,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// lock, never blocks.
     #[inline]
     pub fn try_write(&self) -> bool {
-        self.write_uncontended() || self.enter::<Write>(Heed::Trying)
+        self.write_uncontended() || self.try_to_write()
     }
 
     /// Releases what was acquired for writing; wakes the head of the queue if it sleeps.
@@ -63,7 +64,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     pub unsafe fn unlock_write(&self) {
         // Release: pairs with the acquires of the next owners.
         if self.state.compare_exchange(WRITER, 0, Release, Relaxed).is_err() {
-            self.leave(State::release_writer);
+            self.release_writer();
         }
     }
 
@@ -74,14 +75,30 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// The caller owns the lock for writing.
     pub unsafe fn downgrade(&self) {
-        self.leave(State::downgrade);
+        let left = self.leave_from(State::downgrade);
+        self.came_in(left);
     }
 
     #[cold]
     #[inline(never)]
     fn write_contended(&self, deadline: Option<Deadline>) -> bool {
         // As in `write_free`.
-        self.enter::<Write>(Heed::All) || self.wait::<Write>(deadline)
+        (self.enter::<Write>(Heed::All).is_some() || self.wait::<Write>(deadline).is_some())
+            && self.is_alone(Patience::Until(deadline))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn try_to_write(&self) -> bool {
+        // A try that is in vain closes no lines.
+        !self.is_read_by_line()
+            && self.enter::<Write>(Heed::Trying).is_some()
+            && self.is_alone(Patience::Never)
+    }
+
+    /// Waits, as the writer, for those that are in by lines; says whether they have left.
+    fn is_alone(&self, patience: Patience) -> bool {
+        self.drain(patience, State::release_writer)
     }
 }
 
