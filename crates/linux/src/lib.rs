@@ -84,6 +84,8 @@ pub use slack::{set_timer_slack, timer_slack};
 #[doc(hidden)]
 pub use sys::instruction as system_call;
 pub use sys::yield_now;
+#[doc(hidden)]
+pub use topology::pretend_numa;
 pub use tsc::{forbid_counter, ticks};
 
 // SAFETY: the one of this platform.

@@ -23,6 +23,7 @@ unsafe extern "C" {
 const UNKNOWN: u32 = 0;
 const ONE: u32 = 1;
 const SEVERAL: u32 = 2;
+const PRETENDED: u32 = 3;
 
 static NODES: AtomicU32 = AtomicU32::new(UNKNOWN);
 
@@ -43,11 +44,21 @@ pub(crate) fn numa() -> bool {
     // Relaxed: all who look find the same.
     match NODES.load(Relaxed) {
         UNKNOWN => count(),
-        nodes => nodes == SEVERAL,
+        nodes => nodes != ONE,
     }
 }
 
+/// From now on each CPU is a node of its own: for tests on a machine that has one node. To be
+/// called before a lock is used.
+pub fn pretend_numa() {
+    // Relaxed: as in `numa`.
+    NODES.store(PRETENDED, Relaxed);
+}
+
 fn node() -> u32 {
+    if NODES.load(Relaxed) == PRETENDED {
+        return cpu().0;
+    }
     let (mut cpu, mut node) = (0, 0);
     // SAFETY: both are ours to write. It fails on no kernel that has it; else both stay 0.
     sys::errno_kept(|| unsafe { getcpu(&raw mut cpu, &raw mut node) });
@@ -61,8 +72,13 @@ pub(crate) fn count() -> bool {
     let mut buffer = [0; 128];
     let list = sys::read_file(c"/sys/devices/system/node/has_cpu", &mut buffer);
     let several = list.is_some_and(more_than_one);
-    NODES.store(if several { SEVERAL } else { ONE }, Relaxed);
-    several
+    let nodes = if several { SEVERAL } else { ONE };
+    // The first answer stands: a lock whose readers are counted by socket relies on it that all
+    // threads have the same, and a file may not open for one of them. Relaxed, as in `numa`.
+    match NODES.compare_exchange(UNKNOWN, nodes, Relaxed, Relaxed) {
+        Ok(_) => several,
+        Err(known) => known != ONE,
+    }
 }
 
 /// Whether a list such as `0-3,8` names more than one number. One number is written alone.

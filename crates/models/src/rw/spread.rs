@@ -1,10 +1,10 @@
 //! Readers that a crowd has counted by socket, and back: RW-7 to RW-11, LINE-1 to LINE-5.
 
 use std::cell::Cell;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
-use antiphon_check::{Data, Scope, probe};
-use antiphon_platform::{Atomic, Budget};
+use antiphon_check::{Check, Data, Scope, probe};
+use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform};
 use antiphon_sync::lock::{Form, Recursive, Refused, RwForm};
 
 use super::preferred::words;
@@ -36,6 +36,8 @@ impl<const SPIN: u32, const IDLE: u32, const CROWD: u32> RwForm for Crowd<SPIN, 
     const IDLE: u32 = IDLE;
 }
 
+const READERS_SHIFT: u32 = 40;
+
 /// Readers stay counted by socket.
 type Stays = Crowd<0, { u32::MAX }, 0>;
 /// As [`Stays`], of two readers.
@@ -54,6 +56,14 @@ pub fn entries() -> Vec<Entry> {
             .reaches(&["busy"]),
         Entry::new("shfl-rw+crowd/looks-returning-1+1", looking::<Returns>(true, false), two)
             .reaches(&["busy"]),
+        Entry::new("shfl-rw+crowd/moves-2+1", moving(), two).reaches(&["wrote"]),
+        Entry::new("shfl-rw+crowd/knows-1+1", knowing(), two).reaches(by_line),
+        Entry::new("shfl-rw+crowd/reads-late-2+1", reading_late(), two),
+        Entry::new("shfl-rw+crowd/tries-both-1+1", both_trying(), two).reaches(&["read", "wrote"]),
+        Entry::new("shfl-rw+crowd/abandoned-2+1", abandoned(false, false), two).by_lot(10_000),
+        Entry::new("shfl-rw+crowd/abandoned-late-2+1", abandoned(true, false), two).by_lot(5_000),
+        Entry::new("shfl-rw+crowd/abandoned-upgrading-2+1", abandoned(false, true), two)
+            .by_lot(5_000),
         Entry::new("shfl-rw+crowd/shares-1+1", sharing::<Stays>(1, 1, 1, true), two)
             .reaches(by_line)
             .long(),
@@ -99,7 +109,9 @@ pub fn entries() -> Vec<Entry> {
             .by_lot(5_000)
             .reaches(&["gave up"]),
         Entry::new("shfl-rw+crowd/tries-1+1", trying(0), two).by_lot(5_000).reaches(&["busy"]),
-        Entry::new("shfl-rw+crowd/tries-1+1+1", trying(1), two).by_lot(5_000).reaches(&["busy"]),
+        Entry::new("shfl-rw+crowd/tries-beside-1+1+1", trying(1), two)
+            .by_lot(5_000)
+            .reaches(&["busy"]),
         Entry::new("shfl-rw+crowd/downgrades-1+1", downgrading(), two).by_lot(5_000),
         Entry::new("shfl-rw+crowd/upgrades-1+1", upgrading(), timed)
             .by_lot(10_000)
@@ -226,6 +238,177 @@ fn looking<F: RwForm>(spread: bool, held: bool) -> Program {
             }
         });
         scope.finally(move || assert_free(lock));
+    })
+}
+
+/// RW-7: a reader that was counted in the lock's word leaves while another one has the crowd counted
+/// by socket, leaves, and comes back to write, and a third comes through the word, from a socket
+/// that has no line yet. The writer comes in beside none of them. Has to reach `wrote`.
+fn moving() -> Program {
+    Program::new(3, 4, |scope| {
+        let lock = lock::<Gathers>(scope, false);
+        let data = scope.share(Data::new(0));
+        read(lock);
+        scope.spawn_on(0, move || {
+            let _ = data.get();
+            unlock_read(lock);
+        });
+        // So that only the executions are looked at which the model is about.
+        let moved = scope.share(<Check as Platform>::U32::ZERO);
+        scope.spawn_on(0, move || {
+            read(lock);
+            unlock_read(lock);
+            let by_line = mode(lock) == 1;
+            moved.store(1 + u32::from(by_line), Relaxed);
+            let free = words(lock).state.load(Relaxed) >> READERS_SHIFT == 0;
+            if by_line && free && lock.write_until(soon()) {
+                probe("wrote");
+                data.set(data.get() + 1);
+                unlock_write(lock);
+            }
+        });
+        scope.spawn_on(1, move || {
+            let by_line = moved.wait_while(Relaxed, |moved| moved == 0) == 2;
+            if by_line && lock.try_read() == Ok(()) {
+                let _ = data.get();
+                unlock_read(lock);
+            }
+        });
+        scope.finally(move || assert_free(lock));
+    })
+}
+
+/// RW-7: a reader whose count was moved to a line knows that it reads.
+fn knowing() -> Program {
+    Program::new(2, 4, |scope| {
+        let lock = lock::<Gathers>(scope, false);
+        read(lock);
+        scope.spawn_on(1, move || {
+            assert!(lock.is_locked() && lock.seems_read(), "the caller reads");
+            note(lock);
+            unlock_read(lock);
+        });
+        scope.spawn_on(0, move || {
+            read(lock);
+            unlock_read(lock);
+        });
+        scope.finally(move || assert_free(lock));
+    })
+}
+
+/// RW-10: a reader that has the name of an indicator which the lock has given back, and which an
+/// attempt to count readers by socket names again and gives up, for a reader that upgrades.
+fn reading_late() -> Program {
+    Program::new(3, 4, |scope| {
+        let (lock, other) = (lock::<Returns>(scope, false), lock::<Stays>(scope, true));
+        let data = scope.share(Data::new(0));
+        read(lock);
+        unlock_read(lock);
+        assert_eq!((mode(lock), mode(other)), (1, 1), "the other one has the first indicator");
+        lock.gather();
+        // The lock's readers are counted on the second; the first is free, and remembered.
+        read(lock);
+        unlock_read(lock);
+        other.gather();
+        scope.spawn_on(0, move || late(lock, data));
+        scope.spawn_on(1, move || {
+            lock.write();
+            unlock_write(lock);
+            lock.upgradable();
+            // SAFETY: just acquired so.
+            unsafe { lock.upgrade() };
+            data.set(data.get() + 1);
+            unlock_write(lock);
+        });
+        scope.spawn_on(0, move || {
+            if lock.read_uncontended() == Ok(()) {
+                let _ = data.get();
+                unlock_read(lock);
+            }
+        });
+        scope.finally(move || assert!(!lock.is_locked()));
+    })
+}
+
+/// What a reader does that has found the lock to name the first indicator, when it has not.
+fn late(lock: &Lock<Returns>, data: &Data<u32>) {
+    // SAFETY: the steps of a reader by a line.
+    let line = unsafe { &Check::indicators()[0].lines[0] };
+    line.entered.fetch_add(1, Relaxed);
+    Check::fence(SeqCst);
+    let state = words(lock).state.load(Acquire);
+    let name = words(lock).lines.load(Relaxed);
+    if state >> 6 & 3 == 1 && name == 1 {
+        probe("in");
+        let _ = data.get();
+        unlock_read(lock);
+    } else {
+        line.entered.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Of a try to read and one to write a free lock, one has it.
+fn both_trying() -> Program {
+    Program::new(2, 2, |scope| {
+        let lock = lock::<Stays>(scope, true);
+        let had = scope.share(Cell::new(0));
+        scope.spawn_on(0, move || {
+            if lock.try_read() == Ok(()) {
+                had.set(had.get() + 1);
+                probe("read");
+                unlock_read(lock);
+            }
+        });
+        scope.spawn_on(1, move || {
+            if lock.try_write() {
+                had.set(had.get() + 1);
+                probe("wrote");
+                unlock_write(lock);
+            }
+        });
+        scope.finally(move || assert!(had.get() > 0, "a free lock is to be had"));
+    })
+}
+
+/// RW-12: the child of a fork that a reader has made while a writer waited for it, at either stage:
+/// of that process, which is another one. Readers and writers go on.
+fn abandoned(verifying: bool, upgrades: bool) -> Program {
+    Program::new(3, 3, move |scope| {
+        let lock = lock::<Stays>(scope, true);
+        let data = scope.share(Data::new(0));
+        read(lock);
+        let (writer, modes, upgrading) = (1, 0b11 << 6, 1 << 5);
+        let found = if verifying { writer | 0b10 << 6 | upgrading } else { writer | modes };
+        let mark = 2 | u64::from(upgrades) << 15;
+        words(lock).state.store(found | mark << 24, Relaxed);
+        scope.spawn_on(0, move || {
+            let _ = data.get();
+            unlock_read(lock);
+        });
+        scope.spawn_on(1, move || {
+            let had = lock.try_read();
+            assert!(had.is_ok() || !upgrades, "no writer is there");
+            if had.is_ok() {
+                let _ = data.get();
+                unlock_read(lock);
+            }
+        });
+        scope.spawn_on(1, move || {
+            if upgrades {
+                // As where readers are counted in one place: the upgradable reader is in for good.
+                assert!(!lock.try_write());
+            } else if !verifying {
+                write(lock, data);
+            } else if lock.try_write() {
+                data.set(data.get() + 1);
+                unlock_write(lock);
+            }
+        });
+        scope.finally(move || {
+            if !upgrades {
+                assert_free(lock);
+            }
+        });
     })
 }
 

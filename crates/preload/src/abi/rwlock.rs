@@ -225,7 +225,7 @@ impl RwLock {
             self.writer.store(0, Relaxed);
             // SAFETY: with a writer in nobody else is, so the caller is that one.
             unsafe { self.lock.unlock_write() };
-        } else if self.lock.is_locked() {
+        } else if self.lock.seems_read() {
             // SAFETY: the caller has it, and not to write.
             unsafe { self.lock.unlock_read() };
         } else {

@@ -19,7 +19,7 @@ use super::super::status;
 use super::super::turn::{Ask, Wait};
 use super::form::Lasting;
 use super::kind::Kind;
-use super::state::{Heed, State};
+use super::state::{Heed, Mark, State};
 use super::wake::wake;
 use super::{RwForm, ShflRwLock};
 use crate::arena;
@@ -39,12 +39,30 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// The same of one that only tries.
     pub(super) const TRYING: Heed = if F::READERS_PASS { Heed::Insisting } else { Heed::Trying };
 
-    /// Comes in without waiting; the state in which it did.
+    /// Comes in without waiting; the state in which it did, with the mark of a writer.
     pub(super) fn enter<K: Kind>(&self, heed: Heed) -> Option<State> {
-        // Acquire: pairs with the releases of those who have left.
-        let found = self.change(Acquire, |seen| K::enter(seen, heed)).ok()?;
+        let found = self.enter_as::<K>(|seen| K::enter(seen, heed)).ok()?;
         self.mind_head(found, K::WRITES);
         Some(found)
+    }
+
+    /// As [`enter`](Self::enter), in a way of the caller's; as an error, the state that keeps it
+    /// out.
+    pub(super) fn enter_as<K: Kind>(
+        &self,
+        enter: impl Fn(State) -> Option<State>,
+    ) -> Result<State, State> {
+        let mark = Mark::writer(P::epoch());
+        loop {
+            // Acquire: pairs with the releases of those who have left.
+            match self.change(Acquire, |seen| Some(enter(seen)?.marked(mark))) {
+                Ok(found) if K::WRITES => return Ok(found.with_mark(mark)),
+                Ok(found) => return Ok(found),
+                // RW-12.
+                Err(seen) if seen.is_abandoned(P::epoch()) => self.end_abandoned(),
+                Err(seen) => return Err(seen),
+            }
+        }
     }
 
     /// Comes in, or gives up at the deadline; the state in which it came in.
@@ -52,9 +70,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         const { assert!(F::HEAD_SLEEPS) }
         let entry = Entry { lock: self, found: Cell::new(State(0)), kind: PhantomData::<K> };
         // Where readers come in crowds, those that wait have their turn soon, and all at once.
-        let seen = self.peek();
-        let crowds = !K::WRITES || seen.has_readers() || seen.is_spread();
-        let wait = if crowds && Self::may_spread() {
+        let wait = if self.peek().is_spread() {
             Contended::<P, Q, Lasting<F>>::lock_contended(&entry, deadline)
         } else {
             Contended::<P, Q, F>::lock_contended(&entry, deadline)
@@ -152,9 +168,8 @@ impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Contended<P, Q, G>
     }
 
     fn take_as_head(&self, me: Place<P>) -> bool {
-        // Acquire: as in `enter`.
         let entered =
-            self.lock.change(Acquire, |seen| Some(K::enter(seen, Heed::Head)?.without_head()));
+            self.lock.enter_as::<K>(|seen| Some(K::enter(seen, Heed::Head)?.without_head()));
         if let Ok(seen) = entered {
             self.found.set(seen);
             Patience::<F>::learn(me.node, seen.is_fair() && seen.is_free());

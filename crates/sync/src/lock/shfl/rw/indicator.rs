@@ -40,6 +40,8 @@ const NAME: u64 = 0xFFFF << NAME_SHIFT;
 const LEAVE: u64 = 1 << 24;
 /// How much of a count each word has room for.
 const COUNT: u64 = u64::MAX / LEAVE;
+/// The largest balance of a line that is not less than nothing.
+const MOST: u64 = COUNT / 2;
 
 /// How long a writer spins at one line before it looks at the others.
 const PIECE_NS: u32 = 200;
@@ -75,8 +77,20 @@ impl<P: Platform> Lines<P> {
             // Acquire: what its last owner has done with it; pairs with the release in `give`.
             let free = indicator.claimed.load(Relaxed) == 0
                 && indicator.claimed.compare_exchange(0, 1, Acquire, Relaxed).is_ok();
-            free.then_some((Self(indicator), name))
+            (free && Self(indicator).is_fresh()).then_some((Self(indicator), name))
         })
+    }
+
+    /// RW-10: whether no reader has counted itself here late. One that does so from now on finds
+    /// behind its fence what the caller has found before this. Gives it back if not: one in the
+    /// child of a fork may have such a reader for good.
+    fn is_fresh(self) -> bool {
+        P::fence(SeqCst);
+        let fresh = self.sum() == 0;
+        if !fresh {
+            self.give();
+        }
+        fresh
     }
 
     /// Gives it back. Nobody is in. What is joined stays so: a reader that counts itself here late,
@@ -158,6 +172,13 @@ impl<P: Platform> Lines<P> {
         // In this order: of all that are seen to have left, it is seen that they have entered.
         let left = self.lines().fold(0_u64, |sum, line| sum.wrapping_add(line.left()));
         self.entered().wrapping_sub(left) & COUNT
+    }
+
+    /// Whether somebody is in, mostly by a look at the caller's line only. Always true if the
+    /// caller is; it may be true though nobody is where readers have left on another line than they
+    /// came, until the next writer (LINE-5).
+    pub(super) fn seems_read(self) -> bool {
+        self.here().is_some_and(|line| matches!(line.balance(), 1..=MOST)) || self.sum() != 0
     }
 
     /// As [`sum`](Self::sum), for a writer that lets no readers in: whether it is alone. LINE-5:
@@ -244,11 +265,14 @@ impl<P: Platform> Lines<P> {
         let mut left_ns = budget_ns;
         loop {
             for line in self.lines() {
-                // Mostly a reader leaves by the line on which it came.
+                // Mostly a reader leaves by the line on which it came. LINE-5: if not, only the sum
+                // tells, so a line that nobody leaves holds no writer up.
                 while left_ns > 0 && line.balance() != 0 {
                     let piece_ns = left_ns.min(PIECE_NS);
                     left_ns -= piece_ns;
-                    line.spin_until_left(piece_ns);
+                    if !line.spin_until_left(piece_ns) {
+                        break;
+                    }
                 }
             }
             if self.sum() == 0 {
@@ -330,12 +354,12 @@ impl<P: Platform> Line<P> {
         self.0.entered.load(Relaxed).wrapping_sub(left) & COUNT
     }
 
-    /// Waits for a moment until one more has left.
-    fn spin_until_left(&self, ns: u32) {
+    /// Waits for a moment until one more has left; says whether one has.
+    fn spin_until_left(&self, ns: u32) -> bool {
         // Relaxed: the sum decides. Whether it has changed or not.
         let seen = self.0.left.load(Relaxed);
         let budget = Budget::ns(ns).backing_off(IN_PEACE_NS);
-        let _ = self.0.left.spin_while(Relaxed, budget, |left| left == seen);
+        self.0.left.spin_while(Relaxed, budget, |left| left == seen).is_ok()
     }
 
     /// Names the one to wake: the writer of this name, or none, that naps.

@@ -129,9 +129,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// The caller owns the lock for reading.
     #[inline]
     pub unsafe fn unlock_read(&self) {
-        if !self.stand_up() {
-            self.leave_as_reader();
-        }
+        self.leave_as_reader();
     }
 
     /// Leaves, as one that has counted itself in and found the state so (RW-8).
@@ -143,29 +141,34 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         }
     }
 
-    /// RW-3: the state that it has left says whom to wake.
+    /// RW-7: leaves where readers are counted. The count can move at any time where the lock may
+    /// spread; where it may not, it is subtracted without a look.
     #[inline]
     fn leave_as_reader(&self) {
+        if Self::may_spread() { self.leave_mode() } else { self.leave_state() }
+    }
+
+    #[inline]
+    fn leave_mode(&self) {
+        // Acquire, here and below: the name of the indicator; pairs with the release in `spread`.
+        let mut seen = State(self.state.load(Acquire));
+        while !seen.is_spread() {
+            let left = seen.without_reader();
+            // Release: pairs with the acquire of the next writer.
+            match self.state.compare_exchange(seen.0, left.0, Release, Acquire) {
+                Ok(_) => return self.call_from(seen, left),
+                Err(now) => seen = State(now),
+            }
+        }
+        self.leave_line();
+    }
+
+    /// RW-3: leaves the state, which counts the caller for sure, and says whom to wake.
+    #[inline]
+    pub(super) fn leave_state(&self) {
         // Release: pairs with the acquire of the next writer.
         let seen = State(self.state.fetch_sub(READER, Release));
-        if seen.is_spread() {
-            return self.leave_by_line_after_all();
-        }
         self.call_from(seen, seen.without_reader());
-    }
-
-    /// As [`leave_as_reader`](Self::leave_as_reader), of one that the state counts for sure.
-    pub(super) fn leave_state(&self) {
-        // Release: as above.
-        let seen = State(self.state.fetch_sub(READER, Release));
-        self.call_from(seen, seen.without_reader());
-    }
-
-    /// Takes a subtraction back. If it has kept out a head that sleeps by now, wakes that.
-    pub(super) fn count_again(&self) {
-        // Release: as above.
-        let seen = State(self.state.fetch_add(READER, Release));
-        self.call_from(seen, seen.with_reader());
     }
 
     /// Wakes whom the last reader has to, if `left` is what it has left of the state that it saw.

@@ -18,9 +18,10 @@
 //! ```
 //!
 //! - RW-7: while a reader is in, the mode changes from central to another only, and by the one
-//!   exchange that moves the count from the state to a line. So a reader leaves by a line if the
-//!   state says that readers are counted there, and by the state if not, wherever it came in; a
-//!   reader that has subtracted from a state which says otherwise takes that back.
+//!   exchange that moves the count from the state to a line. So a reader leaves where the mode says
+//!   that readers are counted, wherever it came in; and it leaves the state by an exchange that
+//!   insists on the mode. It never subtracts first and looks then: for the moment until it took
+//!   that back, a reader that has come in through the state would be hidden by it.
 //! - RW-8: the mode becomes central only in the hands of a writer that has waited for all lines,
 //!   and if the state counts no reader. A reader that counts itself in, and finds another mode than
 //!   central, is counted in the state until it takes that back, or takes a seat.
@@ -30,11 +31,18 @@
 //!   is open and the lock names that indicator. A writer sets the mode to draining, and looks at
 //!   the lines behind a fence. So one of the two sees the other. If the lock names another
 //!   indicator, or none, the line is another lock's by now, whose writers wait until the reader has
-//!   taken itself off.
+//!   taken itself off. And who takes an indicator looks at its sum behind a fence before it names
+//!   it: so the name that a reader finds behind its own fence is not of an attempt, begun after it
+//!   has counted itself, that will fail.
 //! - RW-11: a reader that may read already (`Heed::Recursion`) comes in so while the mode is
-//!   draining, too. So a writer that has waited says so (shut, and `UPGRADING`), and looks at the
-//!   sum once more behind a fence; it waits again, or says that it is in. A reader that may read
-//!   already waits for that verdict: if it finds a writer in then, it does not read already.
+//!   draining, too. So a writer that has waited says so (verifying: `SHUT` and `UPGRADING`), looks
+//!   at the sum once more behind a fence, and has the lock by an exchange that insists on what it
+//!   has said. A reader that may read already, and finds it verifying, looks at the sum: if that is
+//!   0 it does not read already; if not, it has the writer drain again, and comes in.
+//! - RW-12: a writer that is in, and waits for lines, has its process's mark in the state, set by
+//!   the exchange that has set `WRITER`. In the child of a fork, where that writer is not, whoever
+//!   wants the lock ends the wait in the writer's stead. The writer goes on by exchanges that
+//!   insist on its mark.
 //!
 //! A reader that has come in through the state, in another mode than central, takes a seat: it lets
 //! readers in if the mode is shut, counts itself on the line of its socket, and leaves the state,
@@ -48,10 +56,9 @@ use antiphon_platform::{Atomic, Budget, Clock, Deadline, Platform};
 use super::super::mutex::Form;
 use super::form::Lasting;
 use super::indicator::Lines;
-use super::state::State;
+use super::state::{Mark, State};
 use super::wake::call;
 use super::{RwForm, ShflRwLock};
-use crate::nap;
 use crate::policy::Policy;
 
 /// The unit of `rest`, in powers of two nanoseconds: 66 µs.
@@ -60,6 +67,11 @@ const REST_BITS: u32 = 16;
 const LONGEST_REST: u64 = 127;
 /// What it costs a writer to look at a line, and a reader to have it back, about.
 const LINE_NS: u64 = 500;
+/// How often a reader tries to come in by a line before it goes by the state.
+const ROUNDS: u32 = 16;
+/// How long a reader that will not wait leaves a writer time to give up, which may have come for
+/// a try, too, and found that reader in its way.
+const VERDICT_NS: u32 = 1_000;
 /// How often a crowd tries to be counted by socket before it leaves that to the next.
 const TRIES: u32 = 4;
 /// How long a reader waits to be let in before it looks whether a writer is in at all: each look
@@ -69,6 +81,19 @@ const PIECE_NS: u32 = 50_000;
 const MOST_NS: u64 = 20_000;
 /// So many readers a line are few.
 const FEW: u64 = 2;
+
+/// What has become of a writer that had to wait for the readers of lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(super) enum Drained {
+    /// It has the lock.
+    Alone,
+    /// It has given up, and is what it was before.
+    Busy,
+    /// It was taken for one of another process, and is what it was before (RW-12): it is in the
+    /// child of a fork that a signal handler has made above it.
+    Ended,
+}
 
 /// How long a writer waits for the readers of lines.
 #[derive(Clone, Copy)]
@@ -114,9 +139,22 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         Lines::named(self.lines.load(Relaxed))
     }
 
-    /// Whether readers are in by lines; may be stale at once.
+    /// Whether readers are in by lines; may be stale at once, but not if the caller is one of them.
     pub(super) fn is_read_by_line(&self) -> bool {
-        self.peek().is_spread() && self.lines().is_some_and(|lines| lines.sum() != 0)
+        // Acquire: the name of the indicator, and the count of a caller that was moved there; pairs
+        // with the release in `spread`.
+        let seen = State(self.state.load(Acquire));
+        seen.is_spread() && self.lines().is_some_and(|lines| lines.sum() != 0)
+    }
+
+    /// Whether the lock is read, or a writer is about to have it: always true if the caller reads.
+    /// It looks at one line mostly, and may be true of a free lock whose readers have left on
+    /// another socket than they came. For callers that check an unlock.
+    #[inline]
+    pub fn seems_read(&self) -> bool {
+        // Acquire: as above.
+        let seen = State(self.state.load(Acquire));
+        !seen.is_free() || seen.is_spread() && self.lines().is_some_and(Lines::seems_read)
     }
 
     /// What a reader does first: comes in by a line, if readers are counted there; `waits`: for a
@@ -135,55 +173,99 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     fn sit_down_here(&self, seen: State, waits: bool) -> bool {
         let name = self.lines.load(Relaxed);
         let Some(lines) = Lines::<P>::named(name) else { return false };
-        let Some(line) = lines.here() else { return false };
-        let mut open = seen.lets_sit();
-        loop {
-            if open {
-                line.enter();
-                if self.has(name, State::lets_sit) {
-                    return true;
-                }
-                lines.take_back(&line);
-            }
-            if !waits || !self.wait_to_be_let_in(lines) {
+        // For all rounds: writers that come one after the other end each of them.
+        let mut left_ns = Lasting::<F>::LINGER.ns;
+        if !seen.lets_sit() {
+            if seen.is_abandoned(P::epoch()) {
+                self.end_abandoned();
+            } else if !waits || !self.wait_to_be_let_in(lines, &mut left_ns) {
                 return false;
             }
-            open = true;
+        }
+        let Some(line) = lines.here() else { return false };
+        for _ in 0..ROUNDS {
+            line.enter();
+            if self.has(name, State::lets_sit) {
+                return true;
+            }
+            lines.take_back(&line);
+            let open = if waits {
+                self.wait_to_be_let_in(lines, &mut left_ns)
+            } else {
+                self.wait_for_verdict()
+            };
+            // Relaxed: looked at again if it is the same.
+            if !open || self.lines.load(Relaxed) != name {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// As a reader that will not wait, and was perhaps all that kept a writer out which does not
+    /// either: whether readers are let in again, and soon.
+    #[cold]
+    fn wait_for_verdict(&self) -> bool {
+        // Relaxed: looked at again.
+        let budget = Budget::ns(VERDICT_NS);
+        let verdict = self.state.spin_while(Relaxed, budget, |seen| State(seen).is_drained());
+        verdict.is_ok_and(|seen| State(seen).lets_sit())
+    }
+
+    /// RW-12: a writer that is not there waits for lines no longer.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn end_abandoned(&self) {
+        let epoch = P::epoch();
+        // Acquire: the name of the indicator. Those that look again find it ended.
+        if State(self.state.load(Acquire)).is_abandoned(epoch)
+            && let Some(lines) = self.lines()
+        {
+            let _ = self.end(lines, |seen| seen.is_abandoned(epoch));
         }
     }
 
+    /// Ends the wait of a writer for lines, if `is_its` is true of the state; says whether it was.
+    fn end(&self, lines: Lines<P>, is_its: impl Fn(State) -> bool) -> bool {
+        // Release: as of a writer that leaves.
+        let ended = self.change(Release, |seen| is_its(seen).then(|| seen.not_drained().0));
+        let Ok(seen) = ended else { return false };
+        if let (_, Some(name)) = seen.not_drained() {
+            call::<P, F>(name, seen.is_fair());
+        }
+        lines.tell();
+        true
+    }
+
     /// RW-11: as one that was refused though it may read already, and so perhaps by a writer that
-    /// waits for it. `false`: a writer is in, or the lock is free and kept for one.
+    /// waits for it. `false`: it does not, and a writer is in, or is about to be, or the lock is
+    /// free and kept for one. Waits for nobody.
     #[cold]
     pub(super) fn sit_beside(&self) -> bool {
         loop {
-            // Acquire: the name of the indicator.
+            // Acquire: the name of the indicator; and that lines are even, pairs with the fence in
+            // `drain_lines`.
             let seen = State(self.state.load(Acquire));
-            if seen.is_verifying() {
-                self.wait_for_verdict(seen);
-                continue;
-            }
-            if !seen.may_be_sat_in() {
+            if !seen.is_verifying() && !seen.may_be_sat_in() {
                 return false;
             }
             let name = self.lines.load(Relaxed);
             let Some(lines) = Lines::<P>::named(name) else { continue };
+            if seen.is_verifying() {
+                if lines.sum() == 0 {
+                    return false;
+                }
+                // Relaxed: it lets the writer go no further, and orders nothing.
+                let again = seen.with_draining();
+                let _ = self.state.compare_exchange(seen.0, again.0, Relaxed, Relaxed);
+                continue;
+            }
             let Some(line) = lines.any() else { continue };
             line.enter();
             if self.has(name, State::may_be_sat_in) {
                 return true;
             }
             lines.take_back(&line);
-        }
-    }
-
-    /// Waits while the state is so: a writer reads some lines, and says then what it has found.
-    #[cold]
-    fn wait_for_verdict(&self, seen: State) {
-        const NAP_NS: u64 = 50_000;
-        // Relaxed: looked at again.
-        if self.state.spin_while(Relaxed, F::HEAD_SPIN, |now| now == seen.0).is_err() {
-            nap::nap::<P>(NAP_NS);
         }
     }
 
@@ -197,10 +279,10 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     }
 
     /// Waits until readers are let in, while one writer follows the other; says whether they were.
-    fn wait_to_be_let_in(&self, lines: Lines<P>) -> bool {
-        let mut left_ns = Lasting::<F>::LINGER.ns;
+    /// For as long as `left_ns` says, from which it takes that.
+    fn wait_to_be_let_in(&self, lines: Lines<P>, left_ns: &mut u32) -> bool {
         let mut turn = None;
-        while left_ns > 0 && P::slice_left_ns() > PIECE_NS {
+        while *left_ns > 0 && P::slice_left_ns() > PIECE_NS {
             let told = lines.told();
             let seen = self.peek();
             if seen.lets_sit() {
@@ -211,8 +293,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             if !seen.is_spread() || !seen.has_writer() && turn.replace(now) == Some(now) {
                 return false;
             }
-            let piece_ns = left_ns.min(PIECE_NS);
-            left_ns -= piece_ns;
+            let piece_ns = PIECE_NS.min(*left_ns);
+            *left_ns -= piece_ns;
             if lines.wait_to_be_told(told, Budget::ns(piece_ns)) {
                 return true;
             }
@@ -220,32 +302,12 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         false
     }
 
-    /// RW-7: leaves, as a reader, by a line. `false` if readers are counted in the state.
-    #[inline]
-    pub(super) fn stand_up(&self) -> bool {
-        // Acquire: the name of the indicator.
-        if !Self::may_spread() || !State(self.state.load(Acquire)).is_spread() {
-            return false;
-        }
-        self.leave_line();
-        true
-    }
-
+    /// RW-7: leaves by a line, as a reader that has found the state to say so.
     #[inline(never)]
-    fn leave_line(&self) {
+    pub(super) fn leave_line(&self) {
         if let Some(lines) = self.lines() {
             lines.leave();
         }
-    }
-
-    /// RW-7: as a reader that has subtracted itself from a state that counts no readers any more.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn leave_by_line_after_all(&self) {
-        self.count_again();
-        // Acquire: the name of the indicator.
-        let _ = State(self.state.load(Acquire));
-        self.leave_line();
     }
 
     /// RW-8: as a reader that has come in through the state, and found it so. Takes a seat if
@@ -310,57 +372,56 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         lines.give();
     }
 
-    /// As the owner of `WRITER`, which was set by an exchange that the caller has made: waits for
-    /// those that are in by lines, and has the lock then. `false` if it does not have it: then all
-    /// is as it was, and `back` is what becomes of the state.
-    pub(super) fn drain(
-        &self,
-        patience: Patience,
-        back: impl Fn(State) -> (State, Option<u16>),
-    ) -> bool {
-        // Acquire: the name of the indicator.
-        if !State(self.state.load(Acquire)).may_be_sat_in() {
-            return true;
+    /// As the owner of `WRITER`, which the caller has set by an exchange of `found`, and of its
+    /// mark: waits for those that are in by lines, and has the lock then.
+    pub(super) fn drain(&self, found: State, patience: Patience) -> Drained {
+        // Who lets readers in without `WRITER` is a reader that the state counts, and it counted
+        // none.
+        if found.may_be_sat_in() {
+            self.drain_lines(found.mark(), patience)
+        } else {
+            Drained::Alone
         }
-        self.drain_lines(patience, back)
     }
 
     #[cold]
     #[inline(never)]
-    fn drain_lines(
-        &self,
-        patience: Patience,
-        back: impl Fn(State) -> (State, Option<u16>),
-    ) -> bool {
-        let Some(lines) = self.lines() else { return true };
+    fn drain_lines(&self, mark: Mark, patience: Patience) -> Drained {
+        // The name is acquired, with the state that was found.
+        let lines = self.lines().expect("who opens lines has named them");
+        let is_mine = |seen: State| seen.drainer() == Some(mark);
         if let Patience::Until(_) = patience {
             Self::let_readers_come(lines);
         }
         loop {
             // RW-10. Relaxed: by the fence.
-            let _ = self.change(Relaxed, |seen| Some(seen.with_draining()));
+            if self.change(Relaxed, |seen| is_mine(seen).then(|| seen.with_draining())).is_err() {
+                return Drained::Ended;
+            }
             P::fence(SeqCst);
             let empty = match patience {
                 Patience::Never => lines.sum() == 0,
                 Patience::Until(deadline) => lines.wait_until_empty::<F>(deadline),
             };
             if !empty {
-                self.leave(|seen| back(seen.with_open()));
-                lines.tell();
-                return false;
+                return if self.end(lines, is_mine) { Drained::Busy } else { Drained::Ended };
             }
             // RW-11. Relaxed: by the fence.
-            let _ = self.change(Relaxed, |seen| Some(seen.with_verifying()));
+            if self.change(Relaxed, |seen| is_mine(seen).then(|| seen.with_verifying())).is_err() {
+                return Drained::Ended;
+            }
             P::fence(SeqCst);
-            if lines.is_empty() {
+            // RW-11: a reader may have had us drain again. Relaxed: by the sum, which acquires what
+            // readers have done.
+            let verified =
+                |seen: State| (is_mine(seen) && seen.is_verifying()).then(|| seen.drained());
+            if lines.is_empty() && self.change(Relaxed, verified).is_ok() {
                 break;
             }
         }
-        // Relaxed: it is told to those that wait for it.
-        let _ = self.change(Relaxed, |seen| Some(seen.drained()));
         Self::note(lines);
         self.rest.store(0, Relaxed);
-        true
+        Drained::Alone
     }
 
     /// Notes, as the writer, whether many have come by lines since the last one had to wait.

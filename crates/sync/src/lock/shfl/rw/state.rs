@@ -11,12 +11,13 @@
 //! | 6 | `OPEN` | readers are counted by socket, and may come in there |
 //! | 7 | `SHUT` | they are counted by socket, and may not come in there |
 //! | 8–23 | `name` | low half of the index of the head, if it sleeps or was called |
-//! | 24–39 | `upgrader` | the same of the upgrading reader, if it sleeps |
+//! | 24–39 | `upgrader` | the same of the upgrading reader, if it sleeps; or a writer's [`Mark`] |
 //! | 40–63 | `readers` | how many readers are in; bit 63 is the sign that they are too many |
 //!
 //! `OPEN` and `SHUT` are the mode of the lock (`spread.rs`): neither of them is *central*, and both
 //! say that a writer, whose `WRITER` is set, waits until the readers of all sockets have left.
-//! `UPGRADING` beside `WRITER` says that it makes sure that they have.
+//! `UPGRADING` beside `WRITER` says that it makes sure that they have. A writer that waits so has its
+//! [`Mark`] in `upgrader`, which has no other use then: RW-12.
 //!
 //! All of it is one word so that who releases learns, by the same instruction, whether somebody has
 //! to be woken and who (RW-3).
@@ -39,6 +40,8 @@ const NAME: u64 = 0xFFFF << NAME_SHIFT;
 const UPGRADER_SHIFT: u32 = 24;
 const UPGRADER: u64 = 0xFFFF << UPGRADER_SHIFT;
 const FULL: u64 = 1 << 63;
+/// In a mark: the writer was an upgradable reader, and is one again if it gives up.
+const UPGRADES: u16 = 1 << 15;
 /// What the head has to say.
 const HEADS: u64 = WAKE | FAIR | WAITING | NAME;
 
@@ -49,6 +52,27 @@ const _: () = assert!(NAME & UPGRADER == 0 && UPGRADER < READER);
 /// before they look.
 pub const MAX_READERS: u32 = 1 << 23;
 const _: () = assert!(MAX_READERS as u64 == FULL / READER);
+
+/// Of which process a writer is that waits for the readers of all sockets, and what it was before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark(u16);
+
+impl Mark {
+    /// Of a writer of the process with that [`epoch`](antiphon_platform::Platform::epoch).
+    pub(super) fn writer(epoch: u32) -> Self {
+        debug_assert!(epoch != 0 && epoch < UPGRADES.into());
+        Self(epoch as u16)
+    }
+
+    /// Of one that was an upgradable reader.
+    pub(super) fn upgrader(epoch: u32) -> Self {
+        Self(Self::writer(epoch).0 | UPGRADES)
+    }
+
+    fn epoch(self) -> u32 {
+        (self.0 & !UPGRADES).into()
+    }
+}
 
 /// What a comer pays heed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +160,11 @@ impl State {
         self.has_writer() && !self.may_be_sat_in() && !self.is_verifying()
     }
 
+    /// Whether a writer waits for the readers of all sockets, and lets none in.
+    pub(super) fn is_drained(self) -> bool {
+        self.0 & (WRITER | MODE) == WRITER | MODE || self.is_verifying()
+    }
+
     /// Whether readers may be in at their sockets.
     pub(super) fn may_be_sat_in(self) -> bool {
         self.0 & OPEN != 0
@@ -147,6 +176,33 @@ impl State {
         let central = self.0 & (WRITER | UPGRADING | MODE) == 0;
         let spread = central && self.has_readers() && !self.is_full();
         spread.then(|| Self(self.0 & (READER - 1) | OPEN).call())
+    }
+
+    /// The mark of the writer that waits for the readers of all sockets, if there is one.
+    pub(super) fn drainer(self) -> Option<Mark> {
+        let waits = self.has_writer() && !self.is_written();
+        waits.then_some(Mark((self.0 >> UPGRADER_SHIFT) as u16))
+    }
+
+    /// The state in which a writer has come in, and the mark that it has made then, as one.
+    pub(super) fn with_mark(self, mark: Mark) -> Self {
+        Self(self.0 & !UPGRADER | u64::from(mark.0) << UPGRADER_SHIFT)
+    }
+
+    /// RW-12: as it is if the writer has nobody to wait for; else with its mark.
+    pub(super) fn marked(self, mark: Mark) -> Self {
+        if self.drainer().is_some() { self.with_mark(mark) } else { self }
+    }
+
+    /// What [`with_mark`](Self::with_mark) has put there.
+    pub(super) fn mark(self) -> Mark {
+        Mark((self.0 >> UPGRADER_SHIFT) as u16)
+    }
+
+    /// RW-12: whether a writer waits for readers that is in another process than this one, and so
+    /// is not there.
+    pub(super) fn is_abandoned(self, epoch: u32) -> bool {
+        self.drainer().is_some_and(|mark| mark.epoch() != epoch)
     }
 
     /// The writer waits for the readers of all sockets.
@@ -161,7 +217,14 @@ impl State {
 
     /// They have.
     pub(super) fn drained(self) -> Self {
-        Self(self.0 & !UPGRADING)
+        Self(self.0 & !(UPGRADING | UPGRADER))
+    }
+
+    /// The writer waits for them no longer: it is what it was before.
+    pub(super) fn not_drained(self) -> (Self, Option<u16>) {
+        let open = Self(self.with_open().0 & !(UPGRADING | UPGRADER));
+        let upgrades = self.mark().0 & UPGRADES != 0;
+        if upgrades { open.downgrade_to_upgradable() } else { open.release_writer() }
     }
 
     /// Readers may come in at their sockets.

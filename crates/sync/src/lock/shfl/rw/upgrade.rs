@@ -11,8 +11,8 @@ use antiphon_platform::{Atomic, Budget, Deadline, Hint, Parked, Platform};
 
 use super::super::queue::Place;
 use super::kind::Upgradable;
-use super::spread::Patience;
-use super::state::State;
+use super::spread::{Drained, Patience};
+use super::state::{Mark, State};
 use super::{RwForm, ShflRwLock};
 use crate::nap;
 use crate::policy::Policy;
@@ -55,8 +55,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// The caller owns the lock by [`upgradable`](Self::upgradable).
     pub unsafe fn upgrade(&self) {
-        let _ = (self.try_to_upgrade() || self.wait_for_readers(None))
-            && self.is_upgraded(Patience::Until(None));
+        self.upgrade_patiently(None);
     }
 
     /// As [`upgrade`](Self::upgrade), but gives up when the deadline has passed; says whether the
@@ -66,8 +65,19 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// As of [`upgrade`](Self::upgrade).
     pub unsafe fn upgrade_until(&self, deadline: Deadline) -> bool {
-        (self.try_to_upgrade() || self.wait_for_readers(Some(deadline)))
-            && self.is_upgraded(Patience::Until(Some(deadline)))
+        self.upgrade_patiently(Some(deadline))
+    }
+
+    fn upgrade_patiently(&self, deadline: Option<Deadline>) -> bool {
+        loop {
+            let found = self.try_to_upgrade().or_else(|| self.wait_for_readers(deadline));
+            let Some(found) = found else { return false };
+            match self.drain(found, Patience::Until(deadline)) {
+                Drained::Alone => return true,
+                Drained::Busy => return false,
+                Drained::Ended => {}
+            }
+        }
     }
 
     /// Upgrades if no other reader is in; never blocks.
@@ -76,7 +86,10 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// As of [`upgrade`](Self::upgrade).
     pub unsafe fn try_upgrade(&self) -> bool {
-        !self.is_read_by_line() && self.try_to_upgrade() && self.is_upgraded(Patience::Never)
+        !self.is_read_by_line()
+            && self
+                .try_to_upgrade()
+                .is_some_and(|found| self.drain(found, Patience::Never) == Drained::Alone)
     }
 
     /// Gives up the right to upgrade: the caller is a plain reader then. Never blocks.
@@ -99,21 +112,19 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         self.let_readers_in(State::downgrade_to_upgradable);
     }
 
-    fn try_to_upgrade(&self) -> bool {
+    /// As [`enter`](Self::enter): the state in which it has, with its mark. Whom it waits for by
+    /// lines is to be waited for; it is an upgradable reader again if they are not out in time.
+    fn try_to_upgrade(&self) -> Option<State> {
+        let mark = Mark::upgrader(P::epoch());
+        let upgrade = |seen: State| (!seen.has_readers()).then(|| seen.upgrade().marked(mark));
         // Acquire: pairs with the release in `unlock_read`.
-        self.change(Acquire, |seen| (!seen.has_readers()).then(|| seen.upgrade())).is_ok()
-    }
-
-    /// Waits, as the writer, for those that are in by lines; an upgradable reader again if they are
-    /// not out in time.
-    fn is_upgraded(&self, patience: Patience) -> bool {
-        self.drain(patience, State::downgrade_to_upgradable)
+        self.change(Acquire, upgrade).ok().map(|found| found.with_mark(mark))
     }
 
     /// Keeps readers out until those that are in have left, or the deadline has passed.
     #[cold]
     #[inline(never)]
-    fn wait_for_readers(&self, deadline: Option<Deadline>) -> bool {
+    fn wait_for_readers(&self, deadline: Option<Deadline>) -> Option<State> {
         const NAP_NS: u64 = 200_000;
         let me = Place::take(crate::policy::None);
         let name = me.map_or(0, |me: Place<P>| me.id.index() as u16);
@@ -121,8 +132,9 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         let _ = self.change(Release, |seen| Some(seen.with_upgrader(name)));
         let upgraded = loop {
             self.spin_for_readers();
-            if self.try_to_upgrade() {
-                break true;
+            let upgraded = self.try_to_upgrade();
+            if upgraded.is_some() {
+                break upgraded;
             }
             // RW-2: named from the beginning; readers are in, and the last of them wakes us.
             let parked = match me.filter(|me| !me.is_lost()) {
@@ -136,7 +148,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
                 break self.try_to_upgrade();
             }
         };
-        if !upgraded {
+        if upgraded.is_none() {
             self.leave(State::without_upgrader);
         }
         if let Some(me) = me {

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use antiphon_platform::{Atomic, Deadline, Platform};
 
 use super::kind::Write;
-use super::spread::Patience;
+use super::spread::{Drained, Patience};
 use super::state::{Heed, State, WRITER};
 use super::{RwForm, ShflRwLock};
 use crate::policy::Policy;
@@ -38,7 +38,11 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[cold]
     #[inline(never)]
     fn write_free(&self) -> bool {
-        self.enter::<Write>(Heed::All).is_some() && self.is_alone(Patience::Never)
+        // As in `try_to_write`.
+        !self.is_read_by_line()
+            && self
+                .enter::<Write>(Heed::All)
+                .is_some_and(|found| self.drain(found, Patience::Never) == Drained::Alone)
     }
 
     /// Acquires the lock for writing, or gives up when the deadline has passed; says whether it was
@@ -83,8 +87,15 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[inline(never)]
     fn write_contended(&self, deadline: Option<Deadline>) -> bool {
         // As in `write_free`.
-        (self.enter::<Write>(Heed::All).is_some() || self.wait::<Write>(deadline).is_some())
-            && self.is_alone(Patience::Until(deadline))
+        loop {
+            let found = self.enter::<Write>(Heed::All).or_else(|| self.wait::<Write>(deadline));
+            let Some(found) = found else { return false };
+            match self.drain(found, Patience::Until(deadline)) {
+                Drained::Alone => return true,
+                Drained::Busy => return false,
+                Drained::Ended => {}
+            }
+        }
     }
 
     #[cold]
@@ -92,13 +103,9 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     fn try_to_write(&self) -> bool {
         // A try that is in vain closes no lines.
         !self.is_read_by_line()
-            && self.enter::<Write>(Heed::Trying).is_some()
-            && self.is_alone(Patience::Never)
-    }
-
-    /// Waits, as the writer, for those that are in by lines; says whether they have left.
-    fn is_alone(&self, patience: Patience) -> bool {
-        self.drain(patience, State::release_writer)
+            && self
+                .enter::<Write>(Heed::Trying)
+                .is_some_and(|found| self.drain(found, Patience::Never) == Drained::Alone)
     }
 }
 
