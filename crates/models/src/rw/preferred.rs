@@ -16,7 +16,7 @@ pub struct Words {
     pub state: <Check as Platform>::U64,
     pub tail: <Check as Platform>::U32,
     policy: <Check as Platform>::U8,
-    rest: <Check as Platform>::U8,
+    pub rest: <Check as Platform>::U8,
     pub lines: <Check as Platform>::U16,
 }
 

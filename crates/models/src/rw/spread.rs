@@ -36,8 +36,6 @@ impl<const SPIN: u32, const IDLE: u32, const CROWD: u32> RwForm for Crowd<SPIN, 
     const IDLE: u32 = IDLE;
 }
 
-const READERS_SHIFT: u32 = 40;
-
 /// Readers stay counted by socket.
 type Stays = Crowd<0, { u32::MAX }, 0>;
 /// As [`Stays`], of two readers.
@@ -58,7 +56,9 @@ pub fn entries() -> Vec<Entry> {
             .reaches(&["busy"]),
         Entry::new("shfl-rw+crowd/moves-2+1", moving(), two).reaches(&["wrote"]),
         Entry::new("shfl-rw+crowd/knows-1+1", knowing(), two).reaches(by_line),
-        Entry::new("shfl-rw+crowd/reads-late-2+1", reading_late(), two),
+        Entry::new("shfl-rw+crowd/reads-late-2+1", reading_late(), two)
+            .by_lot(10_000)
+            .reaches(&["in"]),
         Entry::new("shfl-rw+crowd/tries-both-1+1", both_trying(), two).reaches(&["read", "wrote"]),
         Entry::new("shfl-rw+crowd/abandoned-2+1", abandoned(false, false), two).by_lot(10_000),
         Entry::new("shfl-rw+crowd/abandoned-late-2+1", abandoned(true, false), two).by_lot(5_000),
@@ -260,8 +260,7 @@ fn moving() -> Program {
             unlock_read(lock);
             let by_line = mode(lock) == 1;
             moved.store(1 + u32::from(by_line), Relaxed);
-            let free = words(lock).state.load(Relaxed) >> READERS_SHIFT == 0;
-            if by_line && free && lock.write_until(soon()) {
+            if by_line && lock.write_at_once() {
                 probe("wrote");
                 data.set(data.get() + 1);
                 unlock_write(lock);
@@ -306,14 +305,18 @@ fn reading_late() -> Program {
         unlock_read(lock);
         assert_eq!((mode(lock), mode(other)), (1, 1), "the other one has the first indicator");
         lock.gather();
+        let rested = || words(lock).rest.store(0, Relaxed);
+        rested();
         // The lock's readers are counted on the second; the first is free, and remembered.
         read(lock);
         unlock_read(lock);
+        assert_eq!((mode(lock), words(lock).lines.load(Relaxed)), (1, 2));
         other.gather();
         scope.spawn_on(0, move || late(lock, data));
         scope.spawn_on(1, move || {
             lock.write();
             unlock_write(lock);
+            rested();
             lock.upgradable();
             // SAFETY: just acquired so.
             unsafe { lock.upgrade() };

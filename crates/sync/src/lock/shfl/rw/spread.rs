@@ -448,7 +448,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         }
         let Some(lines) = self.lines() else { return };
         let owner = lines.owner();
-        let turns = self.rest.load(Relaxed) + 1;
+        let turns = self.rest.load(Relaxed).saturating_add(1);
         // A writer that is up is next, most likely: it finds the lines shut.
         if turns < F::TURNS && self.has_waiters() && !seen.is_called() {
             self.rest.store(turns, Relaxed);

@@ -38,11 +38,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[cold]
     #[inline(never)]
     fn write_free(&self) -> bool {
-        // As in `try_to_write`.
-        !self.is_read_by_line()
-            && self
-                .enter::<Write>(Heed::All)
-                .is_some_and(|found| self.drain(found, Patience::Never) == Drained::Alone)
+        self.enter::<Write>(Heed::All)
+            .is_some_and(|found| self.drain(found, Patience::Never) == Drained::Alone)
     }
 
     /// Acquires the lock for writing, or gives up when the deadline has passed; says whether it was
