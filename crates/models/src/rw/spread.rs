@@ -60,6 +60,12 @@ pub fn entries() -> Vec<Entry> {
             .by_lot(10_000)
             .reaches(&["in"]),
         Entry::new("shfl-rw+crowd/tries-both-1+1", both_trying(), two).reaches(&["read", "wrote"]),
+        Entry::new("shfl-rw+crowd/recurses-trying-2+1", trying_beside(), two)
+            .reaches(&["beside", "wrote"])
+            .long(),
+        Entry::new("shfl-rw+crowd/recurses-trying-by-lot-2+1", trying_beside(), two)
+            .by_lot(20_000)
+            .reaches(&["beside", "wrote"]),
         Entry::new("shfl-rw+crowd/abandoned-2+1", abandoned(false, false), two).by_lot(10_000),
         Entry::new("shfl-rw+crowd/abandoned-late-2+1", abandoned(true, false), two).by_lot(5_000),
         Entry::new("shfl-rw+crowd/abandoned-upgrading-2+1", abandoned(false, true), two)
@@ -370,6 +376,37 @@ fn both_trying() -> Program {
             }
         });
         scope.finally(move || assert!(had.get() > 0, "a free lock is to be had"));
+    })
+}
+
+/// RW-11: a writer that is about to be in, a reader that is in its way for a moment, and one that
+/// takes it for a reader beside which it may come in, which has the writer drain again.
+fn trying_beside() -> Program {
+    Program::new(3, 3, |scope| {
+        let lock = lock::<Stays>(scope, true);
+        let data = scope.share(Data::new(0));
+        scope.spawn_on(0, move || {
+            if lock.try_read() == Ok(()) {
+                let _ = data.get();
+                unlock_read(lock);
+            }
+        });
+        scope.spawn_on(1, move || {
+            let drained = words(lock).state.load(Relaxed) & 1 != 0;
+            if drained && lock.try_read_recursive() == Ok(()) {
+                probe("beside");
+                let _ = data.get();
+                unlock_read(lock);
+            }
+        });
+        scope.spawn(move || {
+            if lock.write_at_once() {
+                probe("wrote");
+                data.set(data.get() + 1);
+                unlock_write(lock);
+            }
+        });
+        scope.finally(move || assert_free(lock));
     })
 }
 

@@ -242,7 +242,10 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// free and kept for one. Waits for nobody.
     #[cold]
     pub(super) fn sit_beside(&self) -> bool {
-        loop {
+        // A caller that reads already finds a writer verifying once at most, as one that drains
+        // again sees it. So others need not go on, in turns with a writer, for ever.
+        let (mut again, mut misses) = (false, 0);
+        while misses < 2 {
             // Acquire: the name of the indicator; and that lines are even, pairs with the fence in
             // `drain_lines`.
             let seen = State(self.state.load(Acquire));
@@ -252,12 +255,12 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             let name = self.lines.load(Relaxed);
             let Some(lines) = Lines::<P>::named(name) else { continue };
             if seen.is_verifying() {
-                if lines.sum() == 0 {
+                if again || lines.sum() == 0 {
                     return false;
                 }
                 // Relaxed: it lets the writer go no further, and orders nothing.
-                let again = seen.with_draining();
-                let _ = self.state.compare_exchange(seen.0, again.0, Relaxed, Relaxed);
+                let draining = seen.with_draining();
+                again = self.state.compare_exchange(seen.0, draining.0, Relaxed, Relaxed).is_ok();
                 continue;
             }
             let Some(line) = lines.any() else { continue };
@@ -266,7 +269,9 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
                 return true;
             }
             lines.take_back(&line);
+            misses += 1;
         }
+        false
     }
 
     /// RW-10: whether one that has counted itself on a line of that indicator is in, if those are
@@ -417,6 +422,9 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
                 |seen: State| (is_mine(seen) && seen.is_verifying()).then(|| seen.drained());
             if lines.is_empty() && self.change(Relaxed, verified).is_ok() {
                 break;
+            }
+            if let Patience::Never = patience {
+                return if self.end(lines, is_mine) { Drained::Busy } else { Drained::Ended };
             }
         }
         Self::note(lines);
