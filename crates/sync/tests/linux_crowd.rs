@@ -196,7 +196,7 @@ fn an_indicator_is_had_while_readers_crowd() {
     assert_eq!(state(&lock), 0);
 }
 
-/// A try does not wait for a writer that waits for others; a reader may read once more all the same.
+/// A try does not wait for a writer that waits for others; a reader may read once more then.
 #[test]
 fn a_try_waits_for_no_writer() {
     let lock = Lock::<Standard>::NEW;

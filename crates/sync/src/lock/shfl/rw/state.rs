@@ -16,8 +16,8 @@
 //!
 //! `OPEN` and `SHUT` are the mode of the lock (`spread.rs`): neither of them is *central*, and both
 //! say that a writer, whose `WRITER` is set, waits until the readers of all sockets have left.
-//! `UPGRADING` beside `WRITER` says that it makes sure that they have. A writer that waits so has its
-//! [`Mark`] in `upgrader`, which has no other use then: RW-12.
+//! `UPGRADING` beside `WRITER` says that it makes sure that they have. A writer that waits so has
+//! its [`Mark`] in `upgrader`, which has no other use then: RW-12.
 //!
 //! All of it is one word so that who releases learns, by the same instruction, whether somebody has
 //! to be woken and who (RW-3).
