@@ -126,7 +126,9 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> 
     }
 
     fn place_of(&self, me: Place<P>) -> Place<P> {
-        self.first_of(me)
+        let first = self.first_of(me);
+        self.call_back(first);
+        first
     }
 
     fn disband(&self, me: Place<P>) {

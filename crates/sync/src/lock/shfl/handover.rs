@@ -63,7 +63,7 @@ use super::exclusive::half;
 use super::mutex::{Form, PASS, ShflMutex};
 use super::queue::Place;
 use super::sort::Sorted;
-use super::status;
+use super::status::{self, Offer};
 use super::turn::Wait;
 use super::urgent::{self, Urgency};
 use crate::arena;
@@ -89,6 +89,9 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         // Relaxed: read by the thread that unlocks, which is this one or ordered behind it; to
         // others it is a hint.
         self.head.store(half(me) | PASS, Relaxed);
+        if !handed {
+            Self::begin_list(me);
+        }
         true
     }
 
@@ -98,9 +101,15 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         P::cpus() > 2
             && match me.next() {
                 None => P::roomy(),
-                Some(next) => !next.sleeps() && !P::outnumbered(),
+                Some(next) => !next.sleeps() || self.last_is_up(),
             }
             && !P::is_foreign(core::ptr::from_ref(self).addr())
+    }
+
+    /// Whether the last waiter is up, as far as one can see: those before it are set aside then.
+    fn last_is_up(&self) -> bool {
+        let last = self.tail.name().and_then(|id| Place::<P>::at(id.bits()));
+        last.is_some_and(|last| !last.sleeps())
     }
 
     /// As the owner, which has kept its place, hands the lock over. `false` if the lock is still
@@ -118,7 +127,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         let urgency = Urgency::moved(&self.tail);
         if urgency.has_company() {
             // PASS-4.
-            let first = self.first_of(me);
+            let first = self.place_of(me);
             let role = urgent::raise(self, first, false, &urgency);
             self.give_place_up(first, Wait::Acquired, Sorted::NO, role);
             return false;
@@ -127,13 +136,32 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             return true;
         }
         let first = self.first_of(me);
-        if let Some(next) = first.next()
-            && status::hand_over(next.node)
-        {
-            first.give();
-            return true;
+        let sleeper = Self::turn_out(first);
+        let handed = self.hand_over_in_queue(first);
+        if let Some(sleeper) = sleeper {
+            P::unpark(sleeper);
         }
-        self.give_place_up(first, Wait::Acquired, Sorted::NO, false);
+        if !handed {
+            self.call_back(first);
+            self.give_place_up(first, Wait::Acquired, Sorted::NO, false);
+        }
+        handed
+    }
+
+    /// As the owner, whose place is `first`, hands the lock to the next in the queue that is up,
+    /// and sets those before it aside. `false` if there is none.
+    fn hand_over_in_queue(&self, first: Place<P>) -> bool {
+        while let Some(next) = first.next() {
+            Self::hand_list_on(first, next);
+            let offer = status::hand_over(next.node);
+            if let Offer::Taken = offer {
+                first.give();
+                return true;
+            }
+            if !self.set_next_aside(first, next, &offer) {
+                break;
+            }
+        }
         false
     }
 }
