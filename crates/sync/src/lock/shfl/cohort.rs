@@ -50,8 +50,9 @@
 //!
 //! Waiters come into a cohort only as they see the lock handed over. If that ends, the first of the
 //! cohort has the lock in its turn, and puts the next of them into the queue as it leaves. One that
-//! sleeps, has given up, or whose node is left behind, is put into the queue in the same way, and
-//! is there what it was: all that can become of a waiter is the business of the queue.
+//! sleeps or has given up when its turn comes is set aside (`aside.rs`), and the lock handed to the
+//! one behind it. In the queue a waiter of a cohort is what it was: all that can become of a waiter
+//! is the business of the queue.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
