@@ -1,4 +1,4 @@
-//! The ShflLock mutex where owners hand it over: PASS-1…4, COHORT-1…4.
+//! The ShflLock mutex where owners hand it over: PASS-1…4, COHORT-1…4, ASIDE-1…5.
 
 use antiphon_check::HeavyFence::Granted;
 use antiphon_check::{Check, Data, Scope, probe};
@@ -37,6 +37,55 @@ pub fn entries() -> Vec<Entry> {
             .reaches(&["hands over", "gave up"]),
         Entry::new("shfl-mutex/passes-destroyed-3x1", destroyed::<None, Short>(), PLAIN)
             .reaches(&["retired"]),
+        Entry::new("shfl-mutex/sets-aside-1+2", handed_from::<None, Short>(2, 0), tired)
+            .reaches(handed),
+        Entry::new("shfl-mutex/sets-aside-1+3", handed_from::<None, Short>(3, 0), tired)
+            .by_lot(5_000)
+            .reaches(handed),
+        Entry::new(
+            "shfl-mutex/sets-aside-4x2",
+            handing::<None, Short>(&[2; 4], 0),
+            tired.spurious(1),
+        )
+        .by_lot(5_000)
+        .reaches(handed),
+        Entry::new(
+            "shfl-mutex/sets-aside-gives-up-1+1+1",
+            handed_from::<None, Short>(1, 1),
+            tired.timeouts(1),
+        )
+        .long()
+        .reaches(&["hands over", "gave up"]),
+        Entry::new(
+            "shfl-mutex/sets-aside-gives-up-1+2+1",
+            handed_from::<None, Short>(2, 1),
+            tired.timeouts(1),
+        )
+        .by_lot(10_000)
+        .reaches(&["hands over", "gave up"]),
+        Entry::new(
+            "shfl-mutex/sets-aside-backed-1+2+1",
+            handed_from::<None, Backed>(2, 1),
+            tired.timeouts(2),
+        )
+        .by_lot(5_000)
+        .reaches(&["hands over", "gave up"]),
+        Entry::new("shfl-mutex/sets-aside-destroyed-3x1", destroyed::<None, Short>(), tired)
+            .reaches(&["retired"]),
+        Entry::new(
+            "shfl-mutex/sets-aside-in-cohorts-1+3",
+            handed_from::<Numa, Longer>(3, 0),
+            asleep,
+        )
+        .by_lot(10_000)
+        .reaches(handed),
+        Entry::new(
+            "shfl-mutex/sets-aside-sorting-5x2",
+            handing::<Numa, Longer>(&[2; 5], 0),
+            asleep,
+        )
+        .by_lot(5_000)
+        .reaches(handed),
         Entry::new("shfl-mutex+light/passes-3x1", handing::<None, Short>(&[1; 3], 0), light)
             .reaches(handed),
         Entry::new("shfl-mutex/cohorts-1+2", handed_from::<Numa, Short>(2, 0), sockets)

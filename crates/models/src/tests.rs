@@ -211,6 +211,7 @@ macro_rules! tests {
             hands_over_from_one_to_the_next: ["shfl-mutex/hands-over-"],
             the_lock_is_handed_over: ["shfl-mutex/passes-", "shfl-mutex+light/passes-"],
             cohorts_lose_nobody: ["shfl-mutex/cohorts-", "shfl-mutex+light/cohorts-"],
+            sleepers_are_set_aside: ["shfl-mutex/sets-aside-"],
             published_form_excludes: ["shfl-mutex+published/excludes-"],
             keeps_the_lock_for_a_head_that_insists: ["shfl-mutex/fair-", "shfl-mutex+light/fair-"],
             sorts_without_losing_anybody: ["shfl-mutex/sorts-"],

@@ -27,6 +27,10 @@ pub struct Local<P: Platform> {
     pub held: P::U32,
     /// When that was last looked at.
     pub held_at: P::U32,
+    /// The lock that this thread has had last after waiting as the head of its queue: its address.
+    pub took: P::U64,
+    /// When that was, in nanoseconds.
+    pub took_at: P::U64,
     /// The state of [`Platform::random`]; 0 is not seeded.
     pub seed: P::U32,
 }
@@ -41,6 +45,8 @@ impl<P: Platform> Local<P> {
         rank: P::U32::ZERO,
         held: P::U32::ZERO,
         held_at: P::U32::ZERO,
+        took: P::U64::ZERO,
+        took_at: P::U64::ZERO,
         seed: P::U32::ZERO,
     };
 }

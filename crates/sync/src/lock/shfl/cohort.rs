@@ -50,8 +50,9 @@
 //!
 //! Waiters come into a cohort only as they see the lock handed over. If that ends, the first of the
 //! cohort has the lock in its turn, and puts the next of them into the queue as it leaves. One that
-//! sleeps, has given up, or whose node is left behind, is put into the queue in the same way, and
-//! is there what it was: all that can become of a waiter is the business of the queue.
+//! sleeps or has given up when its turn comes is set aside (`aside.rs`), and the lock handed to the
+//! one behind it. In the queue a waiter of a cohort is what it was: all that can become of a waiter
+//! is the business of the queue.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -60,7 +61,7 @@ use antiphon_platform::{Atomic, Budget, Platform, Waiter, WaiterId};
 use super::contended::Contended;
 use super::mutex::{Form, ShflMutex};
 use super::queue::Place;
-use super::status;
+use super::status::{self, Offer};
 use crate::arena;
 use crate::policy::Policy;
 
@@ -151,36 +152,59 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         link(me, Place { id, node, generation: node.generation.load(Relaxed) })
     }
 
-    /// As the owner, hands the lock to the next of its cohort. `false` if that has none, has had
-    /// its turn, or the next is not up.
+    /// As the owner, hands the lock to the next of its cohort that is up, and sets those before it
+    /// aside. `false` if there is none, or the cohort has had its turn.
     pub(super) fn hand_over_in_cohort(&self, me: Place<P>) -> bool {
-        // Acquire: pairs with `link`.
-        let behind = me.node.wants.load(Acquire);
         // Relaxed: written before the lock was handed over.
         let times = me.node.passed.load(Relaxed);
         if times >= F::COHORT {
             // COHORT-3.
             return false;
         }
-        let Some(next) = Place::<P>::at(behind) else { return false };
         let first = inherited(me.node).unwrap_or(me);
-        // Relaxed, all: the exchange of the status publishes them.
-        next.node.queue.store(u64::from(first.id.bits()) << u32::BITS, Relaxed);
-        next.node.passed.store(times + 1, Relaxed);
-        if first == me {
-            // It stays in the queue, and leads no cohort.
-            me.node.wants.store(0, Relaxed);
-        }
-        if !status::hand_over(next.node) {
+        loop {
+            // Acquire: pairs with `link`.
+            let behind = me.node.wants.load(Acquire);
+            let Some(next) = Place::<P>::at(behind) else { return false };
+            // Relaxed, all: the exchange of the status publishes them.
+            next.node.queue.store(u64::from(first.id.bits()) << u32::BITS, Relaxed);
+            next.node.passed.store(times + 1, Relaxed);
+            if first == me {
+                // It stays in the queue, and leads no cohort.
+                me.node.wants.store(0, Relaxed);
+            }
+            let offer = status::hand_over(next.node);
+            if let Offer::Taken = offer {
+                if first != me {
+                    me.give();
+                }
+                return true;
+            }
             me.node.wants.store(behind, Relaxed);
             next.node.queue.store(0, Relaxed);
             next.node.passed.store(0, Relaxed);
-            return false;
+            if !Self::may_set_aside(next, &offer) {
+                return false;
+            }
+            let after = self.behind_in_cohort(next);
+            me.node.wants.store(after.map_or(0, |after| after.id.bits()), Relaxed);
+            status::queue(next.node);
+            Self::set_aside(first, next, &offer);
         }
-        if first != me {
-            me.give();
+    }
+
+    /// As the first of the queue: takes `me`, which is about to be set aside, out of its cohort.
+    /// Returns the waiter behind it, which stands nowhere for now. Where there is none, it is as
+    /// in [`leave_cohort`](Self::leave_cohort).
+    pub(super) fn behind_in_cohort(&self, me: Place<P>) -> Option<Place<P>> {
+        // Acquire: pairs with `link`.
+        let behind = Place::at(me.node.wants.load(Acquire));
+        if behind.is_some() {
+            me.node.wants.store(0, Relaxed);
+        } else {
+            self.leave_cohort(me);
         }
-        true
+        behind
     }
 
     /// As the owner: ends its cohort's turn, and returns its place in the queue: its own, or that

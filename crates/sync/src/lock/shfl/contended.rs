@@ -189,7 +189,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             let Some(me) = place else { return self.wait_without_place(deadline) };
             match self.wait_queued(me, deadline, cohort) {
                 Wait::Lost => {}
-                Wait::Anew => cohort = false,
+                Wait::Anew { cohort: again } => cohort = again,
                 wait => return wait,
             }
         }
@@ -270,7 +270,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                 }
                 Turn::Overtook { head: false } => break Wait::Acquired,
                 Turn::TimedOut => break Wait::TimedOut,
-                Turn::Anew => break Wait::Anew,
+                Turn::Anew { cohort } => break Wait::Anew { cohort },
                 Turn::Lost => break Wait::Lost,
             }
         };
@@ -327,6 +327,11 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             if me.is_lost() {
                 return Turn::Lost;
             }
+            if now.out() {
+                // ASIDE-2.
+                me.give();
+                return Turn::Anew { cohort: true };
+            }
             if role {
                 role = self.shuffle(me, || status::load(me.node).head());
             }
@@ -335,11 +340,9 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             now = match spun {
                 Ok(bits) => Status::from_bits(bits),
                 Err(over) if over == Over::Urgent || Self::URGENT && urgency.ask(me.node) => {
-                    if in_cohort(now)
-                        && let Leave::Abandoned = self.leave(me)
-                    {
+                    if in_cohort(now) && self.leave(me) {
                         // Urgent waiters are looked for in the queue.
-                        return Turn::Anew;
+                        return Turn::Anew { cohort: false };
                     }
                     urgent::rouse_head(self, me);
                     status::load(me.node)
@@ -355,12 +358,9 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                     if parked == Parked::TimedOut && !me.is_lost() {
                         watch.is_over();
                         if nap::passed::<P>(deadline) {
-                            match self.leave(me) {
-                                Leave::Abandoned => {
-                                    watch::give_on(self, me.node);
-                                    return Turn::TimedOut;
-                                }
-                                Leave::IsHead => {}
+                            if self.leave(me) {
+                                watch::give_on(self, me.node);
+                                return Turn::TimedOut;
                             }
                         } else {
                             // The lock is free, perhaps, and its head stuck: whatever was kept
@@ -373,10 +373,8 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                                 return turn;
                             }
                             // COHORT-5.
-                            if in_cohort(now)
-                                && let Leave::Abandoned = self.leave(me)
-                            {
-                                return Turn::Anew;
+                            if in_cohort(now) && self.leave(me) {
+                                return Turn::Anew { cohort: false };
                             }
                         }
                     // Without a backstop nobody leaves the queue before it has the lock.
@@ -400,17 +398,21 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     /// Leaves the queue as an owner who was not the head, or is by now.
     fn overtake(&self, me: Place<P>) -> Turn {
         moved::relieve(me.node);
-        Turn::Overtook { head: matches!(self.leave(me), Leave::IsHead) }
+        Turn::Overtook { head: !self.leave(me) }
     }
 
-    /// Leaves the queue, unless the caller is the head by now.
-    fn leave(&self, me: Place<P>) -> Leave {
-        let leave = status::leave(me.node);
-        if let Leave::Abandoned = leave {
-            let (index, generation) = (me.id.index(), me.generation);
-            abandoned::note::<P>(WaiterRef { index, generation });
+    /// Leaves the queue; `false`, and nothing done, if the caller is the head by now.
+    fn leave(&self, me: Place<P>) -> bool {
+        match status::leave(me.node) {
+            Leave::Abandoned => {
+                let (index, generation) = (me.id.index(), me.generation);
+                abandoned::note::<P>(WaiterRef { index, generation });
+            }
+            // ASIDE-2.
+            Leave::Out => me.give(),
+            Leave::IsHead => return false,
         }
-        leave
+        true
     }
 
     /// Waits as the head of the queue, and puts that in order: says how far it has come. `None`: it

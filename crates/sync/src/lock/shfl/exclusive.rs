@@ -10,6 +10,7 @@ use super::fence::Fence;
 use super::mutex::{FAIR, Form, LOCKED, PASS, ShflMutex, WAKE};
 use super::queue::{Place, TailId};
 use super::turn::Ask;
+use super::wake;
 use crate::arena;
 use crate::policy::Policy;
 
@@ -59,6 +60,9 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> 
             match self.locked.compare_exchange(seen, LOCKED, Acquire, Relaxed) {
                 Ok(_) => {
                     Patience::<F>::learn(me.node, seen & FAIR != 0);
+                    if F::LINGER.ns != 0 && P::cpus() > 2 {
+                        wake::note_taken::<P>(core::ptr::from_ref(self).addr());
+                    }
                     return true;
                 }
                 Err(now) => seen = now,
@@ -126,7 +130,9 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> 
     }
 
     fn place_of(&self, me: Place<P>) -> Place<P> {
-        self.first_of(me)
+        let first = self.first_of(me);
+        self.call_back(first);
+        first
     }
 
     fn disband(&self, me: Place<P>) {

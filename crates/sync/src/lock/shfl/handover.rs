@@ -21,7 +21,7 @@
 //! ```text
 //!              keep: head = PASS|me                    hand_over
 //!   (owner, from the queue) ────► OWNER, hands over ───────────────► next is OWNER, hands over
-//!                                     │ no next one that is up; or one that is urgent
+//!                                     │ no waiter that is up; or one that is urgent
 //!                                     ▼
 //!                        gives its place up, and releases
 //! ```
@@ -29,8 +29,8 @@
 //! - PASS-1: while `PASS` is set the lock is held and no waiter is the head; only the owner writes
 //!   `head`, and no comer barges.
 //! - PASS-2: the next waiter has the lock by one exchange of its status, from `WAITING`. One that
-//!   sleeps or has left is not handed to: the owner gives its place up and releases, and all is as
-//!   in `mutex.rs`.
+//!   sleeps or has left is not handed to: it is set aside (`aside.rs`), and the next one tried. If
+//!   there is none, the owner gives its place up and releases, and all is as in `mutex.rs`.
 //! - PASS-3: after that exchange the last owner touches nothing of the lock (MUTEX-3), nor of the
 //!   waiter: only nodes of its own.
 //! - PASS-4: where a waiter is urgent (`urgent.rs`), the owner puts the most urgent one first and
@@ -43,9 +43,9 @@
 //!
 //! A waiter that is handed the lock may have lost its CPU just then, or sit in a signal handler;
 //! all others wait until it is back. That is no different from an owner that loses its CPU right
-//! after it has the lock, and no program can rely on the one and not on the other. Where CPUs are
-//! wanted it is rare: waiters do not spin then (LINGER-3), and one that sleeps is not handed to. A
-//! handler that comes as its thread spins has this for as long as it runs.
+//! after it has the lock, and no program can rely on the one and not on the other. It is rare: a
+//! waiter does not spin while another thread wants its CPU (LINGER-3), and one that sleeps is not
+//! handed to. A handler that comes as its thread spins has this for as long as it runs.
 //!
 //! - PASS-5: a waiter without a place, which can only take a lock that is free, ends the handing
 //!   over within one owner: while there is one in the process, no owner keeps its place.
@@ -63,7 +63,7 @@ use super::exclusive::half;
 use super::mutex::{Form, PASS, ShflMutex};
 use super::queue::Place;
 use super::sort::Sorted;
-use super::status;
+use super::status::{self, Offer};
 use super::turn::Wait;
 use super::urgent::{self, Urgency};
 use crate::arena;
@@ -89,6 +89,10 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         // Relaxed: read by the thread that unlocks, which is this one or ordered behind it; to
         // others it is a hint.
         self.head.store(half(me) | PASS, Relaxed);
+        if !handed {
+            Self::begin_list(me);
+            me.node.passed.store(0, Relaxed);
+        }
         true
     }
 
@@ -98,9 +102,15 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         P::cpus() > 2
             && match me.next() {
                 None => P::roomy(),
-                Some(next) => !next.sleeps() && !P::outnumbered(),
+                Some(next) => !next.sleeps() || self.last_is_up(),
             }
             && !P::is_foreign(core::ptr::from_ref(self).addr())
+    }
+
+    /// Whether the last waiter is up, as far as one can see: those before it are set aside then.
+    fn last_is_up(&self) -> bool {
+        let last = self.tail.name().and_then(|id| Place::<P>::at(id.bits()));
+        last.is_some_and(|last| !last.sleeps())
     }
 
     /// As the owner, which has kept its place, hands the lock over. `false` if the lock is still
@@ -118,7 +128,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         let urgency = Urgency::moved(&self.tail);
         if urgency.has_company() {
             // PASS-4.
-            let first = self.first_of(me);
+            let first = self.place_of(me);
             let role = urgent::raise(self, first, false, &urgency);
             self.give_place_up(first, Wait::Acquired, Sorted::NO, role);
             return false;
@@ -127,13 +137,39 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             return true;
         }
         let first = self.first_of(me);
-        if let Some(next) = first.next()
-            && status::hand_over(next.node)
-        {
-            first.give();
-            return true;
+        // Relaxed: written before the lock was handed over.
+        let times = first.node.passed.load(Relaxed);
+        // Without cohorts as many have their turn in the queue as in one.
+        let is_over = times >= F::COHORT || Contended::policy(self).by_socket::<P>();
+        let sleeper = if is_over { Self::turn_out(first) } else { None };
+        let handed = self.hand_over_in_queue(first, if is_over { 0 } else { times + 1 });
+        if let Some(sleeper) = sleeper {
+            P::unpark(sleeper);
         }
-        self.give_place_up(first, Wait::Acquired, Sorted::NO, false);
+        if !handed {
+            self.call_back(first);
+            self.give_place_up(first, Wait::Acquired, Sorted::NO, false);
+        }
+        handed
+    }
+
+    /// As the owner, whose place is `first`, hands the lock to the next in the queue that is up,
+    /// and sets those before it aside; it is the one after so many `times`. `false` if there is
+    /// none.
+    fn hand_over_in_queue(&self, first: Place<P>, times: u16) -> bool {
+        while let Some(next) = first.next() {
+            // Relaxed: the exchange of the status publishes it.
+            next.node.passed.store(times, Relaxed);
+            Self::hand_list_on(first, next);
+            let offer = status::hand_over(next.node);
+            if let Offer::Taken = offer {
+                first.give();
+                return true;
+            }
+            if !self.set_next_aside(first, next, &offer) {
+                break;
+            }
+        }
         false
     }
 }

@@ -16,9 +16,10 @@
 //!   the lock's line away from the owner, and a queue of hundreds has to pay for all of them.
 //! - LINGER-2: from the second round on it also sleeps if the name has not changed within
 //!   [`STILL_NS`]: the lock is held for too long each time to be waited for awake.
-//! - LINGER-3: it sleeps if its CPU is wanted. One that sees the machine crowded looks again after
-//!   a microsecond before it believes it: where there are as many threads as CPUs, a waiter that
-//!   has the lock now is counted among the spinners for a moment.
+//! - LINGER-3: it sleeps if its CPU is wanted, whatever is left of its time slice: a waiter that
+//!   loses its CPU while it spins would be handed the lock all the same, and keep all others
+//!   waiting. It looks again after a microsecond before it believes that: where a platform goes by
+//!   the number of spinners, one that has the lock now is counted among them for a moment.
 //!
 //! These spins are not counted ([`Hint::SpinBegin`]): the counter's line would go from waiter to
 //! waiter with the lock, and cost more than the lock.
@@ -55,7 +56,9 @@ const ROUND: u32 = 3;
 const LONGEST_NS: u32 = 3_200_000;
 /// A queue that has not moved for so long stands still.
 const STILL_NS: u32 = 20_000;
-/// How long a waiter waits before it believes that the machine is crowded.
+/// How often a waiter that spins asks whether its CPU is wanted.
+const PIECE_NS: u32 = 5_000;
+/// How long a waiter waits before it believes that its CPU is wanted.
 const HESITATION_NS: u32 = 1_000;
 
 /// Why a waiter spins no longer.
@@ -85,7 +88,7 @@ pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Contended<P, Q, F> {
     /// Whether a wait is worth a long spin, and the next waiter a wake ahead of its turn. Two CPUs
     /// never have one to spare.
     fn lingers() -> bool {
-        Self::HELD_BRIEFLY && F::LINGER.ns != 0 && P::cpus() > 2 && !P::crowded()
+        Self::HELD_BRIEFLY && F::LINGER.ns != 0 && P::cpus() > 2 && !is_wanted::<P>()
     }
 
     /// Spins as the head, which found it held. One that was called stays awake where there are
@@ -134,9 +137,18 @@ pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Contended<P, Q, F> {
             let last = core::mem::replace(owner, self.handing());
             owner.is_some() && *owner != last
         };
-        while owner.is_some() && stays(me) {
-            if let Ok(status) = idle(Budget::ns(until::<P>(deadline, round))) {
-                return Ok(status);
+        'rounds: while owner.is_some() {
+            let mut left = until::<P>(deadline, round);
+            while left > 0 {
+                // LINGER-3.
+                if !stays(me) {
+                    break 'rounds;
+                }
+                let piece = left.min(PIECE_NS);
+                if let Ok(status) = idle(Budget::ns(piece)) {
+                    return Ok(status);
+                }
+                left -= piece;
             }
             // URGENT-4.
             if Self::URGENT && urgency.ask(me.node) {
@@ -188,8 +200,13 @@ fn until<P: Platform>(deadline: Option<Deadline>, ns: u32) -> u32 {
     })
 }
 
+/// Whether another thread wants the caller's CPU, as far as the platform can tell.
+fn is_wanted<P: Platform>() -> bool {
+    P::slice_left_ns() != u32::MAX
+}
+
 /// LINGER-3.
 fn stays<P: Platform>(me: Place<P>) -> bool {
     let idle = |ns| me.node.status.spin_while(Acquire, Budget::ns(ns), Status::idle);
-    !P::crowded() || idle(HESITATION_NS).is_ok() || !P::crowded()
+    !is_wanted::<P>() || idle(HESITATION_NS).is_ok() || !is_wanted::<P>()
 }

@@ -4,6 +4,7 @@
 //! protocol, its invariants, and where we depart from the published code and why.
 
 mod abandoned;
+mod aside;
 mod cohort;
 mod contended;
 mod exclusive;

@@ -36,6 +36,7 @@ use super::contended::Contended;
 use super::fair::Patience;
 use super::queue::TailId;
 use super::turn::Wait;
+use super::wake;
 use super::watch;
 use crate::arena;
 use crate::policy::{Chosen, Policy};
@@ -312,6 +313,14 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         }
         if let Some(target) = target {
             let _ = watch::wake_head::<P>(target);
+            if F::LINGER.ns != 0
+                && P::cpus() > 2
+                && let Some(head) = arena.resolve_index(named)
+            {
+                // The lock may be gone: its address is a name.
+                let count = wake::count_together::<P>(core::ptr::from_ref(self).addr());
+                wake::wake_next(head, count);
+            }
         }
         if named != 0 {
             Self::wake_namesakes(named);

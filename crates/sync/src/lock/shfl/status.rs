@@ -16,7 +16,8 @@
 //! An owner that hands the lock over (`handover.rs`) makes the next waiter the owner by one
 //! exchange: `WAITING` ──► `HEAD+OWNER`, and it has the lock. `QUEUED` and `CLOSED` are bits beside
 //! these, of nodes in cohorts (`cohort.rs`): put into the queue by the first of it; and left ahead
-//! of a comer that has not linked itself.
+//! of a comer that has not linked itself. `OUT` is one beside `WAITING` or `PARKED`, of a waiter
+//! that has slept in its turn (`aside.rs`): it stands in no queue, and begins anew.
 //!
 //! `SHUFFLER` is a bit beside these: the waiter holds the shuffling role. It is given with the
 //! status word so that a spinning waiter sees both by looking at one word. It stands there too
@@ -61,6 +62,8 @@ const OWNER: u32 = 1 << 16;
 const CLOSED: u32 = 1 << 17;
 /// Stood in a cohort, and stands in the queue now.
 const QUEUED: u32 = 1 << 18;
+/// Was set aside, and is in no queue (`aside.rs`).
+const OUT: u32 = 1 << 19;
 
 /// On the list of a condition variable, where no bit of a queue is set but perhaps those that its
 /// next place brings: headship and the role may come before its waiter is told that it was moved.
@@ -81,6 +84,10 @@ impl Status {
 
     pub(super) fn queued(self) -> bool {
         self.0 & QUEUED != 0
+    }
+
+    pub(super) fn out(self) -> bool {
+        self.0 & OUT != 0
     }
 
     pub(super) fn closed(self) -> bool {
@@ -123,7 +130,7 @@ impl Status {
 
     /// Nothing to do but wait.
     pub(super) fn idle(bits: u32) -> bool {
-        bits & (WAITING | HEAD | SHUFFLER) == WAITING
+        bits & (WAITING | HEAD | SHUFFLER | OUT) == WAITING
     }
 
     pub(super) fn from_bits(bits: u32) -> Self {
@@ -136,6 +143,8 @@ impl Status {
 pub(super) enum Leave {
     /// It has left; its node stays until the head comes by.
     Abandoned,
+    /// It was turned out before: its node is its own.
+    Out,
     /// Too late: it is the head.
     IsHead,
 }
@@ -177,19 +186,44 @@ pub(super) fn grant<P: Platform>(node: &Waiter<P>) -> Status {
     Status(node.status.fetch_or(HEAD, AcqRel))
 }
 
-/// WAITING → HEAD+OWNER, by the owner; `false`, and nothing done, if the waiter sleeps, has left or
-/// is the head. Release: pairs with [`load`] and the spin on the status: the lock is the waiter's.
-pub(super) fn hand_over<P: Platform>(node: &Waiter<P>) -> bool {
-    const UP: u32 = WAITING | PARKED | MOVED | ABANDONED | HEAD;
+/// What became of the lock that an owner has offered to a waiter.
+#[must_use]
+pub(super) enum Offer {
+    /// The waiter has it.
+    Taken,
+    /// The waiter sleeps, and has no shuffling role any longer.
+    Asleep,
+    /// The waiter has left.
+    Left,
+    /// The waiter was moved here, and sleeps; or it is the head of a queue that is not this one.
+    Stays,
+}
+
+/// WAITING → HEAD+OWNER, by the owner; nothing is done but what [`Offer`] says if the waiter is not
+/// up. Release: pairs with [`load`] and the spin on the status: the lock is the waiter's.
+pub(super) fn hand_over<P: Platform>(node: &Waiter<P>) -> Offer {
     // Not looked at first: its line is had once, by the exchange.
     let mut seen = WAITING;
-    while seen & UP == WAITING {
-        match node.status.compare_exchange(seen, seen | HEAD | OWNER, Release, Relaxed) {
-            Ok(_) => return true,
+    loop {
+        let (then, offer) = if seen & ABANDONED != 0 {
+            return Offer::Left;
+        } else if seen & (MOVED | HEAD) != 0 {
+            return Offer::Stays;
+        } else if seen & PARKED == 0 {
+            (seen | HEAD | OWNER, Offer::Taken)
+        } else if seen & SHUFFLER == 0 {
+            return Offer::Asleep;
+        } else {
+            // ASIDE-4. It has not taken the role, or left it here in its sleep.
+            (seen & !SHUFFLER, Offer::Asleep)
+        };
+        // Acquire where it sleeps or has left: the queue is as it has left it when it shuffled, and
+        // its node as well; pairs with `park` and `leave`.
+        match node.status.compare_exchange(seen, then, Release, Acquire) {
+            Ok(_) => return offer,
             Err(now) => seen = now,
         }
     }
-    false
 }
 
 /// The node's waiter has left its cohort, by whoever ends the node's part in it.
@@ -223,12 +257,22 @@ pub(super) fn unpark<P: Platform>(node: &Waiter<P>) -> Status {
     Status(node.status.fetch_and(!PARKED, Acquire) & !PARKED)
 }
 
-/// WAITING → ABANDONED, unless the waiter is the head by now.
+/// WAITING or PARKED → OUT, of a waiter that was set aside; returns what it was before. Release:
+/// what we did to the node; pairs with [`load`], [`leave`] and the spin on the status: the node is
+/// its waiter's from then on. Acquire: of an abandoned node, pairs with [`leave`].
+pub(super) fn turn_out<P: Platform>(node: &Waiter<P>) -> Status {
+    Status(node.status.fetch_or(OUT, AcqRel))
+}
+
+/// WAITING → ABANDONED, unless the waiter is the head by now, or out.
 pub(super) fn leave<P: Platform>(node: &Waiter<P>) -> Leave {
     loop {
         let Status(seen) = load(node);
         if seen & HEAD != 0 {
             return Leave::IsHead;
+        }
+        if seen & OUT != 0 {
+            return Leave::Out;
         }
         // Release: our last look at the node happens before the head reclaims it; pairs with
         // `grant`. Relaxed where it fails: looked at again.

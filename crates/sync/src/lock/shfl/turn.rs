@@ -9,8 +9,11 @@ use super::queue::Place;
 pub(super) enum Wait {
     Acquired,
     TimedOut,
-    /// It has left its place, to stand in the queue and not in a cohort.
-    Anew,
+    /// It has lost its place, and is to take another: in a cohort if there is one, or in the queue
+    /// alone.
+    Anew {
+        cohort: bool,
+    },
     /// The node is gone: the process has forked under the waiter, which must begin anew.
     Lost,
 }
@@ -26,7 +29,7 @@ pub(super) enum Turn {
     /// It has left the queue at its deadline.
     TimedOut,
     /// As [`Wait::Anew`].
-    Anew,
+    Anew { cohort: bool },
     /// As [`Wait::Lost`].
     Lost,
 }

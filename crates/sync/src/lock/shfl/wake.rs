@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use antiphon_platform::{Atomic, Platform, Waiter, WaiterRef};
+use antiphon_platform::{Atomic, Clock, Platform, Waiter, WaiterRef};
 
 use super::fair::Patience;
 use super::mutex::Form;
@@ -13,6 +13,8 @@ use crate::arena;
 
 /// How far behind a head one looks for who could come in.
 const REACH: usize = 8;
+/// How many waiters are woken together with a head, at most.
+const TOGETHER: u32 = 16;
 
 /// Wakes the head of this name, as [`wake`]. From now on its patience runs, whether it has a CPU or
 /// not; or the lock is kept for it. One that may not run for long is excused: nothing is kept for
@@ -67,6 +69,41 @@ pub(super) fn wake_ahead<P: Platform>(me: Place<P>, is_worth_it: impl FnOnce() -
         && let Some(next) = arena::<P>().reference(next.id.index())
     {
         P::unpark(next);
+    }
+}
+
+/// Notes that the caller has a lock, by its address: it was the head of the queue.
+pub(super) fn note_taken<P: Platform>(lock: usize) {
+    P::local(|local| {
+        local.took.store(lock as u64, Relaxed);
+        local.took_at.store(P::now(Clock::Monotonic), Relaxed);
+    });
+}
+
+/// How many waiters are to be woken together with the head of a lock that the caller has just
+/// released. Some where the caller, which was the head, has held it for less than half of what a
+/// wake takes: they come up together, and the lock goes from one to the next (`handover.rs`). Else
+/// each of them would wait for the wake of the one before. None where CPUs are short.
+pub(super) fn count_together<P: Platform>(lock: usize) -> u32 {
+    let [took, at] = P::local(|local| [&local.took, &local.took_at].map(|word| word.load(Relaxed)));
+    let held = P::now(Clock::Monotonic).saturating_sub(at);
+    let is_short = took == lock as u64 && held.saturating_mul(2) < P::sleep_cost_ns().into();
+    if is_short && !P::crowded() { TOGETHER.min(P::cpus() / 2) } else { 0 }
+}
+
+/// Wakes those that sleep among the first `count` behind this head. Touches nodes only, as
+/// [`wake_behind`].
+pub(super) fn wake_next<P: Platform>(head: &Waiter<P>, count: u32) {
+    // Acquire: as in `Place::next`.
+    let mut at = Place::<P>::at(head.next.load(Acquire));
+    for _ in 0..count {
+        let Some(place) = at else { return };
+        if place.sleeps()
+            && let Some(sleeper) = arena::<P>().reference(place.id.index())
+        {
+            P::unpark(sleeper);
+        }
+        at = place.next();
     }
 }
 

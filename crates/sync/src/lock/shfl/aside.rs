@@ -1,0 +1,147 @@
+//! Waiters that sleep are set aside while the mutex is handed over.
+//!
+//! Sources: Kashyap, Min and Kim, "Scalable NUMA-aware Blocking Synchronization Primitives" (ATC
+//! 2017; its talk is `004_…`), for what is wanted: no wake-up on the way of the lock, as many
+//! waiters awake as there are CPUs, and sleepers that take turns with them. Dice and Kogan, "Compact
+//! NUMA-aware Locks" (EuroSys 2019), for a second queue that owners hand on with the lock.
+//!
+//! An owner that hands the lock over and finds the next waiter asleep takes it out of the queue,
+//! and tries the one behind it. Those that were taken out stand in a list of their own, in the
+//! order in which they came:
+//!
+//! ```text
+//!   queue:   OWNER's first ──next──► up ──► up ──► …
+//!               │ cpu, rank
+//!               ▼
+//!   aside:   asleep ──next──► asleep ──► …            no other thread sees this list
+//! ```
+//!
+//! The list is named by the owner's place in the queue: by the first in `cpu` and the last in
+//! `rank`, which mean nothing in the node of an owner. It needs no memory of its own, and it goes
+//! from owner to owner as the place does.
+//!
+//! At the end of each cohort's turn, or as often where there are no cohorts, the first of the list
+//! is *turned out*: it is woken, and stands in the queue or in a cohort anew, as a comer does. So it is up when the lock comes to it. Where
+//! threads outnumber CPUs, another waiter falls asleep for it, since its CPU is wanted (LINGER-3).
+//!
+//! - ASIDE-1: only the owner that has the first place of the queue reads or writes the list; it
+//!   hands the list on with the place.
+//! - ASIDE-2: a waiter that was turned out has a wake coming, and is in no list. Its node is its
+//!   own again.
+//! - ASIDE-3: an owner that gives its place up puts the list at the end of the queue before. So
+//!   whenever the lock can be free, each waiter stands in the queue, in a cohort, or has a wake
+//!   coming.
+//! - ASIDE-4: a waiter that is set aside has no shuffling role: it would move others in a list that
+//!   is not the queue. The role is taken back while it sleeps; one that is up is handed the lock.
+//!   It comes into being at a head again (INV-2).
+//! - ASIDE-5: a waiter that is set aside leads no cohort, and no word of the arena names it.
+//!
+//! A waiter in the list that gives up, or that takes a lock which nobody else takes, leaves its
+//! node there as in the queue. Waiters that a broadcast has moved are not set aside: they have an
+//! order to keep (MOVE-2). Nor are those whose index is longer than a name.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use antiphon_platform::{Atomic, Platform, WaiterId, WaiterRef};
+
+use super::mutex::{Form, PASS, ShflMutex};
+use super::queue::{Place, Tail};
+use super::status::{self, Offer};
+use crate::arena;
+use crate::policy::Policy;
+
+/// The place of this name; `None` for 0.
+fn at<P: Platform>(name: u16) -> Option<Place<P>> {
+    let index = u32::from(name);
+    let node = arena::<P>().resolve_index(index)?;
+    let id = WaiterId::new(P::epoch(), index);
+    // Relaxed, as all in this file that is not a link of the queue: the list is the owner's, and
+    // handed on with the lock.
+    Some(Place { id, node, generation: node.generation.load(Relaxed) })
+}
+
+impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
+    /// As an owner that begins to hand the lock over: there is no list yet.
+    pub(super) fn begin_list(first: Place<P>) {
+        first.node.cpu.store(0, Relaxed);
+        first.node.rank.store(0, Relaxed);
+    }
+
+    /// Hands the list on to `next`, which will have the place of `first`.
+    pub(super) fn hand_list_on(first: Place<P>, next: Place<P>) {
+        next.node.cpu.store(first.node.cpu.load(Relaxed), Relaxed);
+        next.node.rank.store(first.node.rank.load(Relaxed), Relaxed);
+    }
+
+    /// Whether a waiter that was offered the lock and does not take it may be set aside.
+    pub(super) fn may_set_aside(place: Place<P>, offer: &Offer) -> bool {
+        place.id.index() < u32::from(PASS) && !matches!(offer, Offer::Stays)
+    }
+
+    /// Puts a waiter, which stands in no queue and in no cohort any longer, at the end of the list;
+    /// or gives its node back if it has left.
+    pub(super) fn set_aside(first: Place<P>, place: Place<P>, offer: &Offer) {
+        if let Offer::Left = offer {
+            place.give();
+            return;
+        }
+        let name = place.id.index() as u16;
+        place.node.next.store(0, Relaxed);
+        match at::<P>(first.node.rank.load(Relaxed)) {
+            Some(last) => last.node.next.store(place.id.bits(), Relaxed),
+            None => first.node.cpu.store(name, Relaxed),
+        }
+        first.node.rank.store(name, Relaxed);
+    }
+
+    /// Takes the waiter behind `first`, which was offered the lock, out of the queue and sets it
+    /// aside. `false`, and nothing done, if it is the last, or has to stay.
+    pub(super) fn set_next_aside(&self, first: Place<P>, next: Place<P>, offer: &Offer) -> bool {
+        // Acquire: what is linked to `first` must be whole for whoever follows the link.
+        let behind = next.node.next.load(Acquire);
+        if behind == 0 || !Self::may_set_aside(next, offer) {
+            return false;
+        }
+        // Relaxed: read by us, or by a head that has it from us.
+        match self.behind_in_cohort(next) {
+            None => first.node.next.store(behind, Relaxed),
+            Some(follower) => {
+                // It leads the cohort from now on.
+                follower.node.next.store(behind, Relaxed);
+                status::queue(follower.node);
+                first.node.next.store(follower.id.bits(), Relaxed);
+            }
+        }
+        Self::set_aside(first, next, offer);
+        true
+    }
+
+    /// Turns the first of the list out (ASIDE-2); returns which waiter is to be woken, after the
+    /// lock was handed over.
+    #[must_use]
+    pub(super) fn turn_out(first: Place<P>) -> Option<WaiterRef> {
+        let place = at::<P>(first.node.cpu.load(Relaxed))?;
+        match place.next() {
+            Some(next) => first.node.cpu.store(next.id.index() as u16, Relaxed),
+            None => Self::begin_list(first),
+        }
+        // Before it may know: its node is its own then.
+        let target = arena::<P>().reference(place.id.index());
+        let was = status::turn_out(place.node);
+        if was.abandoned() {
+            place.give();
+            return None;
+        }
+        target.filter(|_| was.parked())
+    }
+
+    /// ASIDE-3: puts the list at the end of the queue.
+    pub(super) fn call_back(&self, first: Place<P>) {
+        let ends = [&first.node.cpu, &first.node.rank].map(|name| at::<P>(name.load(Relaxed)));
+        let [Some(begin), Some(end)] = ends else { return };
+        Self::begin_list(first);
+        let previous = self.tail.join(end.id);
+        // `first` is in the queue, so no waiter before them has left it as its head.
+        let _ = begin.link(previous);
+    }
+}
