@@ -109,11 +109,6 @@ pub(crate) fn crowded() -> bool {
     are_short_of_cpus(1)
 }
 
-/// See [`Platform::outnumbered`](antiphon_platform::Platform::outnumbered).
-pub(crate) fn outnumbered() -> bool {
-    are_short_of_cpus(0)
-}
-
 /// See [`Platform::roomy`](antiphon_platform::Platform::roomy).
 pub(crate) fn roomy() -> bool {
     !are_short_of_cpus(2)

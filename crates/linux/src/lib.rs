@@ -271,10 +271,6 @@ unsafe impl Platform for Linux {
         fiber::current().is_some() || crowd::crowded()
     }
 
-    fn outnumbered() -> bool {
-        fiber::current().is_some() || crowd::outnumbered()
-    }
-
     fn roomy() -> bool {
         fiber::current().is_none() && crowd::roomy()
     }
