@@ -13,7 +13,7 @@ use core::hint::spin_loop;
 
 use antiphon_platform::Budget;
 
-use crate::{crowd, sys, tsc, umwait};
+use crate::{crowd, pretend, sys, tsc, umwait};
 
 /// A gap between two looks that an interrupt or a kernel thread does not explain; [`crate::crowd`]
 /// has the figures.
@@ -71,6 +71,10 @@ impl Spin {
     /// The least that passes between two looks.
     #[inline]
     fn relax(&self) {
+        if pretend::is_on() {
+            // There are more spinning threads than CPUs, then.
+            return sys::yield_now();
+        }
         #[cfg(target_arch = "x86_64")]
         if let Some((rest, first)) = self.rest
             && self.last >= first
@@ -95,7 +99,7 @@ impl Spin {
             let now = tsc::ticks();
             let gap = tsc::since(self.last, now);
             self.last = now;
-            if gap > self.gap {
+            if gap > self.gap && !pretend::is_on() {
                 crowd::preempted(now);
                 return false;
             }
