@@ -12,7 +12,8 @@
 //!
 //! Signs of crowding that the real machine shows are not looked at. A spinning thread yields its
 //! CPU at each look, so that many of them make progress on few CPUs, in orders that a machine of
-//! that size has and this one would not.
+//! that size has and this one would not. Each look takes [`LOOK_NS`] of the spin's budget, whatever
+//! the thread has waited for its CPU.
 //!
 //! A program says what machine it wants ([`pretend`]), or the variable `ANTIPHON_PRETEND` does, for
 //! programs that are not ours: `16`, `16x2` (CPUs, sockets), `16x2/8` (crowded one time in 8).
@@ -32,6 +33,9 @@ pub struct Machine {
     /// One answer in so many says that CPUs are short; 0 is none.
     pub crowded_one_in: u16,
 }
+
+/// What a look at a word takes of a spin's budget, in nanoseconds.
+pub(crate) const LOOK_NS: u32 = 1_000;
 
 /// The environment has not been asked.
 #[cfg(feature = "pretend")]

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use antiphon_linux::Linux;
 use antiphon_linux::pretend::{Machine, pretend};
 use antiphon_platform::{Clock, Deadline, Platform};
-use antiphon_sync::lock::ShflMutex;
+use antiphon_sync::lock::{Form, ShflMutex, Standard};
+use antiphon_sync::policy::Chosen;
 use antiphon_sync::wait::Condvar;
 use common::page::Page;
 
@@ -54,7 +55,7 @@ fn in_us(us: u64) -> Deadline {
     Deadline { clock: Clock::Monotonic, ns: Linux::now(Clock::Monotonic) + us * 1_000 }
 }
 
-fn unlock(lock: &Mutex) {
+fn unlock<F: Form>(lock: &ShflMutex<Linux, Chosen, F>) {
     // SAFETY: each caller has locked it, or was told to unlock it by the thread that has.
     unsafe { lock.unlock() }
 }
@@ -63,20 +64,30 @@ fn nap_ms(ms: u64) {
     thread::sleep(Duration::from_millis(ms));
 }
 
+/// A form whose waiters do not look up by themselves: a wake that is lost is a hang.
+struct Unaided;
+
+impl Form for Unaided {
+    const BACKSTOP_NS: u64 = 1 << 40;
+}
+
 /// A lock, and what only its owner may touch.
-struct Guarded {
-    lock: Mutex,
+struct Guarded<F: Form = Standard> {
+    lock: ShflMutex<Linux, Chosen, F>,
     inside: AtomicBool,
+    /// How often the lock was had.
+    had: AtomicU64,
     /// Not added to by one instruction: two owners at a time lose an addition.
     count: AtomicU64,
     /// Owners that were to hand the lock over.
     handing: AtomicU64,
 }
 
-impl Guarded {
+impl<F: Form> Guarded<F> {
     const NEW: Self = Self {
-        lock: Mutex::NEW,
+        lock: ShflMutex::NEW,
         inside: AtomicBool::new(false),
+        had: AtomicU64::new(0),
         count: AtomicU64::new(0),
         handing: AtomicU64::new(0),
     };
@@ -84,11 +95,12 @@ impl Guarded {
     /// The critical section of the caller, which owns the lock; and the end of it.
     fn pass_through(&self) {
         assert!(!self.inside.swap(true, Relaxed), "two owners at a time");
+        self.had.fetch_add(1, Relaxed);
         let count = self.count.load(Relaxed);
         if self.lock.hands_over() {
             self.handing.store(self.handing.load(Relaxed) + 1, Relaxed);
         }
-        if count % 64 == 0 {
+        if count % 8 == 0 {
             thread::yield_now();
         }
         self.count.store(count + 1, Relaxed);
@@ -96,9 +108,9 @@ impl Guarded {
         unlock(&self.lock);
     }
 
-    /// All is over: the lock is free, and works.
-    fn end(&self, count: u64) {
-        assert_eq!(self.count.load(Relaxed), count);
+    /// All is over: the lock was had by one at a time, is free, and works.
+    fn end(&self) {
+        assert_eq!(self.count.load(Relaxed), self.had.load(Relaxed));
         assert!(!self.lock.is_locked() && self.lock.try_lock(), "the lock is free");
         unlock(&self.lock);
     }
@@ -118,6 +130,13 @@ fn on_threads(threads: u32, body: impl Fn(u32) + Sync) {
     });
 }
 
+/// Counts up to `most`, and for half a second at most: where other programs want the CPUs, each
+/// yield of a spinning thread takes as long as their time slices.
+fn rounds(most: u32) -> impl Iterator<Item = u32> {
+    let begun = Instant::now();
+    (0..most).take_while(move |_| begun.elapsed() < Duration::from_millis(500))
+}
+
 /// A number of the thread's own sequence, less than `below`.
 fn lot(below: u32) -> u32 {
     Linux::random() % below
@@ -128,19 +147,58 @@ fn one_owner_at_a_time_and_all_threads_end() {
     for machine in MACHINES {
         let _turn = Turn::of(machine);
         for threads in [4, 8, 16] {
-            let each = 60_000 / u64::from(threads);
-            let guarded = Guarded::NEW;
-            on_threads(threads, |_| {
-                for _ in 0..each {
-                    guarded.lock.lock();
+            contend(&Guarded::<Standard>::NEW, machine, threads);
+        }
+    }
+}
+
+fn contend<F: Form>(guarded: &Guarded<F>, machine: Machine, threads: u32) {
+    on_threads(threads, |_| {
+        for _ in rounds(60_000 / threads) {
+            guarded.lock.lock();
+            guarded.pass_through();
+        }
+    });
+    guarded.end();
+    let (handing, had) = (guarded.handing.load(Relaxed), guarded.had.load(Relaxed));
+    println!("{machine:?}, {threads} threads: {handing} owners of {had} were to hand over");
+    assert!(handing > 0, "no lock was handed over");
+}
+
+/// No waiter looks up by itself: each that sleeps is woken by an owner, in the queue and in cohorts,
+/// as the handing over ends and begins.
+#[test]
+fn no_wake_is_lost() {
+    for machine in MACHINES {
+        let _turn = Turn::of(machine);
+        for threads in [4, 8, 16] {
+            contend(&Guarded::<Unaided>::NEW, machine, threads);
+        }
+    }
+}
+
+/// The same, with waiters that give up, and tries.
+#[test]
+fn no_wake_is_lost_among_waiters_that_give_up() {
+    for machine in MACHINES {
+        let _turn = Turn::of(machine);
+        let guarded = Guarded::<Unaided>::NEW;
+        on_threads(12, |number| {
+            for _ in rounds(5_000) {
+                let had = match number % 4 {
+                    0 => guarded.lock.lock_until(in_us(lot(400).into())),
+                    1 => guarded.lock.try_lock(),
+                    _ => {
+                        guarded.lock.lock();
+                        true
+                    }
+                };
+                if had {
                     guarded.pass_through();
                 }
-            });
-            guarded.end(each * u64::from(threads));
-            let handing = guarded.handing.load(Relaxed);
-            println!("{machine:?}, {threads} threads: {handing} owners of 60000 handed over");
-            assert!(handing > if machine == SCARCE { 0 } else { 100 }, "{handing} hand-overs");
-        }
+            }
+        });
+        guarded.end();
     }
 }
 
@@ -149,18 +207,18 @@ fn one_owner_at_a_time_and_all_threads_end() {
 fn an_owner_that_hands_over_waits_for_another_lock() {
     for machine in MACHINES {
         let _turn = Turn::of(machine);
-        let (outer, inner) = ([const { Guarded::NEW }; 2], Guarded::NEW);
+        let (outer, inner) = ([const { Guarded::<Unaided>::NEW }; 2], Guarded::<Unaided>::NEW);
         on_threads(8, |number| {
             let outer = &outer[number as usize % 2];
-            for _ in 0..2_500 {
+            for _ in rounds(2_500) {
                 outer.lock.lock();
                 inner.lock.lock();
                 inner.pass_through();
                 outer.pass_through();
             }
         });
-        outer.iter().for_each(|outer| outer.end(10_000));
-        inner.end(20_000);
+        outer.iter().for_each(Guarded::end);
+        inner.end();
     }
 }
 
@@ -170,25 +228,24 @@ fn an_owner_that_hands_over_waits_for_another_lock() {
 fn waiters_give_up_while_the_lock_is_handed_over() {
     for machine in MACHINES {
         let _turn = Turn::of(machine);
-        let guarded = Guarded::NEW;
-        let (had, gave_up) = (AtomicU64::new(0), AtomicU64::new(0));
+        let guarded = Guarded::<Standard>::NEW;
+        let gave_up = AtomicU64::new(0);
         on_threads(12, |number| {
-            for _ in 0..5_000 {
+            for _ in rounds(5_000) {
                 let in_time = if number % 3 == 0 {
                     guarded.lock.lock();
                     true
                 } else {
-                    guarded.lock.lock_until(in_us(lot(200).into()))
+                    guarded.lock.lock_until(in_us((lot(20) * lot(200)).into()))
                 };
                 if in_time {
-                    had.fetch_add(1, Relaxed);
                     guarded.pass_through();
                 } else {
                     gave_up.fetch_add(1, Relaxed);
                 }
             }
         });
-        guarded.end(had.load(Relaxed));
+        guarded.end();
         assert!(gave_up.load(Relaxed) > 0 && guarded.handing.load(Relaxed) > 0);
     }
 }
@@ -347,7 +404,7 @@ fn handlers_lock_in_the_middle_of_a_hand_over() {
                 }
             })
         });
-        for _ in 0..1_000 {
+        for _ in rounds(1_000) {
             for (_, worker) in &workers {
                 // SAFETY: the workers are joined below.
                 unsafe { libc::pthread_kill(*worker, libc::SIGUSR1) };
@@ -358,9 +415,8 @@ fn handlers_lock_in_the_middle_of_a_hand_over() {
         for (worker, _) in workers {
             assert!(worker.join().is_ok());
         }
-        for guarded in [&OUTER, &INNER] {
-            guarded.end(guarded.count.load(Relaxed));
-        }
+        OUTER.end();
+        INNER.end();
     }
     assert!(IN_HANDLERS.load(Relaxed) > 0 && OUTER.handing.load(Relaxed) > 0);
 }
@@ -391,15 +447,15 @@ fn in_child(seconds: u32, child: impl FnOnce() -> bool, meanwhile: impl FnOnce(l
 #[test]
 fn a_process_that_is_stopped_goes_on() {
     let _turn = Turn::of(SOCKETS);
-    let guarded = Guarded::NEW;
+    let guarded = Guarded::<Standard>::NEW;
     let contend = || {
         on_threads(6, |_| {
-            for _ in 0..10_000 {
+            for _ in rounds(10_000) {
                 guarded.lock.lock();
                 guarded.pass_through();
             }
         });
-        guarded.end(60_000);
+        guarded.end();
         guarded.handing.load(Relaxed) > 0
     };
     in_child(60, contend, |pid| {
@@ -436,7 +492,7 @@ fn an_owner_that_hands_over_forks() {
                 unlock(&LOCK);
                 assert!(!LOCK.is_locked(), "no waiter of the parent is handed the child's lock");
                 LOCK.lock();
-                let guarded = Guarded::NEW;
+                let guarded = Guarded::<Standard>::NEW;
                 thread::scope(|scope| {
                     for _ in 0..4 {
                         scope.spawn(|| {
@@ -451,7 +507,7 @@ fn an_owner_that_hands_over_forks() {
                     nap_ms(2);
                     unlock(&LOCK);
                 });
-                guarded.end(1_200);
+                guarded.end();
                 before && LOCK.try_lock()
             };
             in_child(30, child, |_| {});
@@ -469,7 +525,7 @@ fn an_owner_that_hands_over_forks() {
 #[test]
 fn forks_at_any_moment_of_a_hand_over() {
     let _turn = Turn::of(SOCKETS);
-    let guarded = Guarded::NEW;
+    let guarded = Guarded::<Standard>::NEW;
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..4 {
@@ -480,9 +536,8 @@ fn forks_at_any_moment_of_a_hand_over() {
                 }
             });
         }
-        for _ in 0..300 {
+        for _ in rounds(300) {
             guarded.lock.lock();
-            let count = guarded.count.load(Relaxed);
             let child = || {
                 unlock(&guarded.lock);
                 on_threads(3, |_| {
@@ -491,7 +546,7 @@ fn forks_at_any_moment_of_a_hand_over() {
                         guarded.pass_through();
                     }
                 });
-                guarded.end(count + 150);
+                guarded.end();
                 true
             };
             in_child(30, child, |_| {});
@@ -507,11 +562,11 @@ fn forks_at_any_moment_of_a_hand_over() {
 fn tries_take_no_lock_that_is_handed_over() {
     for machine in MACHINES {
         let _turn = Turn::of(machine);
-        let guarded = Guarded::NEW;
-        let (had, over) = (AtomicU64::new(0), AtomicU32::new(0));
+        let guarded = Guarded::<Standard>::NEW;
+        let over = AtomicU32::new(0);
         on_threads(10, |number| {
             if number < 5 {
-                for _ in 0..1_500 {
+                for _ in rounds(1_500) {
                     guarded.lock.lock();
                     guarded.pass_through();
                 }
@@ -519,7 +574,6 @@ fn tries_take_no_lock_that_is_handed_over() {
             } else {
                 while over.load(Relaxed) < 5 {
                     if guarded.lock.try_lock() {
-                        had.fetch_add(1, Relaxed);
                         guarded.pass_through();
                     }
                     if lot(8) == 0 {
@@ -528,7 +582,7 @@ fn tries_take_no_lock_that_is_handed_over() {
                 }
             }
         });
-        guarded.end(5 * 1_500 + had.load(Relaxed));
+        guarded.end();
     }
 }
 
@@ -537,7 +591,7 @@ fn tries_take_no_lock_that_is_handed_over() {
 fn another_thread_hands_it_over() {
     for machine in MACHINES {
         let _turn = Turn::of(machine);
-        let guarded = Guarded::NEW;
+        let guarded = Guarded::<Standard>::NEW;
         let (sender, receiver) = mpsc::channel::<mpsc::SyncSender<()>>();
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -550,7 +604,7 @@ fn another_thread_hands_it_over() {
                 let sender = sender.clone();
                 let guarded = &guarded;
                 scope.spawn(move || {
-                    for nth in 0..2_000 {
+                    for nth in rounds(2_000) {
                         guarded.lock.lock();
                         if nth % 3 == 0 {
                             let (answer, answered) = mpsc::sync_channel(1);
@@ -564,7 +618,7 @@ fn another_thread_hands_it_over() {
             }
             drop(sender);
         });
-        guarded.end(12_000);
+        guarded.end();
         assert!(guarded.handing.load(Relaxed) > 0);
     }
 }
@@ -572,15 +626,14 @@ fn another_thread_hands_it_over() {
 /// Broadcasts put waiters into the queue of a lock that is handed over among others meanwhile.
 #[test]
 fn broadcasts_move_waiters_behind_owners_that_hand_over() {
-    const ROUNDS: u32 = 500;
+    const ROUNDS: u32 = 100;
     const WAITERS: u32 = 6;
     for machine in MACHINES {
         let _turn = Turn::of(machine);
-        let guarded = Guarded::NEW;
+        let guarded = Guarded::<Standard>::NEW;
         let (changed, all_here) = (Condvar::<Linux>::NEW, Condvar::<Linux>::NEW);
         // Both under the lock.
         let (round, here) = (AtomicU32::new(0), AtomicU32::new(0));
-        let others = AtomicU64::new(0);
         on_threads(WAITERS + 5, |number| {
             if number < WAITERS {
                 for mine in 0..ROUNDS {
@@ -614,12 +667,11 @@ fn broadcasts_move_waiters_behind_owners_that_hand_over() {
             } else {
                 while round.load(Relaxed) < ROUNDS {
                     guarded.lock.lock();
-                    others.fetch_add(1, Relaxed);
                     guarded.pass_through();
                 }
             }
         });
-        guarded.end(others.load(Relaxed));
+        guarded.end();
     }
 }
 
@@ -629,7 +681,7 @@ fn a_hand_over_touches_nothing_of_the_lock_afterwards() {
     for machine in MACHINES {
         let _turn = Turn::of(machine);
         let handing = AtomicU32::new(0);
-        for _ in 0..1_000 {
+        for _ in rounds(1_000) {
             let page = Page::map();
             // SAFETY: all zero is a free lock; the last of three to have it unmaps it.
             let lock: &Mutex = unsafe { page.as_ref() };
@@ -656,7 +708,7 @@ fn a_hand_over_touches_nothing_of_the_lock_afterwards() {
             });
         }
         let handing = handing.load(Relaxed);
-        println!("{machine:?}: {handing} of 3000 owners kept their places");
+        println!("{machine:?}: {handing} owners kept their places");
         assert!(handing > 0);
     }
 }
