@@ -84,13 +84,15 @@ struct Guarded<F: Form = Standard> {
 }
 
 impl<F: Form> Guarded<F> {
-    const NEW: Self = Self {
-        lock: ShflMutex::NEW,
-        inside: AtomicBool::new(false),
-        had: AtomicU64::new(0),
-        count: AtomicU64::new(0),
-        handing: AtomicU64::new(0),
-    };
+    const fn new() -> Self {
+        Self {
+            lock: ShflMutex::NEW,
+            inside: AtomicBool::new(false),
+            had: AtomicU64::new(0),
+            count: AtomicU64::new(0),
+            handing: AtomicU64::new(0),
+        }
+    }
 
     /// The critical section of the caller, which owns the lock; and the end of it.
     fn pass_through(&self) {
@@ -100,7 +102,7 @@ impl<F: Form> Guarded<F> {
         if self.lock.hands_over() {
             self.handing.store(self.handing.load(Relaxed) + 1, Relaxed);
         }
-        if count % 8 == 0 {
+        if count.is_multiple_of(8) {
             thread::yield_now();
         }
         self.count.store(count + 1, Relaxed);
@@ -147,7 +149,7 @@ fn one_owner_at_a_time_and_all_threads_end() {
     for machine in MACHINES {
         let _turn = Turn::of(machine);
         for threads in [4, 8, 16] {
-            contend(&Guarded::<Standard>::NEW, machine, threads);
+            contend(&Guarded::<Standard>::new(), machine, threads);
         }
     }
 }
@@ -172,7 +174,7 @@ fn no_wake_is_lost() {
     for machine in MACHINES {
         let _turn = Turn::of(machine);
         for threads in [4, 8, 16] {
-            contend(&Guarded::<Unaided>::NEW, machine, threads);
+            contend(&Guarded::<Unaided>::new(), machine, threads);
         }
     }
 }
@@ -182,7 +184,7 @@ fn no_wake_is_lost() {
 fn no_wake_is_lost_among_waiters_that_give_up() {
     for machine in MACHINES {
         let _turn = Turn::of(machine);
-        let guarded = Guarded::<Unaided>::NEW;
+        let guarded = Guarded::<Unaided>::new();
         on_threads(12, |number| {
             for _ in rounds(5_000) {
                 let had = match number % 4 {
@@ -207,7 +209,7 @@ fn no_wake_is_lost_among_waiters_that_give_up() {
 fn an_owner_that_hands_over_waits_for_another_lock() {
     for machine in MACHINES {
         let _turn = Turn::of(machine);
-        let (outer, inner) = ([const { Guarded::<Unaided>::NEW }; 2], Guarded::<Unaided>::NEW);
+        let (outer, inner) = ([const { Guarded::<Unaided>::new() }; 2], Guarded::<Unaided>::new());
         on_threads(8, |number| {
             let outer = &outer[number as usize % 2];
             for _ in rounds(2_500) {
@@ -228,7 +230,7 @@ fn an_owner_that_hands_over_waits_for_another_lock() {
 fn waiters_give_up_while_the_lock_is_handed_over() {
     for machine in MACHINES {
         let _turn = Turn::of(machine);
-        let guarded = Guarded::<Standard>::NEW;
+        let guarded = Guarded::<Standard>::new();
         let gave_up = AtomicU64::new(0);
         on_threads(12, |number| {
             for _ in rounds(5_000) {
@@ -377,8 +379,8 @@ fn a_waiter_in_a_handler_has_the_lock_when_that_returns() {
 /// Handlers come at any moment, wait for the same lock and for another one, and give up.
 #[test]
 fn handlers_lock_in_the_middle_of_a_hand_over() {
-    static OUTER: Guarded = Guarded::NEW;
-    static INNER: Guarded = Guarded::NEW;
+    static OUTER: Guarded = Guarded::new();
+    static INNER: Guarded = Guarded::new();
     static IN_HANDLERS: AtomicU64 = AtomicU64::new(0);
     static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -447,7 +449,7 @@ fn in_child(seconds: u32, child: impl FnOnce() -> bool, meanwhile: impl FnOnce(l
 #[test]
 fn a_process_that_is_stopped_goes_on() {
     let _turn = Turn::of(SOCKETS);
-    let guarded = Guarded::<Standard>::NEW;
+    let guarded = Guarded::<Standard>::new();
     let contend = || {
         on_threads(6, |_| {
             for _ in rounds(10_000) {
@@ -492,7 +494,7 @@ fn an_owner_that_hands_over_forks() {
                 unlock(&LOCK);
                 assert!(!LOCK.is_locked(), "no waiter of the parent is handed the child's lock");
                 LOCK.lock();
-                let guarded = Guarded::<Standard>::NEW;
+                let guarded = Guarded::<Standard>::new();
                 thread::scope(|scope| {
                     for _ in 0..4 {
                         scope.spawn(|| {
@@ -525,7 +527,7 @@ fn an_owner_that_hands_over_forks() {
 #[test]
 fn forks_at_any_moment_of_a_hand_over() {
     let _turn = Turn::of(SOCKETS);
-    let guarded = Guarded::<Standard>::NEW;
+    let guarded = Guarded::<Standard>::new();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..4 {
@@ -562,7 +564,7 @@ fn forks_at_any_moment_of_a_hand_over() {
 fn tries_take_no_lock_that_is_handed_over() {
     for machine in MACHINES {
         let _turn = Turn::of(machine);
-        let guarded = Guarded::<Standard>::NEW;
+        let guarded = Guarded::<Standard>::new();
         let over = AtomicU32::new(0);
         on_threads(10, |number| {
             if number < 5 {
@@ -591,7 +593,7 @@ fn tries_take_no_lock_that_is_handed_over() {
 fn another_thread_hands_it_over() {
     for machine in MACHINES {
         let _turn = Turn::of(machine);
-        let guarded = Guarded::<Standard>::NEW;
+        let guarded = Guarded::<Standard>::new();
         let (sender, receiver) = mpsc::channel::<mpsc::SyncSender<()>>();
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -630,7 +632,7 @@ fn broadcasts_move_waiters_behind_owners_that_hand_over() {
     const WAITERS: u32 = 6;
     for machine in MACHINES {
         let _turn = Turn::of(machine);
-        let guarded = Guarded::<Standard>::NEW;
+        let guarded = Guarded::<Standard>::new();
         let (changed, all_here) = (Condvar::<Linux>::NEW, Condvar::<Linux>::NEW);
         // Both under the lock.
         let (round, here) = (AtomicU32::new(0), AtomicU32::new(0));
