@@ -5,7 +5,7 @@
 #include "check.h"
 #include <signal.h>
 
-enum { THREADS = 12, EACH = 4000 };
+enum { THREADS = 12, EACH = 2000 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -112,7 +112,7 @@ static void excludes(void)
 	is_free();
 }
 
-enum { MEET = 6, ROUNDS = 300 };
+enum { MEET = 6, ROUNDS = 150 };
 
 /* The last of those that meet lets all go on, as others take the mutex. */
 static void *meet(void *argument)
@@ -179,7 +179,7 @@ static void forks(void)
 	over = 0;
 	for (int i = 0; i < 4; i++)
 		started[i] = start(contend, NULL);
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < 80; i++) {
 		IS(pthread_mutex_lock(&mutex), 0);
 		pid_t child = fork();
 		if (!child) {
