@@ -1,5 +1,7 @@
 //! The mutex that is handed over, and cohorts of it, on real threads: the platform pretends to a
 //! machine with more CPUs and sockets than this one.
+//!
+//! Long because all of it needs a machine that is the whole program's, one test at a time.
 
 mod common;
 
@@ -167,8 +169,8 @@ fn contend<F: Form>(guarded: &Guarded<F>, machine: Machine, threads: u32) {
     assert!(handing > 0, "no lock was handed over");
 }
 
-/// No waiter looks up by itself: each that sleeps is woken by an owner, in the queue and in cohorts,
-/// as the handing over ends and begins.
+/// No waiter looks up by itself: each that sleeps is woken by an owner, in the queue and in
+/// cohorts, as the handing over ends and begins.
 #[test]
 fn no_wake_is_lost() {
     for machine in MACHINES {
