@@ -10,8 +10,9 @@
 //! The critical section adds to two words, 128 bytes apart; `5us` then stays for 5 µs of the
 //! time-stamp counter (which goes on when the thread loses its CPU, so no work is left over). Long
 //! sections stay for 100 µs to 10 ms, or sleep for 1 ms. One that only reads reads both, with the
-//! stay in between. Who reads when is drawn by lot, the same for all locks. Elsewhere is a loop of 50 volatile writes and one look at the counter; who reads
-//! in the case `continuous` is nowhere else.
+//! stay in between. Who reads when is drawn by lot, the same for all locks. Elsewhere is a loop of
+//! 50 volatile writes and one look at the counter; who reads in the case `continuous` is nowhere
+//! else.
 //!
 //! The moment of asking is noted each time, outside of the critical section. The moment of having
 //! is noted inside, and would lengthen a short section by a fifth: there one acquisition of eight
