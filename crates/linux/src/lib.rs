@@ -38,6 +38,10 @@ mod pages;
 mod parent;
 mod park;
 mod polled;
+#[cfg(feature = "pretend")]
+pub mod pretend;
+#[cfg(not(feature = "pretend"))]
+mod pretend;
 mod probe;
 mod random;
 mod rank;

@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::{CpuId, SocketId};
 
-use crate::sys;
+use crate::{pretend, sys, thread};
 
 // SAFETY: the signature of `getcpu(3)`.
 unsafe extern "C" {
@@ -39,6 +39,9 @@ pub(crate) fn socket() -> SocketId {
 
 /// Whether this machine has several NUMA nodes with CPUs. Asked of sysfs once; `false` without it.
 pub(crate) fn numa() -> bool {
+    if let Some(machine) = pretend::machine() {
+        return machine.sockets > 1;
+    }
     // Relaxed: all who look find the same.
     match NODES.load(Relaxed) {
         UNKNOWN => count(),
@@ -47,6 +50,9 @@ pub(crate) fn numa() -> bool {
 }
 
 fn node() -> u32 {
+    if let Some(machine) = pretend::machine() {
+        return thread::current().0 % u32::from(machine.sockets);
+    }
     let (mut cpu, mut node) = (0, 0);
     // SAFETY: both are ours to write. It fails on no kernel that has it; else both stay 0.
     sys::errno_kept(|| unsafe { getcpu(&raw mut cpu, &raw mut node) });
