@@ -13,7 +13,7 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-use crate::{cgroup, counter, local, sys, topology};
+use crate::{cgroup, counter, local, pretend, sys, topology};
 
 /// 2048 CPUs; on a machine with more, the affinity is not looked at.
 const WORDS: usize = 32;
@@ -28,6 +28,9 @@ static QUOTA: AtomicU32 = AtomicU32::new(0);
 
 /// CPUs that the threads of this process can run on at the same time; at least 1.
 pub(crate) fn available() -> u32 {
+    if let Some(machine) = pretend::machine() {
+        return machine.cpus.into();
+    }
     if local::with(|thread| thread.counted.load(Relaxed)) == 0 {
         count_own();
     }

@@ -57,7 +57,7 @@ use antiphon_platform::Hint;
 
 use crate::identity::process;
 use crate::local::{self, Thread};
-use crate::{cpus, fiber, rank, sleep, sys, tsc};
+use crate::{cpus, fiber, pretend, random, rank, sleep, sys, tsc};
 
 /// How long a lost CPU counts.
 const RECENT_NS: u32 = 10_000_000;
@@ -109,11 +109,6 @@ pub(crate) fn crowded() -> bool {
     are_short_of_cpus(1)
 }
 
-/// See [`Platform::outnumbered`](antiphon_platform::Platform::outnumbered).
-pub(crate) fn outnumbered() -> bool {
-    are_short_of_cpus(0)
-}
-
 /// See [`Platform::roomy`](antiphon_platform::Platform::roomy).
 pub(crate) fn roomy() -> bool {
     !are_short_of_cpus(2)
@@ -121,6 +116,10 @@ pub(crate) fn roomy() -> bool {
 
 /// Whether threads lack CPUs, or would with `more` of them beside the spinners.
 fn are_short_of_cpus(more: u32) -> bool {
+    if let Some(machine) = pretend::machine() {
+        let one_in = u32::from(machine.crowded_one_in);
+        return too_many_spinners(more) || one_in != 0 && random::next().is_multiple_of(one_in);
+    }
     too_many_spinners(more) || lately_preempted() || many_come_up() || lately_switched()
 }
 

@@ -38,6 +38,10 @@ mod pages;
 mod parent;
 mod park;
 mod polled;
+#[cfg(feature = "pretend")]
+pub mod pretend;
+#[cfg(not(feature = "pretend"))]
+mod pretend;
 mod probe;
 mod random;
 mod rank;
@@ -84,8 +88,6 @@ pub use slack::{set_timer_slack, timer_slack};
 #[doc(hidden)]
 pub use sys::instruction as system_call;
 pub use sys::yield_now;
-#[doc(hidden)]
-pub use topology::pretend_numa;
 pub use tsc::{forbid_counter, ticks};
 
 // SAFETY: the one of this platform.
@@ -283,10 +285,6 @@ unsafe impl Platform for Linux {
     fn crowded() -> bool {
         // A fiber that spins keeps others from its thread.
         fiber::current().is_some() || crowd::crowded()
-    }
-
-    fn outnumbered() -> bool {
-        fiber::current().is_some() || crowd::outnumbered()
     }
 
     fn roomy() -> bool {

@@ -13,7 +13,7 @@ use core::hint::spin_loop;
 
 use antiphon_platform::Budget;
 
-use crate::{crowd, sys, tsc, umwait};
+use crate::{crowd, pretend, sys, tsc, umwait};
 
 /// A gap between two looks that an interrupt or a kernel thread does not explain; [`crate::crowd`]
 /// has the figures.
@@ -71,6 +71,10 @@ impl Spin {
     /// The least that passes between two looks.
     #[inline]
     fn relax(&self) {
+        if pretend::is_on() {
+            // There are more spinning threads than CPUs, then.
+            return sys::yield_now();
+        }
         #[cfg(target_arch = "x86_64")]
         if let Some((rest, first)) = self.rest
             && self.last >= first
@@ -84,6 +88,16 @@ impl Spin {
         }
     }
 
+    /// What time it is at a look.
+    #[inline]
+    fn look(&self) -> u64 {
+        if pretend::is_on() {
+            // Whatever other programs do meanwhile.
+            return self.last.wrapping_add(tsc::from_ns(pretend::LOOK_NS));
+        }
+        tsc::ticks()
+    }
+
     /// Pauses. `false` if the next look is to be the last.
     #[inline]
     pub(crate) fn pause(&mut self) -> bool {
@@ -92,7 +106,7 @@ impl Spin {
         let looked = self.last;
         loop {
             self.relax();
-            let now = tsc::ticks();
+            let now = self.look();
             let gap = tsc::since(self.last, now);
             self.last = now;
             if gap > self.gap {

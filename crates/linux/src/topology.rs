@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::{CpuId, SocketId};
 
-use crate::sys;
+use crate::{pretend, sys, thread};
 
 // SAFETY: the signature of `getcpu(3)`.
 unsafe extern "C" {
@@ -23,7 +23,6 @@ unsafe extern "C" {
 const UNKNOWN: u32 = 0;
 const ONE: u32 = 1;
 const SEVERAL: u32 = 2;
-const PRETENDED: u32 = 3;
 
 static NODES: AtomicU32 = AtomicU32::new(UNKNOWN);
 
@@ -41,6 +40,9 @@ pub(crate) fn socket() -> SocketId {
 /// Whether this machine has several NUMA nodes with CPUs. Asked of sysfs once; `false` without it.
 #[inline]
 pub(crate) fn numa() -> bool {
+    if let Some(machine) = pretend::machine() {
+        return machine.sockets > 1;
+    }
     // Relaxed: all who look find the same.
     match NODES.load(Relaxed) {
         UNKNOWN => count(),
@@ -48,16 +50,9 @@ pub(crate) fn numa() -> bool {
     }
 }
 
-/// From now on each CPU is a node of its own: for tests on a machine that has one node. To be
-/// called before a lock is used.
-pub fn pretend_numa() {
-    // Relaxed: as in `numa`.
-    NODES.store(PRETENDED, Relaxed);
-}
-
 fn node() -> u32 {
-    if NODES.load(Relaxed) == PRETENDED {
-        return cpu().0;
+    if let Some(machine) = pretend::machine() {
+        return thread::current().0 % u32::from(machine.sockets);
     }
     let (mut cpu, mut node) = (0, 0);
     // SAFETY: both are ours to write. It fails on no kernel that has it; else both stay 0.

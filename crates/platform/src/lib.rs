@@ -339,12 +339,6 @@ pub unsafe trait Platform: Sized + 'static {
         !Self::crowded()
     }
 
-    /// Whether more threads want to run than there are CPUs, as far as this platform can tell. For
-    /// a caller that has work to do; one that waits asks [`crowded`](Self::crowded).
-    fn outnumbered() -> bool {
-        Self::crowded()
-    }
-
     /// What a sleep costs: how long a woken thread takes to be back, in nanoseconds, from the call
     /// of [`unpark`](Self::unpark) to the return of [`park`](Self::park), where a CPU is free for
     /// it. A guess, as [`crowded`](Self::crowded) is: it decides how long to spin.

@@ -276,10 +276,6 @@ unsafe impl Platform for Sim {
         !leaves_cores(1)
     }
 
-    fn outnumbered() -> bool {
-        !leaves_cores(0)
-    }
-
     fn roomy() -> bool {
         leaves_cores(2)
     }

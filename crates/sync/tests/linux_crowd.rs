@@ -1,12 +1,13 @@
-//! Readers that are counted by socket, under real threads, on a machine that is said to have a node
-//! for each CPU.
+//! Readers that are counted by socket, under real threads, on a machine that is pretended to have
+//! sixteen CPUs on eight sockets.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use antiphon_linux::{Linux, pretend_numa};
+use antiphon_linux::Linux;
+use antiphon_linux::pretend::{Machine, pretend};
 use antiphon_platform::{Atomic, Clock, Deadline, Platform};
 use antiphon_sync::lock::{Form, Recursive, RwForm, ShflRwLock, Standard};
 use antiphon_sync::policy::Numa;
@@ -15,6 +16,11 @@ type Lock<F = Standard> = ShflRwLock<Linux, Numa, F>;
 
 const WRITER: u64 = 1;
 const MODE: u64 = 3 << 6;
+
+/// To be called before a lock is used.
+fn pretend_sockets() {
+    pretend(Some(Machine { cpus: 16, sockets: 8, crowded_one_in: 0 }));
+}
 
 fn in_ms(ms: u64) -> Deadline {
     Deadline { clock: Clock::Monotonic, ns: Linux::now(Clock::Monotonic) + ms * 1_000_000 }
@@ -49,7 +55,7 @@ fn claimed() -> usize {
 
 /// A lock that the caller reads, by a line.
 fn read_by_line<F: RwForm>(lock: &Lock<F>) {
-    pretend_numa();
+    pretend_sockets();
     for _ in 0..4 {
         read(lock);
     }
@@ -73,7 +79,7 @@ impl RwForm for Restless {
 
 /// Readers see two words that writers change one after the other.
 fn exclusion<F: RwForm>(threads: usize, rounds: u32, share: u32) -> u32 {
-    pretend_numa();
+    pretend_sockets();
     let lock = Lock::<F>::NEW;
     let (one, other) = (AtomicU32::new(0), AtomicU32::new(0));
     let (by_line, start) = (AtomicU32::new(0), Barrier::new(threads));

@@ -2,7 +2,8 @@
 //!
 //! Each cell has one leading figure: nanoseconds of a pair (`ns_per_op`, less is better) or
 //! critical sections a second (`ops_per_s`, more is better), or the time that a given number of
-//! them takes (`wall_ns`, less is better; `ratio_cpu` is of their CPU time). `ratio` is ours over
+//! them takes (`wall_ns`, less is better; `ratio_cpu` is of their CPU time, and of that of long
+//! critical sections). `ratio` is ours over
 //! the first peer's, taken in each repetition and then the median of those: what disturbs the
 //! machine for a second disturbs both. `ratio_best` is the same against the best of the locks that
 //! programs have without asking ([`Family::common`], as far as they were measured).
@@ -32,7 +33,7 @@ pub struct Row {
     pub contended: Option<Contended>,
     /// Medians of what a given number of critical sections took.
     pub spent: Option<Spent>,
-    /// Of the CPU time of those, to the first peer.
+    /// Of the CPU time of those, or of each critical section, to the first peer.
     pub ratio_cpu: Option<Ratio>,
     /// How long a repetition measured.
     pub seconds: f64,
@@ -137,8 +138,7 @@ fn row(plan: &Plan, lock: &Measured, cell: &[&Measured], reference: Option<&'sta
         contended: Contended::medians(&contended),
         spent: Spent::medians(&spent(lock)),
         ratio_cpu: peer.and_then(|peer| {
-            let [ours, theirs] =
-                [lock, peer].map(|of| spent(of).into_iter().map(|one| one.cpu_ns()));
+            let [ours, theirs] = [lock, peer].map(|of| cpu_ns(of).into_iter());
             Ratio::of(ours.zip(theirs))
         }),
         seconds: plan.seconds_of(lock.cell.load),
@@ -185,6 +185,16 @@ fn spent(lock: &Measured) -> Vec<Spent> {
     let of = |figures: &Figures| match figures {
         Figures::Justine(spent) => Some(*spent),
         _ => None,
+    };
+    lock.figures.iter().filter_map(of).collect()
+}
+
+/// CPU time of all threads, for what [`Row::ratio_cpu`] is of.
+fn cpu_ns(lock: &Measured) -> Vec<f64> {
+    let of = |figures: &Figures| match figures {
+        Figures::Justine(spent) => Some(spent.cpu_ns()),
+        Figures::Contended(one) => Some(one.cpu_ns_per_op),
+        Figures::Uncontended { .. } => None,
     };
     lock.figures.iter().filter_map(of).collect()
 }
@@ -307,7 +317,7 @@ impl Report {
         put("ratio_best", json!(row.ratio_best.map(|(ratio, _)| ratio)));
         put("best", json!(row.ratio_best.map(|(_, name)| name)));
         Ratio::put(row.ratio, "ratio", &mut object);
-        if row.spent.is_some() {
+        if row.spent.is_some() || row.cell.case.is_long() {
             Ratio::put(row.ratio_cpu, "ratio_cpu", &mut object);
         }
         Value::Object(object)

@@ -32,6 +32,7 @@ pub fn text(report: &Report) -> String {
         let table = match (cell.case, cell.reads) {
             (Case::Continuous, _) => sides(&rows),
             (Case::Justine, _) => justine(&rows, reference),
+            (case, _) if case.is_long() => long(&rows, reference),
             (Case::Short | Case::FiveMicroseconds, Some(_)) => mixed(&rows, reference),
             (Case::Short | Case::FiveMicroseconds, None) => contended(&rows, reference),
             _ => alone(&rows, reference),
@@ -66,6 +67,12 @@ fn heading(cell: Cell) -> String {
         Case::FiveMicroseconds => {
             format!("Contended, critical sections of 5 µs{reads}, load {load}")
         }
+        Case::HundredMicroseconds => {
+            format!("Contended, critical sections of 100 µs, load {load}")
+        }
+        Case::Millisecond => format!("Contended, critical sections of 1 ms, load {load}"),
+        Case::TenMilliseconds => format!("Contended, critical sections of 10 ms, load {load}"),
+        Case::Sleep => format!("Contended, owners that sleep for 1 ms, load {load}"),
         Case::Justine => {
             format!(
                 "{JUSTINE_THREADS} threads, 100 000 increments each, load {load}; less is better"
@@ -156,6 +163,32 @@ fn contended(rows: &[&Row], reference: &str) -> Table {
                 fields.extend([index(one.jain), index(one.jain_10ms)]);
                 fields.extend(waits(Some(&one.all)));
                 fields.extend(price(one));
+            }
+            _ => fields.push(trouble(row.trouble.as_ref())),
+        }
+        table.row(fields);
+    }
+    table
+}
+
+/// What waiters take while critical sections are long.
+fn long(rows: &[&Row], reference: &str) -> Table {
+    let ratio = format!(">to {reference}");
+    let columns =
+        [">threads", "lock", ">ops/s", &ratio, ">longest wait", ">switches/kop", ">CPU/op", &ratio];
+    let mut table = Table::new(&columns);
+    for row in rows {
+        let mut fields = vec![Field::number(row.cell.threads.to_string()), name(row)];
+        match (&row.contended, row.lead) {
+            (Some(one), Some(lead)) if row.trouble.is_none() => {
+                fields.push(Field::number(si(lead.median)));
+                fields.push(share(row.ratio.map(|ratio| ratio.of.median), row, |ratio| ratio));
+                let [_, _, longest] = waits(Some(&one.all));
+                fields.push(longest);
+                fields.extend(price(one));
+                fields.push(share(row.ratio_cpu.map(|ratio| ratio.of.median), row, |ratio| {
+                    1.0 / ratio
+                }));
             }
             _ => fields.push(trouble(row.trouble.as_ref())),
         }

@@ -152,6 +152,28 @@ fn short_sections_collapse_beyond_a_socket_but_for_locks_that_know_sockets() {
     }
 }
 
+/// `000_…`, "Locks performance: Throughput": ShflLock maintains throughput with more threads than
+/// cores, and is as fair as CST, whose waiters take turns, too.
+#[test]
+fn the_mutex_is_handed_over_past_those_that_sleep() {
+    for arbitration in [Fifo, Near] {
+        for (case, threads) in [("lock1", 384), ("leveldb", 384), ("mail", 384), ("lock1", 768)] {
+            let eight = Eight::new(arbitration, case, 5_000_000);
+            let [ours, cst] = ["shfl-mutex", "cst-mutex"]
+                .map(|lock| measured(&eight.setting, lock, case, threads).outcome);
+            let ratio = ours.total_operations() as f64 / cst.total_operations() as f64;
+            let left = eight.left("shfl-mutex", 192, threads);
+            let fair = [&ours, &cst].map(|outcome| outcome.fairness());
+            println!(
+                "simulated, {arbitration:?}, {case}, {threads}: {ratio:.2}, {left:.2}, {fair:.2?}"
+            );
+            assert!(ratio >= 0.8, "{arbitration:?}, {case}, {threads}: {ratio} of CST");
+            assert!(left >= 0.75, "{arbitration:?}, {case}, {threads}: {left} is left");
+            assert!(fair[0] >= fair[1] - 0.05, "{arbitration:?}, {case}, {threads}: {fair:?}");
+        }
+    }
+}
+
 /// By how much a lock that knows sockets is ahead of the queue that does not, and the ticket lock
 /// behind it.
 #[test]
@@ -207,15 +229,14 @@ fn two_threads_a_core_are_no_matter_to_who_sleeps() {
         let queue = |lock| long.operations(lock, 768) / 2.0 / short.operations(lock, 192);
         let queues = ["mcs", "cohort-tkt-mcs"].map(queue);
         let [twice, four_times] = [384, 768].map(|threads| {
-            // With 192 threads the lock is handed over; waiters that sleep can do less.
             let futex = short.ratio("shfl-mutex", "futex", threads);
             (short.left("cst-mutex", 192, threads), short.left("shfl-mutex", 192, threads), futex)
         });
         println!("simulated, {arbitration:?}: {queues:.2?}; {twice:.2?}, {four_times:.2?}");
         assert!(queues.iter().all(|&left| left < 0.5), "{arbitration:?}: {queues:?}");
         for (cst, ours, to_futex) in [twice, four_times] {
-            assert!(cst > 0.9 && ours > 0.55, "{arbitration:?}: {cst}, {ours}");
-            assert!(to_futex > 1.15, "{arbitration:?}: {to_futex} of futex");
+            assert!(cst > 0.9 && ours > 0.9, "{arbitration:?}: {cst}, {ours}");
+            assert!(to_futex > 1.5, "{arbitration:?}: {to_futex} of futex");
         }
     }
 }

@@ -13,15 +13,26 @@ const LIMIT_S: &str = "600";
 /// The library, built as it is shipped.
 pub fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let built = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "-p", "antiphon-preload", "--profile", "preload"])
-            .arg("--target-dir")
-            .arg(target())
-            .status();
-        assert!(built.is_ok_and(|status| status.success()), "the library does not build");
-        target().join("preload/libantiphon_preload.so")
-    })
+    LIBRARY.get_or_init(|| build(&[], &target()))
+}
+
+/// The library, built so that it can pretend to a machine with more CPUs: `ANTIPHON_PRETEND` says
+/// what machine, as `pretend.rs` of the Linux platform has it.
+pub fn pretending() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| build(&["--features", "pretend"], &target().join("pretending")))
+}
+
+/// Builds the library with these arguments for Cargo, and what it needs, in `directory`.
+fn build(arguments: &[&str], directory: &Path) -> PathBuf {
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "-p", "antiphon-preload", "--profile", "preload"])
+        .args(arguments)
+        .arg("--target-dir")
+        .arg(directory)
+        .status();
+    assert!(built.is_ok_and(|status| status.success()), "the library does not build");
+    directory.join("preload/libantiphon_preload.so")
 }
 
 /// The directory in which this test program was built.
@@ -73,8 +84,13 @@ pub fn compile(directory: &Path, file: &str) -> PathBuf {
 
 /// A command that is ended when it takes too long, with the library preloaded into it.
 pub fn preloaded(program: impl AsRef<OsStr>) -> Command {
+    preloaded_into(library(), program)
+}
+
+/// As [`preloaded`], with that library.
+pub fn preloaded_into(library: &Path, program: impl AsRef<OsStr>) -> Command {
     let mut preload = std::ffi::OsString::from("LD_PRELOAD=");
-    preload.push(library());
+    preload.push(library);
     let mut command = Command::new("timeout");
     command.args(["-k", "5", LIMIT_S, "env"]).arg(preload).arg(program);
     command

@@ -8,10 +8,11 @@
 //! ```
 //!
 //! The critical section adds to two words, 128 bytes apart; `5us` then stays for 5 µs of the
-//! time-stamp counter (which goes on when the thread loses its CPU, so no work is left over). One
-//! that only reads reads both, with the stay in between. Who reads when is drawn by lot, the same
-//! for all locks. Elsewhere is a loop of 50 volatile writes and one look at the counter; who reads
-//! in the case `continuous` is nowhere else.
+//! time-stamp counter (which goes on when the thread loses its CPU, so no work is left over). Long
+//! sections stay for 100 µs to 10 ms, or sleep for 1 ms. One that only reads reads both, with the
+//! stay in between. Who reads when is drawn by lot, the same for all locks. Elsewhere is a loop of
+//! 50 volatile writes and one look at the counter; who reads in the case `continuous` is nowhere
+//! else.
 //!
 //! The moment of asking is noted each time, outside of the critical section. The moment of having
 //! is noted inside, and would lengthen a short section by a fifth: there one acquisition of eight
@@ -39,7 +40,8 @@ const SAMPLE: u64 = 8;
 /// With as many readers in a hundred, each writer is timed.
 const RARE: u32 = 90;
 const WINDOW_NS: f64 = 1e7;
-const FIVE_MICROSECONDS_NS: f64 = 5_000.0;
+/// How long an owner sleeps that sleeps.
+const SLEEP: Duration = Duration::from_millis(1);
 
 /// Two lines of most machines' caches, so that a neighbour is not fetched along.
 #[repr(align(128))]
@@ -160,13 +162,11 @@ impl Lot {
 /// One thread.
 fn work<S: Subject>(shared: &Shared<S>, order: &Order, index: usize) -> Tally {
     let mut tally = Tally::new(order.ticks.of_ns(WINDOW_NS));
-    let stay = match order.case {
-        Case::FiveMicroseconds | Case::Continuous => order.ticks.of_ns(FIVE_MICROSECONDS_NS),
-        _ => 0,
-    };
+    let stay = order.ticks.of_ns(order.case.stay_ns().into());
+    let sleeps = order.case == Case::Sleep;
     let mut lot = Lot::new(order, index);
     let rare = (RARE..100).contains(&lot.reads);
-    let every = |had| if stay > 0 || rare && had == Had::Alone { 1 } else { SAMPLE };
+    let every = |had| if stay > 0 || sleeps || rare && had == Had::Alone { 1 } else { SAMPLE };
     let rests = order.case != Case::Continuous || index == 0;
     let clock = &shared.clock.0;
     // Threads don't time the same acquisitions of a row.
@@ -192,6 +192,9 @@ fn work<S: Subject>(shared: &Shared<S>, order: &Order, index: usize) -> Tally {
             Had::Alone => shared.lock.0.hold(|| {
                 let arrived = arrive();
                 write(&shared.words, stay);
+                if sleeps {
+                    std::thread::sleep(SLEEP);
+                }
                 arrived
             }),
             Had::Shared => shared.lock.0.share(|| {

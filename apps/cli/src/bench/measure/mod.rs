@@ -41,6 +41,17 @@ pub enum Case {
     /// Many threads; the critical section takes 5 µs.
     #[serde(rename = "5us")]
     FiveMicroseconds,
+    /// Many threads; the critical section takes 100 µs.
+    #[serde(rename = "100us")]
+    HundredMicroseconds,
+    /// Many threads; the critical section takes 1 ms.
+    #[serde(rename = "1ms")]
+    Millisecond,
+    /// Many threads; the critical section takes 10 ms.
+    #[serde(rename = "10ms")]
+    TenMilliseconds,
+    /// Many threads; the owner sleeps for 1 ms in the critical section.
+    Sleep,
     /// All threads but one read, for 5 µs each time, and come again as soon as they have left; the
     /// first one writes.
     Continuous,
@@ -49,6 +60,10 @@ pub enum Case {
 }
 
 impl Case {
+    /// Long critical sections: waiters are judged by the CPU time that they take meanwhile.
+    pub const LONG: [Self; 4] =
+        [Self::HundredMicroseconds, Self::Millisecond, Self::TenMilliseconds, Self::Sleep];
+
     /// Its name in reports and on the command line.
     pub fn name(self) -> &'static str {
         match self {
@@ -58,6 +73,10 @@ impl Case {
             Self::UncontendedWrite => "uncontended-write",
             Self::Short => "short",
             Self::FiveMicroseconds => "5us",
+            Self::HundredMicroseconds => "100us",
+            Self::Millisecond => "1ms",
+            Self::TenMilliseconds => "10ms",
+            Self::Sleep => "sleep",
             Self::Continuous => "continuous",
             Self::Justine => "justine",
         }
@@ -65,7 +84,23 @@ impl Case {
 
     /// Whether its threads meet at the lock until the time is up: then more work is better.
     pub fn contended(self) -> bool {
-        matches!(self, Self::Short | Self::FiveMicroseconds | Self::Continuous)
+        matches!(self, Self::Short | Self::FiveMicroseconds | Self::Continuous) || self.is_long()
+    }
+
+    /// Whether it is one of [`LONG`](Self::LONG).
+    pub fn is_long(self) -> bool {
+        Self::LONG.contains(&self)
+    }
+
+    /// How long the critical section computes, beside its two lines, in nanoseconds.
+    pub fn stay_ns(self) -> u32 {
+        match self {
+            Self::FiveMicroseconds | Self::Continuous => 5_000,
+            Self::HundredMicroseconds => 100_000,
+            Self::Millisecond => 1_000_000,
+            Self::TenMilliseconds => 10_000_000,
+            _ => 0,
+        }
     }
 
     /// Whether the work done in it is what a lock is judged by. Where readers never leave it is
@@ -140,8 +175,8 @@ impl Visitor for Repetition<'_> {
                 uncontended::beside_a_thread(self.0, || black_box(&lock).share(|| ()))
             }
             Case::UncontendedAlone => uncontended::alone(self.0, || black_box(&lock).hold(|| ())),
-            Case::Short | Case::FiveMicroseconds | Case::Continuous => contended::run(lock, self.0),
             Case::Justine => justine::run(lock),
+            _ => contended::run(lock, self.0),
         }
     }
 }

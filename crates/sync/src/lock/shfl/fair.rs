@@ -18,6 +18,12 @@
 //! as long nobody is due who was called less than so long ago. Whatever the machine, a lock loses
 //! one part in [`SHARE`] of its time to fairness at most; and where heads come late, they don't
 //! spin either, for then strangers want the CPUs.
+//!
+//! What is counted is the time for which a kept lock stood idle, from due to taken, and not from
+//! called to taken. The second contains the patience that there was, so each lesson would be
+//! [`SHARE`] times the last, and where a head only waits for the CPU of its own process's thread
+//! none would soon be due. On a CPU that 150 strangers want, a head is half a second late. A lesson
+//! that ended after a second, as it did, cost a third of the time there; hence [`LONGEST`].
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::Relaxed;
@@ -29,8 +35,11 @@ use crate::arena;
 
 /// One part in so many of the time may be lost to fairness.
 const SHARE: u32 = 20;
-/// Nobody is patient for longer: a second, about.
-const LONGEST: u32 = 1 << 20;
+/// No waiter is patient for longer: 17 seconds. That is [`SHARE`] times what a head needs for its
+/// turn on a CPU that 250 others want, too.
+const LONGEST: u32 = 1 << 24;
+/// How long a head is [excused](Patience::excuse): a second, about.
+const EXCUSED: u32 = 1 << 20;
 /// Those who are in for less gain nothing from one more beside them: the lock's line is what they
 /// wait for.
 const LONG: u32 = 1;
@@ -82,7 +91,7 @@ impl<F: Form> Patience<F> {
             return false;
         }
         let due = node.due.load(Relaxed);
-        // Nobody is due in more than `LONGEST`: that was long ago, and the clock has wrapped.
+        // No waiter is due in more than `LONGEST`: that was long ago, and the clock has wrapped.
         due != 0 && due.wrapping_sub(now::<P>()).wrapping_sub(1) > LONGEST
     }
 
@@ -141,7 +150,7 @@ impl<F: Form> Patience<F> {
     /// The lock was kept for the waiter, who did not come: it is not due again for a long time.
     pub(super) fn excuse<P: Platform>(node: &Waiter<P>) {
         if !Self::ENDLESS {
-            node.due.store(now::<P>().wrapping_add(LONGEST) | 1, Relaxed);
+            node.due.store(now::<P>().wrapping_add(EXCUSED) | 1, Relaxed);
         }
     }
 
@@ -150,7 +159,7 @@ impl<F: Form> Patience<F> {
         let due = node.due.load(Relaxed);
         !Self::ENDLESS
             && due != 0
-            && (LONGEST / 2..=LONGEST + 1).contains(&due.wrapping_sub(now::<P>()))
+            && (EXCUSED / 2..=EXCUSED + 1).contains(&due.wrapping_sub(now::<P>()))
     }
 
     /// The lock is kept for the waiter from now on.
@@ -240,7 +249,8 @@ mod tests {
             let node = Waiter::NEW;
             test(&node);
         };
-        let done = Simulation::new(Machine::two_sockets(), 1).threads(1, thread).run(0);
+        let done =
+            Simulation::new(Machine::two_sockets(), 1).threads(1, thread).grace_ns(1 << 50).run(0);
         assert!(done.is_ok(), "{:?}", done.err());
     }
 
@@ -258,7 +268,7 @@ mod tests {
             assert!(Standards::is_over(node), "a second call gives no more time");
             Standards::excuse(node);
             assert!(!Standards::is_over(node));
-            work(u64::from(LONGEST + 4) << UNIT_BITS);
+            work(u64::from(EXCUSED + 4) << UNIT_BITS);
             assert!(Standards::is_over(node));
         });
     }
@@ -293,6 +303,26 @@ mod tests {
             Standards::call(&other);
             work(u64::from(Standard::PATIENCE_NS) + 4096);
             assert!(Standards::is_over(&other), "the lesson is forgotten");
+        });
+    }
+
+    #[test]
+    fn a_head_that_is_late_by_the_turn_of_a_crowd_is_waited_for_as_long_as_that_deserves() {
+        simulated(|node| {
+            const LATE: u32 = 600_000;
+            Standards::begin(node);
+            Standards::keep(node);
+            work(u64::from(LATE) << UNIT_BITS);
+            Standards::learn(node, true);
+            let learnt = Lesson::load::<Sim>().patience;
+            assert!(learnt >= SHARE * (LATE - 2), "{learnt}");
+            work(u64::from(learnt - 4) << UNIT_BITS);
+            assert!(Standards::heads_are_late::<Sim>());
+
+            Standards::keep(node);
+            work(u64::from(u32::MAX / 2) << UNIT_BITS);
+            Standards::learn(node, true);
+            assert_eq!(Lesson::load::<Sim>().patience, LONGEST, "and no longer");
         });
     }
 

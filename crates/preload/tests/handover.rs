@@ -1,0 +1,85 @@
+//! The mutex that is handed over, under unmodified programs: the library pretends to a machine with
+//! more CPUs and sockets than this one. What its programs check holds all the same.
+
+mod support;
+
+use std::process::Command;
+
+use support::{compile, plain, preloaded_into, pretending, run, scratch, skipped, succeeds};
+
+/// CPUs, sockets, and how often waiters find that CPUs are short.
+const MACHINES: [&str; 3] = ["64", "64x2", "16x3/8"];
+
+/// Runs a program under the library on each machine, in both forms of the lock.
+fn holds(file: &str, arguments: [&[&str]; 2]) {
+    let directory = scratch(&format!("handover-{file}"));
+    let program = compile(&directory, file);
+    succeeds(plain(&program).args(arguments[0]));
+    let on = |machine: &str, lock: &str| -> Command {
+        let mut command = preloaded_into(pretending(), &program);
+        command.args(arguments[1]).env("ANTIPHON_PRETEND", machine).env("ANTIPHON_LOCK", lock);
+        command
+    };
+    for machine in MACHINES {
+        for lock in ["", "shfl-mutex+light"] {
+            succeeds(&mut on(machine, lock));
+        }
+    }
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
+
+#[test]
+fn a_mutex_is_handed_from_owner_to_waiter() {
+    holds("handover.c", [&[], &["ours"]]);
+}
+
+#[test]
+fn mutexes_return_what_they_should() {
+    holds("mutex.c", [&["4"], &["12"]]);
+}
+
+#[test]
+fn condition_variables_lose_nothing() {
+    holds("cond.c", [&[], &[]]);
+}
+
+#[test]
+fn every_condition_variable_with_every_mutex() {
+    holds("matrix.c", [&[], &[]]);
+}
+
+#[test]
+fn waits_can_be_cancelled_and_locks_not() {
+    holds("cancel.c", [&[], &[]]);
+}
+
+#[test]
+fn children_of_every_fork_can_lock() {
+    holds("fork.c", [&[], &["exact"]]);
+}
+
+#[test]
+fn before_the_first_constructor_and_after_the_last_destructor() {
+    holds("edges.c", [&[], &[]]);
+}
+
+#[test]
+fn waiters_in_signal_handlers_are_passed_by() {
+    holds("handlers.c", [&[], &[]]);
+}
+
+#[test]
+fn the_cpp_library_works_over_it() {
+    holds("std.cpp", [&[], &[]]);
+}
+
+#[test]
+fn waiters_of_real_time_priority_are_served_by_it() {
+    let directory = scratch("handover-refused");
+    let refused = run(&mut plain(compile(&directory, "urgent.c"))).status.code() == Some(77);
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+    if refused {
+        return skipped("no right to SCHED_FIFO");
+    }
+    holds("urgent.c", [&["theirs"], &["ours"]]);
+}
