@@ -69,8 +69,10 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     pub(super) fn wait<K: Kind>(&self, deadline: Option<Deadline>) -> Option<State> {
         const { assert!(F::HEAD_SLEEPS) }
         let entry = Entry { lock: self, found: Cell::new(State(0)), kind: PhantomData::<K> };
-        // Where readers come in crowds, those that wait have their turn soon, and all at once.
-        let wait = if self.peek().is_spread() {
+        // Where sockets are many a queue is long before its readers are counted by socket. A waiter
+        // that sleeps by then costs a wake in its turn, in which others queue up behind it, and
+        // sleep: the lock would be handed from sleeper to sleeper from then on.
+        let wait = if Self::may_spread() {
             Contended::<P, Q, Lasting<F>>::lock_contended(&entry, deadline)
         } else {
             Contended::<P, Q, F>::lock_contended(&entry, deadline)
