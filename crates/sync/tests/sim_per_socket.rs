@@ -82,8 +82,19 @@ fn run<L: Shared>(
     writer: bool,
     limit_ns: u64,
 ) -> Outcome {
+    run_seeded::<L>(machine, 7, threads, writes_in, writer, limit_ns)
+}
+
+fn run_seeded<L: Shared>(
+    machine: Machine,
+    seed: u64,
+    threads: usize,
+    writes_in: u64,
+    writer: bool,
+    limit_ns: u64,
+) -> Outcome {
     let shared = Rc::new((OwnLine(L::NEW), Cell::new(0_u64), Cell::new(0_u64)));
-    Simulation::new(machine, 7)
+    Simulation::new(machine, seed)
         .threads(threads, move |number| {
             let (lock, readers, writers) = (&shared.0.0, &shared.1, &shared.2);
             // Not all write at a time.
@@ -139,24 +150,27 @@ fn reads_scale_over_sockets() {
 }
 
 /// A plain lock has a crowd of readers counted by socket without being asked, with writers or not;
-/// and counts them in its word again where writers are all that comes.
+/// and costs nothing where writers are all that comes. With one write in ten single seeds of a
+/// millisecond do 0.94 to 1.42 of the central counter's work, so several are put together.
 #[test]
 fn a_crowd_is_counted_by_socket_unasked() {
-    let ratio = |writes_in, limit_ns| {
-        let machine = || Machine::eight_sockets();
-        let unasked = run::<ShflRwLock<Sim>>(machine(), 192, writes_in, false, limit_ns);
-        let central = run::<InOnePlace>(machine(), 192, writes_in, false, limit_ns);
-        let ratio = unasked.total_operations() as f64 / central.total_operations() as f64;
+    let ratio = |writes_in, limit_ns, seeds: u64| {
+        let work = |run: fn(Machine, u64, usize, u64, bool, u64) -> Outcome| {
+            let run = |seed| run(Machine::eight_sockets(), seed, 192, writes_in, false, limit_ns);
+            (1..=seeds).map(|seed| run(seed).total_operations()).sum::<u64>()
+        };
+        let ratio =
+            work(run_seeded::<ShflRwLock<Sim>>) as f64 / work(run_seeded::<InOnePlace>) as f64;
         println!(
             "simulated, 1 write in {writes_in}: {ratio:.2} of the central counter's operations"
         );
         ratio
     };
-    assert!(ratio(0, 300_000) > 8.0);
-    assert!(ratio(10_000, 4_000_000) > 4.0);
-    assert!(ratio(100, 1_000_000) > 2.0);
-    assert!(ratio(10, 1_000_000) > 1.0);
-    assert!(ratio(1, 1_000_000) > 0.95);
+    assert!(ratio(0, 300_000, 1) > 8.0);
+    assert!(ratio(10_000, 4_000_000, 1) > 4.0);
+    assert!(ratio(100, 1_000_000, 4) > 4.0);
+    assert!(ratio(10, 1_000_000, 8) > 1.1);
+    assert!(ratio(1, 1_000_000, 4) > 0.95);
 }
 
 /// The published lock whose readers are counted by socket: reads scale with it too, and neither

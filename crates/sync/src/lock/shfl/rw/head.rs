@@ -69,15 +69,23 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     pub(super) fn wait<K: Kind>(&self, deadline: Option<Deadline>) -> Option<State> {
         const { assert!(F::HEAD_SLEEPS) }
         let entry = Entry { lock: self, found: Cell::new(State(0)), kind: PhantomData::<K> };
-        // Where sockets are many a queue is long before its readers are counted by socket. A waiter
-        // that sleeps by then costs a wake in its turn, in which others queue up behind it, and
-        // sleep: the lock would be handed from sleeper to sleeper from then on.
-        let wait = if Self::may_spread() {
+        let wait = if self.waits_awake::<K>() {
             Contended::<P, Q, Lasting<F>>::lock_contended(&entry, deadline)
         } else {
             Contended::<P, Q, F>::lock_contended(&entry, deadline)
         };
         (wait == Wait::Acquired).then(|| entry.found.get())
+    }
+
+    /// Whether a waiter is to stay awake for longer: where readers come in crowds, or may do so yet.
+    ///
+    /// It takes a while until a crowd is counted by socket. A waiter that sleeps by then costs a
+    /// wake in its turn, in which others queue up behind it, and sleep too: the lock would be handed
+    /// from sleeper to sleeper from then on. Where writers are all that comes it is better so, for
+    /// those that are awake then are few.
+    fn waits_awake<K: Kind>(&self) -> bool {
+        let seen = self.peek();
+        Self::may_spread() && (!K::WRITES || seen.is_spread() || seen.readers() > 0)
     }
 }
 
