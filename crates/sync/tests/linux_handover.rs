@@ -700,7 +700,7 @@ fn a_hand_over_touches_nothing_of_the_lock_afterwards() {
     for machine in MACHINES {
         let _turn = Turn::of(machine);
         let handing = AtomicU32::new(0);
-        for _ in rounds(1_000) {
+        for _ in rounds_until(1_000, || handing.load(Relaxed) > 0) {
             let page = Page::map();
             // SAFETY: all zero is a free lock; the last of three to have it unmaps it.
             let lock: &Mutex = unsafe { page.as_ref() };
