@@ -21,9 +21,9 @@
 //! from owner to owner as the place does.
 //!
 //! At the end of each cohort's turn, or as often where there are no cohorts, the first of the list
-//! is *turned out*: it is woken, and stands in the queue or in a cohort anew, as a comer does. So it
-//! is up when the lock comes to it. Where threads outnumber CPUs, another waiter falls asleep for
-//! it, since its CPU is wanted (LINGER-3).
+//! is *turned out*: it is woken, and stands in the queue or in a cohort anew, as a comer does. So
+//! it is up when the lock comes to it. Where threads outnumber CPUs, another waiter falls asleep
+//! for it, since its CPU is wanted (LINGER-3).
 //!
 //! - ASIDE-1: only the owner that has the first place of the queue reads or writes the list; it
 //!   hands the list on with the place.
