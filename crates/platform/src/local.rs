@@ -27,6 +27,8 @@ pub struct Local<P: Platform> {
     pub held: P::U32,
     /// When that was last looked at.
     pub held_at: P::U32,
+    /// How many long spins of this thread in a row ended before what it waited for was free.
+    pub vain: P::U32,
     /// The lock that this thread has had last after waiting as the head of its queue: its address.
     pub took: P::U64,
     /// When that was, in nanoseconds.
@@ -45,6 +47,7 @@ impl<P: Platform> Local<P> {
         rank: P::U32::ZERO,
         held: P::U32::ZERO,
         held_at: P::U32::ZERO,
+        vain: P::U32::ZERO,
         took: P::U64::ZERO,
         took_at: P::U64::ZERO,
         seed: P::U32::ZERO,

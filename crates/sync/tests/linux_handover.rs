@@ -112,6 +112,11 @@ impl<F: Form> Guarded<F> {
         unlock(&self.lock);
     }
 
+    /// Whether an owner was to hand the lock over.
+    fn handed(&self) -> bool {
+        self.handing.load(Relaxed) > 0
+    }
+
     /// All is over: the lock was had by one at a time, is free, and works.
     fn end(&self) {
         assert_eq!(self.count.load(Relaxed), self.had.load(Relaxed));
@@ -137,8 +142,16 @@ fn on_threads(threads: u32, body: impl Fn(u32) + Sync) {
 /// Counts up to `most`, and for half a second at most: where other programs want the CPUs, each
 /// yield of a spinning thread takes as long as their time slices.
 fn rounds(most: u32) -> impl Iterator<Item = u32> {
+    rounds_until(most, || true)
+}
+
+/// As [`rounds`], but goes on until `enough` was seen, for 30 s at most.
+fn rounds_until(most: u32, enough: impl Fn() -> bool) -> impl Iterator<Item = u32> {
     let begun = Instant::now();
-    (0..most).take_while(move |_| begun.elapsed() < Duration::from_millis(500))
+    (0..).take_while(move |&nth| {
+        let past = nth >= most || begun.elapsed() > Duration::from_millis(500);
+        !past || !enough() && begun.elapsed() < Duration::from_secs(30)
+    })
 }
 
 /// A number of the thread's own sequence, less than `below`.
@@ -158,7 +171,7 @@ fn one_owner_at_a_time_and_all_threads_end() {
 
 fn contend<F: Form>(guarded: &Guarded<F>, machine: Machine, threads: u32) {
     on_threads(threads, |_| {
-        for _ in rounds(60_000 / threads) {
+        for _ in rounds_until(60_000 / threads, || guarded.handed()) {
             guarded.lock.lock();
             guarded.pass_through();
         }
@@ -235,7 +248,8 @@ fn waiters_give_up_while_the_lock_is_handed_over() {
         let guarded = Guarded::<Standard>::new();
         let gave_up = AtomicU64::new(0);
         on_threads(12, |number| {
-            for _ in rounds(5_000) {
+            let enough = || gave_up.load(Relaxed) > 0 && guarded.handed();
+            for _ in rounds_until(5_000, enough) {
                 let in_time = if number % 3 == 0 {
                     guarded.lock.lock();
                     true
@@ -250,7 +264,7 @@ fn waiters_give_up_while_the_lock_is_handed_over() {
             }
         });
         guarded.end();
-        assert!(gave_up.load(Relaxed) > 0 && guarded.handing.load(Relaxed) > 0);
+        assert!(gave_up.load(Relaxed) > 0 && guarded.handed());
     }
 }
 
@@ -408,7 +422,8 @@ fn handlers_lock_in_the_middle_of_a_hand_over() {
                 }
             })
         });
-        for _ in rounds(1_000) {
+        let enough = || IN_HANDLERS.load(Relaxed) > 0 && OUTER.handed();
+        for _ in rounds_until(1_000, enough) {
             for (_, worker) in &workers {
                 // SAFETY: the workers are joined below.
                 unsafe { libc::pthread_kill(*worker, libc::SIGUSR1) };
@@ -454,7 +469,7 @@ fn a_process_that_is_stopped_goes_on() {
     let guarded = Guarded::<Standard>::new();
     let contend = || {
         on_threads(6, |_| {
-            for _ in rounds(10_000) {
+            for _ in rounds_until(10_000, || guarded.handed()) {
                 guarded.lock.lock();
                 guarded.pass_through();
             }
@@ -540,7 +555,7 @@ fn forks_at_any_moment_of_a_hand_over() {
                 }
             });
         }
-        for _ in rounds(300) {
+        for _ in rounds_until(300, || guarded.handed()) {
             guarded.lock.lock();
             let child = || {
                 unlock(&guarded.lock);
@@ -608,7 +623,7 @@ fn another_thread_hands_it_over() {
                 let sender = sender.clone();
                 let guarded = &guarded;
                 scope.spawn(move || {
-                    for nth in rounds(2_000) {
+                    for nth in rounds_until(2_000, || guarded.handed()) {
                         guarded.lock.lock();
                         if nth % 3 == 0 {
                             let (answer, answered) = mpsc::sync_channel(1);
@@ -685,7 +700,7 @@ fn a_hand_over_touches_nothing_of_the_lock_afterwards() {
     for machine in MACHINES {
         let _turn = Turn::of(machine);
         let handing = AtomicU32::new(0);
-        for _ in rounds(1_000) {
+        for _ in rounds_until(1_000, || handing.load(Relaxed) > 0) {
             let page = Page::map();
             // SAFETY: all zero is a free lock; the last of three to have it unmaps it.
             let lock: &Mutex = unsafe { page.as_ref() };

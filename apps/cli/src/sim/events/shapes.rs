@@ -49,7 +49,9 @@ fn nearer_to_the_interrupt_is_sooner() {
 /// Figures 4 to 6 and 10 to 13.
 #[test]
 fn a_broadcast_by_interrupt_reaches_all_together() {
-    for (name, latency, sigma) in [("opteron-64c", 50.0, 500.0), ("phi-228t", 200.0, 1e4)] {
+    // With a mutex, most of a broadcast is that this goes from one to the next, kicks or not.
+    let machines = [("opteron-64c", 50.0, 500.0, 1.2), ("phi-228t", 200.0, 1e4, 1.0)];
+    for (name, latency, sigma, kick) in machines {
         let machine = machine(name);
         let of = |subject| {
             let row = row(machine, subject, Case::Broadcast(all(machine)));
@@ -61,7 +63,7 @@ fn a_broadcast_by_interrupt_reaches_all_together() {
         assert!(sigmas.is_sorted_by(|one, next| one < next), "{name}: {sigmas:?}");
         assert!(means[3] > latency * means[0] && sigmas[3] > sigma * sigmas[0], "{name}");
         let kicked = of("kernel-mutex-condvar-kick");
-        assert!(1.2 * kicked.0 < means[4] && 1.2 * kicked.1 < sigmas[4], "{name}: {kicked:?}");
+        assert!(kick * kicked.0 < means[4] && kick * kicked.1 < sigmas[4], "{name}: {kicked:?}");
         // Ours wakes in a tree, which a kernel's loop does not.
         let tree = of("broadcast");
         assert!(1.5 * tree.0 < means[3] && 3.0 * tree.1 < sigmas[3], "{name}: {tree:?}");

@@ -2,8 +2,8 @@
 //!
 //! Sources: Kashyap, Min and Kim, "Scalable NUMA-aware Blocking Synchronization Primitives" (ATC
 //! 2017; its talk is `004_…`), for what is wanted: no wake-up on the way of the lock, as many
-//! waiters awake as there are CPUs, and sleepers that take turns with them. Dice and Kogan, "Compact
-//! NUMA-aware Locks" (EuroSys 2019), for a second queue that owners hand on with the lock.
+//! waiters awake as there are CPUs, and sleepers that take turns with them. Dice and Kogan,
+//! "Compact NUMA-aware Locks" (EuroSys 2019), for a second queue that owners hand on with the lock.
 //!
 //! An owner that hands the lock over and finds the next waiter asleep takes it out of the queue,
 //! and tries the one behind it. Those that were taken out stand in a list of their own, in the
@@ -21,8 +21,9 @@
 //! from owner to owner as the place does.
 //!
 //! At the end of each cohort's turn, or as often where there are no cohorts, the first of the list
-//! is *turned out*: it is woken, and stands in the queue or in a cohort anew, as a comer does. So it is up when the lock comes to it. Where
-//! threads outnumber CPUs, another waiter falls asleep for it, since its CPU is wanted (LINGER-3).
+//! is *turned out*: it is woken, and stands in the queue or in a cohort anew, as a comer does. So
+//! it is up when the lock comes to it. Where threads outnumber CPUs, another waiter falls asleep
+//! for it, since its CPU is wanted (LINGER-3).
 //!
 //! - ASIDE-1: only the owner that has the first place of the queue reads or writes the list; it
 //!   hands the list on with the place.

@@ -7,6 +7,9 @@
 //! | in the queue, CPUs to spare | its node | [`Form::LINGER`] |
 //! | … and the lock is handed over | its node | as long as the queue moves (LINGER-1, 2) |
 //! | head, CPUs to spare | the lock | [`Form::LINGER`] |
+//! | head that was called | the lock | [`Form::PATIENCE_NS`], after which it may insist |
+//! | … whose last two spins were in vain | the lock | [`Form::HEAD_SPIN`]: the sections are long |
+//! | head else | the lock | [`Form::HEAD_SPIN`] |
 //!
 //! Where the lock is handed over (`handover.rs`), its line names the owner. So a waiter sees
 //! whether the queue moves by a look at the lock, and hand-overs need not be counted:
@@ -24,7 +27,7 @@
 //! These spins are not counted ([`Hint::SpinBegin`]): the counter's line would go from waiter to
 //! waiter with the lock, and cost more than the lock.
 
-use core::sync::atomic::Ordering::Acquire;
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use antiphon_platform::{Atomic, Budget, Deadline, Hint, Platform};
 
@@ -56,6 +59,8 @@ const ROUND: u32 = 3;
 const LONGEST_NS: u32 = 3_200_000;
 /// A queue that has not moved for so long stands still.
 const STILL_NS: u32 = 20_000;
+/// One long spin in so many is tried where they are in vain.
+const VAIN: u32 = 16;
 /// How often a waiter that spins asks whether its CPU is wanted.
 const PIECE_NS: u32 = 5_000;
 /// How long a waiter waits before it believes that its CPU is wanted.
@@ -96,17 +101,21 @@ pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Contended<P, Q, F> {
     fn spin_as_head(&self, me: Place<P>) -> bool {
         let late = Patience::<F>::heads_are_late::<P>();
         let lingers = !late && Self::lingers();
-        let budget = match Patience::<F>::was_called(me.node) {
+        let called = Patience::<F>::was_called(me.node);
+        let budget = match called {
             _ if lingers => Budget::ns(HEAD_IN_PEACE_NS),
             // One look: a spin would take the CPU of one that has work.
             _ if late || P::crowded() => Budget::NONE,
-            true => Budget::ns(F::PATIENCE_NS),
-            false => F::HEAD_SPIN,
+            true if !is_vain::<P>() => Budget::ns(F::PATIENCE_NS),
+            _ => F::HEAD_SPIN,
         };
         P::hint(Hint::SpinBegin);
         let free = self.spin(budget.backing_off(HEAD_IN_PEACE_NS));
         let free = free || lingers && self.spin(F::LINGER);
         P::hint(Hint::SpinEnd);
+        if called && !lingers {
+            note_spin::<P>(free);
+        }
         free
     }
 
@@ -198,6 +207,21 @@ fn until<P: Platform>(deadline: Option<Deadline>, ns: u32) -> u32 {
         let left = deadline.ns.saturating_sub(P::now(deadline.clock));
         left.try_into().map_or(ns, |left: u32| left.min(ns))
     })
+}
+
+/// Whether a long spin of the caller, a head that was called, is likely to be in vain: its last two
+/// were. One in [`VAIN`] is tried all the same.
+fn is_vain<P: Platform>() -> bool {
+    let vain = P::local(|local| local.vain.load(Relaxed));
+    vain >= 2 && !vain.is_multiple_of(VAIN)
+}
+
+/// Notes whether the caller's spin has found what it waited for.
+fn note_spin<P: Platform>(free: bool) {
+    P::local(|local| {
+        let vain = local.vain.load(Relaxed);
+        local.vain.store(if free { 0 } else { vain.wrapping_add(1) }, Relaxed);
+    });
 }
 
 /// Whether another thread wants the caller's CPU, as far as the platform can tell.
