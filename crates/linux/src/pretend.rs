@@ -30,7 +30,7 @@ pub struct Machine {
     pub cpus: u16,
     /// NUMA nodes with CPUs, at least 1.
     pub sockets: u16,
-    /// One answer in so many says that CPUs are short; 0 is none.
+    /// One answer of this many, drawn by lot, says that CPUs are short; with 0, none does.
     pub crowded_one_in: u16,
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn machine() -> Option<Machine> {
     })
 }
 
-/// Has the platform answer for that machine from now on; `None` is the machine that there is.
+/// From now on the platform answers as `machine` would; with `None`, as the real machine does.
 /// Threads that wait meanwhile may have asked before.
 #[cfg(feature = "pretend")]
 pub fn pretend(machine: Option<Machine>) {

@@ -125,7 +125,7 @@ impl<F: Form> Guarded<F> {
     }
 }
 
-/// Runs `body` on so many threads, with their numbers; returns when all have come to their ends.
+/// Runs `body` on `threads` threads, each with its number; returns when all have ended.
 fn on_threads(threads: u32, body: impl Fn(u32) + Sync) {
     let start = Barrier::new(threads as usize);
     thread::scope(|scope| {
@@ -440,7 +440,7 @@ fn handlers_lock_in_the_middle_of_a_hand_over() {
     assert!(IN_HANDLERS.load(Relaxed) > 0 && OUTER.handing.load(Relaxed) > 0);
 }
 
-/// Ends the child, which is to end well within so many seconds.
+/// Forks, and waits until the child has ended: without an error, within `seconds`.
 fn in_child(seconds: u32, child: impl FnOnce() -> bool, meanwhile: impl FnOnce(libc::pid_t)) {
     // SAFETY: the child runs locks and threads of ours only, and leaves by `_exit`.
     match unsafe { libc::fork() } {

@@ -37,13 +37,14 @@
 //!   It comes into being at a head again (INV-2).
 //! - ASIDE-5: a waiter that is set aside leads no cohort, and no word of the arena names it.
 //!
-//! A waiter in the list that gives up, or that takes a lock which nobody else takes, leaves its
-//! node there as in the queue. Waiters that a broadcast has moved are not set aside: they have an
+//! Words of the list are loaded and stored relaxed: it is the owner's, and is handed on with the
+//! lock. A waiter in it that gives up, or takes a lock that was left free, leaves its node there as
+//! in the queue. Waiters that a broadcast has moved are not set aside: they have an
 //! order to keep (MOVE-2). Nor are those whose index is longer than a name.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use antiphon_platform::{Atomic, Platform, WaiterId, WaiterRef};
+use antiphon_platform::{Atomic, Platform, WaiterRef};
 
 use super::mutex::{Form, PASS, ShflMutex};
 use super::queue::{Place, Tail};
@@ -53,12 +54,7 @@ use crate::policy::Policy;
 
 /// The place of this name; `None` for 0.
 fn at<P: Platform>(name: u16) -> Option<Place<P>> {
-    let index = u32::from(name);
-    let node = arena::<P>().resolve_index(index)?;
-    let id = WaiterId::new(P::epoch(), index);
-    // Relaxed, as all in this file that is not a link of the queue: the list is the owner's, and
-    // handed on with the lock.
-    Some(Place { id, node, generation: node.generation.load(Relaxed) })
+    Place::at_index(name.into())
 }
 
 impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {

@@ -56,7 +56,7 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use antiphon_platform::{Atomic, Budget, Platform, Waiter, WaiterId};
+use antiphon_platform::{Atomic, Budget, Platform, Waiter};
 
 use super::contended::Contended;
 use super::mutex::{Form, ShflMutex};
@@ -147,9 +147,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             }
         }
         let index = seen as u32 & ((1 << INDEX_BITS) - 1);
-        let Some(node) = arena::<P>().resolve_index(index) else { return false };
-        let id = WaiterId::new(P::epoch(), index);
-        link(me, Place { id, node, generation: node.generation.load(Relaxed) })
+        Place::at_index(index).is_some_and(|last| link(me, last))
     }
 
     /// As the owner, hands the lock to the next of its cohort that is up, and sets those before it

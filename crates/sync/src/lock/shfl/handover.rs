@@ -56,7 +56,7 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use antiphon_platform::{Atomic, Platform, WaiterId};
+use antiphon_platform::{Atomic, Platform};
 
 use super::contended::Contended;
 use super::exclusive::half;
@@ -118,13 +118,11 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     pub(super) fn hand_over(&self) -> bool {
         // Relaxed: the owner's own store, or that of one whose owner is ordered before us.
         let name = u32::from(self.head.load(Relaxed) & !PASS);
-        let Some(node) = arena::<P>().resolve_index(name) else {
+        let Some(me) = Place::<P>::at_index(name) else {
             // The child of a fork, whose parent had this queue.
             self.head.store(0, Relaxed);
             return false;
         };
-        let id = WaiterId::new(P::epoch(), name);
-        let me = Place { id, node, generation: node.generation.load(Relaxed) };
         let urgency = Urgency::moved(&self.tail);
         if urgency.has_company() {
             // PASS-4.
@@ -154,8 +152,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     }
 
     /// As the owner, whose place is `first`, hands the lock to the next in the queue that is up,
-    /// and sets those before it aside; it is the one after so many `times`. `false` if there is
-    /// none.
+    /// and sets those before it aside. `times` is how often in a row the lock was handed on so.
+    /// `false` if no waiter is up.
     fn hand_over_in_queue(&self, first: Place<P>, times: u16) -> bool {
         while let Some(next) = first.next() {
             // Relaxed: the exchange of the status publishes it.

@@ -59,7 +59,7 @@ const ROUND: u32 = 3;
 const LONGEST_NS: u32 = 3_200_000;
 /// A queue that has not moved for so long stands still.
 const STILL_NS: u32 = 20_000;
-/// One long spin in so many is tried where they are in vain.
+/// Where long spins are in vain, one of this many is tried all the same.
 const VAIN: u32 = 16;
 /// How often a waiter that spins asks whether its CPU is wanted.
 const PIECE_NS: u32 = 5_000;

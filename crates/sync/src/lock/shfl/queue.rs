@@ -74,6 +74,13 @@ impl<P: Platform> Place<P> {
         Some(Self::of(id, arena::<P>().resolve(id)?))
     }
 
+    /// The place of the node with this index, as this process names it; `None` for 0 and for one
+    /// that was never used.
+    pub(super) fn at_index(index: u32) -> Option<Self> {
+        let node = arena::<P>().resolve_index(index)?;
+        Some(Self::of(WaiterId::new(P::epoch(), index), node))
+    }
+
     fn of(id: WaiterId, node: &'static Waiter<P>) -> Self {
         // Relaxed: whoever has the name of a live node has acquired it.
         Self { id, node, generation: node.generation.load(Relaxed) }
@@ -255,8 +262,7 @@ impl<P: Platform> Tail<P> for TailIndex<P> {
     fn join(&self, id: WaiterId) -> Option<Place<P>> {
         // Orderings as those of `TailId`.
         let index = u32::from(self.0.swap(Self::bits(id), AcqRel));
-        let node = arena::<P>().resolve_index(index)?;
-        Some(Place::of(WaiterId::new(P::epoch(), index), node))
+        Place::at_index(index)
     }
 
     fn clear(&self, id: WaiterId) -> bool {
