@@ -13,7 +13,7 @@ fn bad_arguments_are_2_and_one_line_that_says_what_would_be_right() {
         (&["bench", "locks", "--load", "idle,crowd=301"], "crowd=300"),
         (&["bench", "locks", "--subject", "mutex"], "shfl-mutex"),
         (&["bench", "locks", "--against", "futex2"], "parking_lot"),
-        (&["bench", "locks", "--case", "long"], "justine"),
+        (&["bench", "locks", "--case", "longest"], "justine"),
         (&["bench", "locks", "--threads", "0"], "2,4,8"),
         (&["bench", "locks", "--seconds", "-1"], "0.2"),
         (&["bench", "locks", "--repetitions", "0"], "11"),

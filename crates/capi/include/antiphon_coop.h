@@ -132,9 +132,10 @@ int antiphon_coop_available(char *report, size_t bytes) ANTIPHON_NOEXCEPT;
 /* Joins a domain by ANTIPHON_COOP_BATON. From here on the thread runs on that CPU, and is to poll;
  * its timer slack is a nanosecond. One membership a thread and domain: the latest. `part` is NULL,
  * or as above. EINVAL: a number, or the name, is not as above, or the thread may not run on that
- * CPU. ENOSPC: 64 threads have joined. EPROTO: its members are of another version of this library
- * or another PID namespace. EBUSY: somebody who makes the domain does not go on. EACCES: its file,
- * or the folder, is not the user's alone. Else what the system says of it. */
+ * CPU. ENOSPC: 64 threads have joined. EAGAIN: others kept the thread from running while it tried,
+ * for a second. EPROTO: its members are of another version of this library or another PID
+ * namespace. EBUSY: a program that makes the domain does not go on. EACCES: its file, or the
+ * folder, is not the user's alone. Else what the system says of it. */
 ANTIPHON_MUST_USE
 int antiphon_coop_join(antiphon_coop_member_t **member,
 		       const antiphon_coop_t *part) ANTIPHON_NOEXCEPT;

@@ -163,6 +163,7 @@ impl Loop {
         let member = match &common.domain {
             Some(Ok(domain)) => Some(domain.join(Group::Own, WEIGHT).map_err(|why| match why {
                 JoinError::Cpu(_) => Refusal::Cpu,
+                JoinError::KeptFromRunning => Refusal::KeptFromRunning,
                 _ => Refusal::Full,
             })),
             Some(Err(refusal)) => Some(Err(*refusal)),

@@ -110,10 +110,13 @@ pub enum Refusal {
     Cpu,
     /// Real-time priorities are not permitted.
     RealTime,
+    /// Other threads kept this one from running while it joined.
+    KeptFromRunning,
 }
 
 impl Refusal {
-    const ALL: [Self; 4] = [Self::Domain, Self::Full, Self::Cpu, Self::RealTime];
+    const ALL: [Self; 5] =
+        [Self::Domain, Self::Full, Self::Cpu, Self::RealTime, Self::KeptFromRunning];
 
     fn of(number: u64) -> Option<Self> {
         Self::ALL.into_iter().find(|refusal| refusal.number() == number)

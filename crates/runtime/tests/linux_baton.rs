@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use antiphon_linux::{Linux, account, cpu_time_ns};
 use antiphon_platform::{Clock, Platform, ThreadId};
 use antiphon_runtime::coop::{
-    Accounts, Ask, Baton, Cooperate, Demotion, Doing, Full, Group, Options, PLACES, Page, Seen,
+    Accounts, Ask, Baton, Cooperate, Demotion, Doing, Group, NoSeat, Options, PLACES, Page, Seen,
     WEIGHT,
 };
 
@@ -282,7 +282,7 @@ fn a_page_is_full_until_somebody_leaves_or_ends() {
         }
         let full = Baton::<Linux, _, _>::join(&**page, System, Group::Own, WEIGHT).err();
         stop.store(true, Relaxed);
-        assert_eq!(full, Some(Full));
+        assert_eq!(full, Some(NoSeat::Full));
     });
     let taken = || (0..PLACES).filter(|&place| page.thread(place).is_some()).count();
     // The kernel forgets a thread a moment after it was joined.

@@ -302,7 +302,13 @@ impl CoopReport {
             );
         }
         notes.extend(self.loops.iter().filter_map(hides));
-        let refusals = [Refusal::Domain, Refusal::Full, Refusal::Cpu, Refusal::RealTime];
+        let refusals = [
+            Refusal::Domain,
+            Refusal::Full,
+            Refusal::Cpu,
+            Refusal::RealTime,
+            Refusal::KeptFromRunning,
+        ];
         notes.extend(refusals.into_iter().filter_map(|why| {
             let loops = self.loops.iter().filter(|row| row.refusal == Some(why)).count();
             let of = self.unraised.filter(|_| why == Refusal::RealTime);
@@ -352,6 +358,7 @@ fn words(refusal: Refusal) -> &'static str {
         Refusal::Full => "the domain is full",
         Refusal::Cpu => "the thread may not run on the domain's CPU",
         Refusal::RealTime => "not raised while late, for want of real-time rights",
+        Refusal::KeptFromRunning => "other threads kept it from running while it joined",
     }
 }
 

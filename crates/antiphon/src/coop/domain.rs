@@ -157,7 +157,7 @@ impl Domain {
     /// See [`JoinError`].
     pub fn join(&self, group: Group, weight: u32) -> Result<Membership, JoinError> {
         let memory = self.admit()?;
-        let baton = Baton::join(memory, System, group, weight).map_err(|_| JoinError::Full)?;
+        let baton = Baton::join(memory, System, group, weight)?;
         Ok(Membership { baton })
     }
 

@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use antiphon_linux::schedule::Refused;
-use antiphon_runtime::coop::{PLACES, VERSION};
+use antiphon_runtime::coop::{NoSeat, PLACES, VERSION};
 
 /// Why there is no domain.
 #[derive(Debug)]
@@ -76,6 +76,9 @@ impl Error for OpenError {
 pub enum JoinError {
     /// [`PLACES`] threads have joined, and live.
     Full,
+    /// Others kept the thread from running each time that it tried to join, for a second: more
+    /// threads want the CPU than it has time for.
+    KeptFromRunning,
     /// The thread may not run on the domain's CPU.
     Cpu(u32),
     /// The process has come of a fork since it has opened the domain: it is to open it itself.
@@ -91,6 +94,10 @@ impl fmt::Display for JoinError {
                 f,
                 "{PLACES} threads share this CPU already: end one of them, or use another CPU"
             ),
+            Self::KeptFromRunning => f.write_str(
+                "other threads kept this one from running while it joined, for a second: try again \
+                 when the CPU is less busy, or use another CPU",
+            ),
             Self::Cpu(cpu) => write!(f, "this thread may not run on CPU {cpu}"),
             Self::Forked => f.write_str("a child of a fork has to open the domain itself"),
             Self::Weight(refused) => write!(f, "it shares no group by weights: {refused}"),
@@ -99,3 +106,12 @@ impl fmt::Display for JoinError {
 }
 
 impl Error for JoinError {}
+
+impl From<NoSeat> for JoinError {
+    fn from(why: NoSeat) -> Self {
+        match why {
+            NoSeat::Full => Self::Full,
+            NoSeat::KeptFromRunning => Self::KeptFromRunning,
+        }
+    }
+}

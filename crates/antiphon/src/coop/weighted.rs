@@ -29,7 +29,7 @@ impl Weighted {
             nice.probe().map_err(JoinError::Weight)?;
         }
         let seat = generic::Weighted::join(memory, System, nice, group, weight);
-        Ok(Self { seat: seat.map_err(|_| JoinError::Full)? })
+        Ok(Self { seat: seat? })
     }
 
     /// How the domain is scheduled, for those that have the baton.

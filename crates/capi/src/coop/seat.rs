@@ -9,7 +9,7 @@ use antiphon::coop::{
     Alone, Answer, Ask, BoostOptions, Boosted, Booster, Cooperate, Demotion, Domain, DomainOptions,
     Group, JoinError, Membership, OpenError, Options, Standing, WEIGHT,
 };
-use libc::{EACCES, EBUSY, EINVAL, EIO, ENOSPC, EPERM, EPROTO};
+use libc::{EACCES, EAGAIN, EBUSY, EINVAL, EIO, ENOSPC, EPERM, EPROTO};
 
 /// `antiphon_coop_t`. Zero: as the Rust default has it.
 #[repr(C)]
@@ -151,6 +151,7 @@ impl Wish {
 fn refusal(error: JoinError) -> c_int {
     match error {
         JoinError::Full => ENOSPC,
+        JoinError::KeptFromRunning => EAGAIN,
         JoinError::Cpu(_) => EINVAL,
         JoinError::Forked => EPERM,
         JoinError::Weight(refused) if refused.forbidden() => EPERM,

@@ -66,26 +66,33 @@ pub struct Baton<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> {
     platform: PhantomData<(P, *const ())>,
 }
 
-/// Each place of the page is taken by a thread that lives; or the caller was given up on, as it was
-/// kept from running at the table, 64 times.
+/// Why a thread did not become a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Full;
+pub enum NoSeat {
+    /// Each place of the page is taken by a thread that lives.
+    Full,
+    /// The caller was kept from running while it was at the table, for longer than others wait for
+    /// one that is, each time that it tried: at least 64 times, and for at least a second.
+    KeptFromRunning,
+}
 
 /// So often a thread that has nobody's word that its turn was kept tries again at once.
 const TRIES: u32 = 4;
-/// So often one that joins: where more threads want a CPU than there are, who is at the table is
-/// soon kept from running for longer than others wait for it.
+/// So often at the least one that joins, and for so long: where more threads want a CPU than there
+/// are, a thread at the table is soon kept from running for longer than others wait for it. That
+/// ends when they have their turn, which no count of tries tells.
 const TRIES_TO_JOIN: u32 = 64;
+const JOINS_FOR_NS: u64 = 1_000_000_000;
 
 impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
     /// The calling thread joins, with a group and a weight. It has the CPU as before until it
     /// polls. Frees the places of threads that have ended. One membership a thread and page: the
-    /// latest.
+    /// latest. Blocks while others are at the table.
     ///
     /// # Errors
     ///
-    /// [`Full`].
-    pub fn join(page: D, accounts: A, group: Group, weight: u32) -> Result<Self, Full> {
+    /// See [`NoSeat`].
+    pub fn join(page: D, accounts: A, group: Group, weight: u32) -> Result<Self, NoSeat> {
         let options = page.header.options();
         let mut baton = Self {
             page,
@@ -98,14 +105,19 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
             platform: PhantomData,
         };
         baton.charged_ns = baton.accounts.own_ns();
-        for _ in 0..TRIES_TO_JOIN {
+        let begun_ns = P::now(Clock::Monotonic);
+        let mut tries = 0;
+        loop {
             match baton.visit(Seated::No, |_, _| ()) {
                 Visit::Stands => return Ok(baton),
-                Visit::NoPlace => break,
-                Visit::GivenUp => {}
+                Visit::NoPlace => return Err(NoSeat::Full),
+                Visit::GivenUp => tries += 1,
+            }
+            let since_ns = P::now(Clock::Monotonic).saturating_sub(begun_ns);
+            if tries >= TRIES_TO_JOIN && since_ns >= JOINS_FOR_NS {
+                return Err(NoSeat::KeptFromRunning);
             }
         }
-        Err(Full)
     }
 
     /// Its place in the page.

@@ -104,7 +104,7 @@ mod weights;
 
 pub use accounts::{Accounts, Doing, Seen};
 pub use ask::{Alone, Answer, Ask, Cooperate, Halves, Pause};
-pub use baton::{Baton, Full};
+pub use baton::{Baton, NoSeat};
 pub use choice::Pick;
 pub use domains::Domains;
 pub use line::{FAR_NS, Header, Line, MAGIC, Now, PAGE_BYTES, PLACES, Page, Tally, VERSION};

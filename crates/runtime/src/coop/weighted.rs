@@ -24,7 +24,7 @@ use antiphon_platform::{Atomic, Clock, SharedWait};
 
 use super::accounts::Accounts;
 use super::ask::{Alone, Answer, Ask, Cooperate};
-use super::baton::{Baton, Full};
+use super::baton::{Baton, NoSeat};
 use super::line::{Line, PLACES, Page, unpack};
 use super::member::Group;
 use super::weights::{Control, MOST_STEPS, Rival, part, weight};
@@ -59,8 +59,14 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: Weigh> Weighted<
     ///
     /// # Errors
     ///
-    /// [`Full`].
-    pub fn join(page: D, accounts: A, system: W, group: Group, weight: u32) -> Result<Self, Full> {
+    /// See [`NoSeat`].
+    pub fn join(
+        page: D,
+        accounts: A,
+        system: W,
+        group: Group,
+        weight: u32,
+    ) -> Result<Self, NoSeat> {
         let seat = Baton::join(page, accounts, group, weight)?;
         Ok(Self { seat, system, control: Control::NEW, looked_ns: 0, seen: [(0, 0); PLACES] })
     }
