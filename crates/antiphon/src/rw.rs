@@ -26,6 +26,14 @@ pub struct RawRwLock<F: RwForm = Standard>(ShflRwLock<Linux, Numa, F>);
 
 const _: () = assert!(size_of::<RawRwLock>() == 16);
 
+impl<F: RwForm> Drop for RawRwLock<F> {
+    /// Gives back what it has taken to count readers by socket.
+    #[inline]
+    fn drop(&mut self) {
+        self.0.gather();
+    }
+}
+
 /// A guard, if the lock was had.
 fn shared(had: Result<(), Refused>) -> Option<GuardSend> {
     assert!(had != Err(Refused::TooManyReaders), "too many readers");

@@ -22,6 +22,7 @@ exports! {
 
     /// Says whether the lock may go.
     fn antiphon_rwlock_destroy(lock: &RwLock) -> c_int {
+        lock.0.gather();
         unless(!lock.0.is_locked(), EBUSY)
     }
 

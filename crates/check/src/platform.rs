@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use antiphon_platform::{
-    Arena, Clock, CpuId, Deadline, Hint, Local, Parked, Platform, SocketId, ThreadId, Unsupported,
-    Waiter, WaiterRef,
+    Arena, Clock, CpuId, Deadline, Hint, Indicator, Local, Parked, Platform, SocketId, ThreadId,
+    Unsupported, Waiter, WaiterRef,
 };
 use antiphon_platform::{Atomic as _, AtomicInteger as _};
 
@@ -27,6 +27,7 @@ const WAITERS: usize = 64;
 static NODES: [Waiter<Check>; WAITERS] = [const { Waiter::NEW }; WAITERS];
 // SAFETY: the one of this platform.
 static ARENA: Arena<Check> = unsafe { Arena::new() };
+static READERS: [Indicator<Check>; 2] = [const { Indicator::NEW }; 2];
 static LOCALS: [Local<Check>; SLOTS] = [const { Local::NEW }; SLOTS];
 /// Which threads have ended, where threads are mortal.
 static ENDED: [U8; SLOTS] = [const { U8::ZERO }; SLOTS];
@@ -88,6 +89,12 @@ pub(crate) fn describe(address: usize) -> Option<String> {
     }
     if std::ptr::from_ref(&TICKS).addr() == address {
         return Some("ticks".to_owned());
+    }
+    let from = READERS.as_ptr().addr();
+    if (from..from + size_of_val(&READERS)).contains(&address) {
+        let each = size_of::<Indicator<Check>>();
+        let (indicator, at) = ((address - from) / each, (address - from) % each);
+        return Some(format!("readers{indicator}+{at}"));
     }
     let from = std::ptr::from_ref(&ARENA).addr();
     let inside = (from..from + size_of::<Arena<Check>>()).contains(&address);
@@ -167,6 +174,10 @@ unsafe impl Platform for Check {
 
     unsafe fn arena() -> &'static Arena<Self> {
         &ARENA
+    }
+
+    unsafe fn indicators() -> &'static [Indicator<Self>] {
+        &READERS
     }
 
     fn arena_block() -> u32 {

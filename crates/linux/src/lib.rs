@@ -62,8 +62,8 @@ mod words;
 use core::sync::atomic::Ordering;
 
 use antiphon_platform::{
-    Arena, Clock, CpuId, Deadline, Hint, Local, Parked, Platform, Probe, SocketId, ThreadId,
-    Unsupported, Waiter, WaiterRef,
+    Arena, Clock, CpuId, Deadline, Hint, Indicator, Local, Parked, Platform, Probe, SocketId,
+    ThreadId, Unsupported, Waiter, WaiterRef,
 };
 
 pub use affinity::{allowed, pin, usable};
@@ -92,6 +92,12 @@ pub use tsc::{forbid_counter, ticks};
 
 // SAFETY: the one of this platform.
 static ARENA: Arena<Linux> = unsafe { Arena::new() };
+
+/// How many locks may count their readers by socket at a time.
+const INDICATORS: usize = 256;
+
+/// Pages of it that no lock uses are never touched.
+static READERS: [Indicator<Linux>; INDICATORS] = [const { Indicator::NEW }; INDICATORS];
 
 /// This file, as its compiler had it: debug information says so of the functions in such files.
 #[doc(hidden)]
@@ -126,6 +132,11 @@ unsafe impl Platform for Linux {
     #[inline]
     unsafe fn arena() -> &'static Arena<Self> {
         &ARENA
+    }
+
+    #[inline]
+    unsafe fn indicators() -> &'static [Indicator<Self>] {
+        &READERS
     }
 
     #[inline]
@@ -164,6 +175,7 @@ unsafe impl Platform for Linux {
         topology::socket()
     }
 
+    #[inline]
     fn numa() -> bool {
         topology::numa()
     }

@@ -38,6 +38,7 @@ pub(crate) fn socket() -> SocketId {
 }
 
 /// Whether this machine has several NUMA nodes with CPUs. Asked of sysfs once; `false` without it.
+#[inline]
 pub(crate) fn numa() -> bool {
     if let Some(machine) = pretend::machine() {
         return machine.sockets > 1;
@@ -45,7 +46,7 @@ pub(crate) fn numa() -> bool {
     // Relaxed: all who look find the same.
     match NODES.load(Relaxed) {
         UNKNOWN => count(),
-        nodes => nodes == SEVERAL,
+        nodes => nodes != ONE,
     }
 }
 
@@ -66,8 +67,13 @@ pub(crate) fn count() -> bool {
     let mut buffer = [0; 128];
     let list = sys::read_file(c"/sys/devices/system/node/has_cpu", &mut buffer);
     let several = list.is_some_and(more_than_one);
-    NODES.store(if several { SEVERAL } else { ONE }, Relaxed);
-    several
+    let nodes = if several { SEVERAL } else { ONE };
+    // The first answer stands: a lock whose readers are counted by socket relies on it that all
+    // threads have the same, and a file may not open for one of them. Relaxed, as in `numa`.
+    match NODES.compare_exchange(UNKNOWN, nodes, Relaxed, Relaxed) {
+        Ok(_) => several,
+        Err(known) => known != ONE,
+    }
 }
 
 /// Whether a list such as `0-3,8` names more than one number. One number is written alone.

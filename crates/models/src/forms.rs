@@ -28,6 +28,7 @@ impl<const SPIN: u32, const BACKSTOP_NS: u64, const PATIENCE_NS: u32> RwForm
     for Small<SPIN, BACKSTOP_NS, PATIENCE_NS>
 {
     const REST: u32 = 0;
+    const CROWD: u32 = u32::MAX;
 }
 
 /// Who lets two sleepers go leaves one of them to the other.

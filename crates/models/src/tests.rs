@@ -304,6 +304,7 @@ macro_rules! tests {
             may_be_destroyed_once_it_was_had: ["shfl-rw/destroyed-", "shfl-rw/left-for-good-"],
             works_as_shipped: ["shfl-rw/shipped-", "shfl-rw+recursive/shipped-"],
             readers_sit_by_socket: ["shfl-rw+per-socket/"],
+            a_crowd_is_counted_by_socket: ["shfl-rw+crowd/"],
         }
     };
     (model_sched: $then:ident) => {

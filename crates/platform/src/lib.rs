@@ -20,6 +20,7 @@
 mod arena;
 mod atomic;
 mod ids;
+mod indicator;
 mod local;
 mod notify;
 mod polled;
@@ -30,6 +31,7 @@ mod waiter;
 pub use arena::{Apart, Arena};
 pub use atomic::{Atomic, AtomicInteger, Word};
 pub use ids::{CpuId, SocketId, ThreadId};
+pub use indicator::{Indicator, IndicatorGate, IndicatorLine, IndicatorOwner, LINES};
 pub use local::Local;
 pub use notify::{Notify, Ticket};
 pub use polled::PolledWait;
@@ -109,6 +111,18 @@ pub unsafe trait Platform: Sized + 'static {
     /// looks at them and no more. It writes to a node that it has [taken](Arena::take), and gives
     /// back that, once, when nobody else will write to it any more.
     unsafe fn arena() -> &'static Arena<Self>;
+
+    /// The reader indicators of the process, of which a readers-writer lock may have one at a time;
+    /// none where readers are not worth counting by socket. At most 65 535.
+    ///
+    /// # Safety
+    ///
+    /// They say whether readers are in, so a writer relies on them: they are written by the
+    /// protocol of `antiphon-sync`'s `ShflRwLock` only.
+    #[inline]
+    unsafe fn indicators() -> &'static [Indicator<Self>] {
+        &[]
+    }
 
     /// How many nodes the arena hands out before it begins to look for those of dead threads.
     fn arena_block() -> u32 {

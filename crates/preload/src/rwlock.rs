@@ -218,14 +218,20 @@ pub(crate) unsafe extern "C" fn init(
     0
 }
 
-/// `pthread_rwlock_destroy`: as there, nothing is looked at and nothing done.
+/// `pthread_rwlock_destroy`: as there, nothing is looked at. A lock of ours gives back what it has
+/// taken to count its readers by socket.
 ///
 /// # Safety
 ///
 /// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn destroy(rwlock: *mut RwLock) -> c_int {
     // SAFETY: as in `rdlock`.
-    if unsafe { &*rwlock }.is_theirs() { forward!(RWLOCK_DESTROY(rwlock)) } else { 0 }
+    let lock = unsafe { &*rwlock };
+    if lock.is_theirs() {
+        return forward!(RWLOCK_DESTROY(rwlock));
+    }
+    lock.gather();
+    0
 }
 
 /// Takes a lock by any call.

@@ -8,12 +8,14 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use antiphon_platform::{Arena, Atomic, Waiter};
+use antiphon_platform::{Arena, Atomic, Indicator, Waiter};
 
 use crate::{OwnLine, Sim, SimU32};
 
 /// One more than the nodes of a simulation at most.
 pub(crate) const NODES: u32 = 1 << 16;
+/// How many locks of a simulation may count their readers by socket at a time.
+const INDICATORS: usize = 8;
 /// Nodes that are made at once.
 const BLOCK: u32 = 256;
 
@@ -55,6 +57,8 @@ pub(crate) struct Process {
     pub(crate) arena: OwnLine<Arena<Sim>>,
     /// Threads that have said that they spin.
     pub(crate) spinners: OwnLine<SimU32>,
+    /// Made when the first lock asks for one.
+    readers: OnceLock<&'static [Indicator<Sim>]>,
 }
 
 impl Process {
@@ -62,7 +66,15 @@ impl Process {
     pub(crate) fn new() -> &'static Self {
         // SAFETY: the one of a simulation, which has all the nodes that there are.
         let arena = OwnLine(unsafe { Arena::new() });
-        Box::leak(Box::new(Self { arena, spinners: OwnLine(SimU32::ZERO) }))
+        let spinners = OwnLine(SimU32::ZERO);
+        Box::leak(Box::new(Self { arena, spinners, readers: OnceLock::new() }))
+    }
+}
+
+impl Process {
+    /// Its reader indicators.
+    pub(crate) fn indicators(&self) -> &'static [Indicator<Sim>] {
+        self.readers.get_or_init(|| Box::leak(Box::new([const { Indicator::NEW }; INDICATORS])))
     }
 }
 

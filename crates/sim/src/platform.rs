@@ -3,8 +3,8 @@
 use core::sync::atomic::Ordering::{self, Relaxed};
 
 use antiphon_platform::{
-    Arena, Atomic, AtomicInteger, Clock, CpuId, Deadline, Hint, Local, Parked, Platform, SocketId,
-    ThreadId, Unsupported, Waiter, WaiterRef,
+    Arena, Atomic, AtomicInteger, Clock, CpuId, Deadline, Hint, Indicator, Local, Parked, Platform,
+    SocketId, ThreadId, Unsupported, Waiter, WaiterRef,
 };
 
 use crate::atomic::{SimU8, SimU16, SimU32, SimU64};
@@ -90,6 +90,10 @@ unsafe impl Platform for Sim {
 
     unsafe fn arena() -> &'static Arena<Self> {
         arena()
+    }
+
+    unsafe fn indicators() -> &'static [Indicator<Self>] {
+        with(|world| world.process).indicators()
     }
 
     fn local<R>(f: impl FnOnce(&Local<Self>) -> R) -> R {

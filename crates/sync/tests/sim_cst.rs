@@ -8,7 +8,8 @@ use std::rc::Rc;
 use antiphon_sim::{Machine, Outcome, OwnLine, Sim, Simulation, count, finished, now, think, work};
 use antiphon_sync::lock::classic::{Mcs, McsStp};
 use antiphon_sync::lock::cst::{CstMutex, CstRwLock, Quantum};
-use antiphon_sync::lock::{Lock, ShflRwLock};
+use antiphon_sync::lock::{Central, Lock, ShflRwLock};
+use antiphon_sync::policy::Chosen;
 use common::contention::{self, Pace};
 
 /// Short critical sections on a busy lock.
@@ -104,7 +105,7 @@ fn reads_scale_over_sockets() {
         readers(CstRwLock::NEW, threads, read, |lock| 16 + 192 * lock.sockets())
     };
     let central = |threads| {
-        let read = |lock: &ShflRwLock<Sim>, section: &dyn Fn()| {
+        let read = |lock: &ShflRwLock<Sim, Chosen, Central>, section: &dyn Fn()| {
             assert_eq!(lock.read(), Ok(()));
             section();
             // SAFETY: acquired above.

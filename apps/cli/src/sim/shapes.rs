@@ -255,17 +255,19 @@ fn cst_is_ahead_of_the_stock_mutex() {
 }
 
 /// `004_…`: a counter for each socket is ahead of a central one where all read. The central one is
-/// the published ShflLock's; ours for each socket takes the reads back.
+/// the published ShflLock's; ours, which counts a crowd of readers by socket, is ahead of CST. The
+/// claim is of locks that have run for long. With 192 readers at once ours needs 20 to 60 µs until
+/// it counts by socket, as the exchange that does so competes with theirs: that is little of 2 ms.
 #[test]
 fn readers_scale_with_a_counter_for_each_socket() {
     for arbitration in [Fifo, Near] {
-        let eight = Eight::new(arbitration, "enumerate", 200_000);
-        let order =
-            ["cst-rwlock", "shfl-rwlock", "linux-rwsem"].map(|lock| eight.operations(lock, 192));
+        let eight = Eight::new(arbitration, "enumerate", 2_000_000);
+        let order = ["shfl-rwlock", "cst-rwlock", "shfl-rwlock+central", "linux-rwsem"]
+            .map(|lock| eight.operations(lock, 192));
         assert!(order.is_sorted_by(|one, next| one > next), "{arbitration:?}: {order:?}");
-        let central = eight.left("shfl-rwlock", 24, 192);
-        let each = eight.left("shfl-rwlock+per-socket", 24, 192);
-        let ratio = eight.ratio("shfl-rwlock+per-socket", "shfl-rwlock", 192);
+        let central = eight.left("shfl-rwlock+central", 24, 192);
+        let each = eight.left("shfl-rwlock", 24, 192);
+        let ratio = eight.ratio("shfl-rwlock", "shfl-rwlock+central", 192);
         println!("simulated, {arbitration:?}: {central:.2}, {each:.2}; {ratio:.1} times");
         assert!(central < 1.0 && each > 6.0 && ratio > 5.0, "{central}, {each}, {ratio}");
     }

@@ -6,6 +6,7 @@ mod late;
 mod preferred;
 mod seats;
 mod sharing;
+mod spread;
 
 use antiphon_check::{Check, Data, Scope};
 use antiphon_sync::lock::{Recursive, RwForm, ShflRwLock, Standard};
@@ -43,6 +44,7 @@ pub fn entries() -> Vec<Entry> {
         preferred(),
         shipped(),
         seats::entries(),
+        spread::entries(),
     ]
     .into_iter()
     .flatten()
@@ -59,7 +61,7 @@ fn exclusive() -> Vec<Entry> {
         Entry::new("shfl-rw/destroyed-1+1", destruction::<Lock>(), PLAIN).reaches(&["retired"]),
         Entry::new("shfl-rw/sorts-3x1", sorting::<Lock<Sleepy, Watched>>(3), two_sockets),
         Entry::new("shfl-rw/sorts-kinds-2+2", sorting_kinds(2, 2), PLAIN)
-            .by_lot(10_000)
+            .by_lot(40_000)
             .reaches(&["shuffled"]),
     ]
 }

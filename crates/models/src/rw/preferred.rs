@@ -15,7 +15,9 @@ use crate::program::{Program, soon};
 pub struct Words {
     pub state: <Check as Platform>::U64,
     pub tail: <Check as Platform>::U32,
-    counter: <Check as Platform>::U32,
+    policy: <Check as Platform>::U8,
+    pub rest: <Check as Platform>::U8,
+    pub lines: <Check as Platform>::U16,
 }
 
 const _: () = assert!(size_of::<Words>() == size_of::<Lock>());

@@ -145,6 +145,11 @@ impl RwLock {
         self.lock.last_waiter()
     }
 
+    /// Gives back what it has taken beside its own memory, if it is free; of a lock of ours.
+    pub(crate) fn gather(&self) {
+        self.lock.gather();
+    }
+
     /// Gives it the policy of a site; of a lock of ours.
     #[inline]
     pub(crate) fn settle(&self, site: usize) {
@@ -220,7 +225,7 @@ impl RwLock {
             self.writer.store(0, Relaxed);
             // SAFETY: with a writer in nobody else is, so the caller is that one.
             unsafe { self.lock.unlock_write() };
-        } else if self.lock.is_locked() {
+        } else if self.lock.seems_read() {
             // SAFETY: the caller has it, and not to write.
             unsafe { self.lock.unlock_read() };
         } else {

@@ -24,8 +24,8 @@ use antiphon_sync::lock::numa::{
 };
 use antiphon_sync::lock::stock::{LinuxMutex, LinuxRwSem, QSpinLock};
 use antiphon_sync::lock::{
-    GroupReaders, GroupWriters, Lock, PerSocket, Published, Recursive, ShflMutex, ShflRwLock,
-    ShflSpin,
+    Central, GroupReaders, GroupWriters, Lock, PerSocket, Published, Recursive, ShflMutex,
+    ShflRwLock, ShflSpin,
 };
 use antiphon_sync::policy::{self, Distance, Numa, Priority, Then, WakeUp};
 
@@ -126,7 +126,7 @@ impl SimLock {
 type Sorted = Noted<Numa>;
 
 /// All of them.
-pub const LOCKS: [SimLock; 36] = [
+pub const LOCKS: [SimLock; 37] = [
     SimLock::mutex::<ShflMutex<Sim, Sorted>>("shfl-mutex"),
     SimLock::mutex::<ShflMutex<Sim, Sorted>>("shfl-mutex+light").light(),
     SimLock::mutex::<ShflMutex<Sim, Sorted, Published>>("shfl-mutex+published"),
@@ -156,6 +156,7 @@ pub const LOCKS: [SimLock; 36] = [
     SimLock::mutex::<QSpinLock<Sim>>("qspinlock"),
     SimLock::mutex::<LinuxMutex<Sim>>("linux-mutex"),
     SimLock::rwlock::<ShflRwLock<Sim, Sorted>>("shfl-rwlock"),
+    SimLock::rwlock::<ShflRwLock<Sim, Sorted, Central>>("shfl-rwlock+central"),
     SimLock::rwlock::<ShflRwLock<Sim, Sorted, Recursive>>("shfl-rwlock+recursive"),
     SimLock::rwlock::<ShflRwLock<Sim, Noted<GroupReaders>>>("shfl-rwlock+group-readers"),
     SimLock::rwlock::<ShflRwLock<Sim, Noted<GroupWriters>>>("shfl-rwlock+group-writers"),

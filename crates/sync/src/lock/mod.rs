@@ -8,8 +8,8 @@ pub(crate) mod shfl;
 mod slice;
 pub mod stock;
 
+pub use shfl::{Central, GroupReaders, GroupWriters, MAX_READERS, PerSocket, Recursive, Refused};
 pub use shfl::{Form, Moved, Published, ShflMutex, ShflOwned, ShflSpin, Standard};
-pub use shfl::{GroupReaders, GroupWriters, MAX_READERS, PerSocket, Recursive, Refused};
 pub use shfl::{RwForm, Seat, ShflRwLock};
 
 /// What every lock can do: what benchmarks, models and the validation program are written against.

@@ -31,7 +31,7 @@ pub use moved::Moved;
 pub use mutex::{Form, Published, ShflMutex, Standard};
 pub use owned::ShflOwned;
 pub(crate) use owned::held;
-pub use rw::{GroupReaders, GroupWriters, MAX_READERS, PerSocket, Recursive, Refused};
+pub use rw::{Central, GroupReaders, GroupWriters, MAX_READERS, PerSocket, Recursive, Refused};
 pub use rw::{RwForm, Seat, ShflRwLock};
 pub use semaphore::{MAX_PERMITS, Semaphore, TooManyPermits};
 pub use spin::ShflSpin;

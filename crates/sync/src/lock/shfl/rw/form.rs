@@ -16,6 +16,16 @@ pub trait RwForm: Form {
     /// For how many times as long as a writer needed to have the readers of all sockets out they
     /// are counted in one place afterwards, in [`PerSocket`](super::PerSocket).
     const REST: u32 = 9;
+    /// With so many readers in, one more has them counted by socket ([`ShflRwLock`]); `u32::MAX`:
+    /// never.
+    ///
+    /// [`ShflRwLock`]: super::ShflRwLock
+    const CROWD: u32 = 2;
+    /// How many writers may have the lock in a row while readers wait at their sockets.
+    const TURNS: u8 = 32;
+    /// How often in a row writers may find that few readers have come by socket, before readers are
+    /// counted in one place again.
+    const IDLE: u32 = 8;
 }
 
 impl RwForm for Standard {}
@@ -23,7 +33,7 @@ impl RwForm for Standard {}
 /// As `F`, but readers come in though a writer waits: RW-5.
 pub struct Recursive<F = Standard>(PhantomData<fn() -> F>);
 
-impl<F: Form> Form for Recursive<F> {
+impl<F: RwForm> Form for Recursive<F> {
     const HEAD_SLEEPS: bool = F::HEAD_SLEEPS;
     const GROUP: u32 = F::GROUP;
     const PATIENCE_NS: u32 = F::PATIENCE_NS;
@@ -35,6 +45,46 @@ impl<F: Form> Form for Recursive<F> {
     const BACKSTOP_NS: u64 = F::BACKSTOP_NS;
 }
 
-impl<F: Form> RwForm for Recursive<F> {
+impl<F: RwForm> RwForm for Recursive<F> {
     const READERS_PASS: bool = true;
+    const REST: u32 = F::REST;
+    const CROWD: u32 = F::CROWD;
+    const TURNS: u8 = F::TURNS;
+    const IDLE: u32 = F::IDLE;
+}
+
+/// As `F`, but readers are counted in the lock's word however many they are: 16 bytes at any time.
+pub struct Central<F = Standard>(PhantomData<fn() -> F>);
+
+impl<F: RwForm> Form for Central<F> {
+    const HEAD_SLEEPS: bool = F::HEAD_SLEEPS;
+    const GROUP: u32 = F::GROUP;
+    const PATIENCE_NS: u32 = F::PATIENCE_NS;
+    const LOOK: u32 = F::LOOK;
+    const SPIN: Budget = F::SPIN;
+    const QUEUE_SPIN: Budget = F::QUEUE_SPIN;
+    const HEAD_SPIN: Budget = F::HEAD_SPIN;
+    const LINGER: Budget = F::LINGER;
+    const BACKSTOP_NS: u64 = F::BACKSTOP_NS;
+}
+
+impl<F: RwForm> RwForm for Central<F> {
+    const READERS_PASS: bool = F::READERS_PASS;
+    const REST: u32 = F::REST;
+    const CROWD: u32 = u32::MAX;
+}
+
+/// As `F`, whose waiters spin for longer where there are CPUs to spare.
+pub(super) struct Lasting<F>(PhantomData<fn() -> F>);
+
+impl<F: RwForm> Form for Lasting<F> {
+    const HEAD_SLEEPS: bool = F::HEAD_SLEEPS;
+    const GROUP: u32 = F::GROUP;
+    const PATIENCE_NS: u32 = F::PATIENCE_NS;
+    const LOOK: u32 = F::LOOK;
+    const SPIN: Budget = F::SPIN;
+    const QUEUE_SPIN: Budget = F::QUEUE_SPIN;
+    const HEAD_SPIN: Budget = F::HEAD_SPIN;
+    const LINGER: Budget = Budget::ns(F::LINGER.ns.saturating_mul(16));
+    const BACKSTOP_NS: u64 = F::BACKSTOP_NS;
 }

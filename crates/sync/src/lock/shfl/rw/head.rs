@@ -4,6 +4,7 @@
 //! on behalf of a waiter that learns of its headship only afterwards. Who clears `WAKE` for another
 //! wakes that one.
 
+use core::cell::Cell;
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -12,11 +13,13 @@ use antiphon_platform::{Atomic, Budget, Deadline, Platform, Traced, TracedKind, 
 use super::super::contended::Contended;
 use super::super::fair::Patience;
 use super::super::fence::Fence;
+use super::super::mutex::Form;
 use super::super::queue::{Place, TailId};
 use super::super::status;
 use super::super::turn::{Ask, Wait};
+use super::form::Lasting;
 use super::kind::Kind;
-use super::state::{Heed, State};
+use super::state::{Heed, Mark, State};
 use super::wake::wake;
 use super::{RwForm, ShflRwLock};
 use crate::arena;
@@ -25,6 +28,8 @@ use crate::policy::Policy;
 /// What somebody waits for: to be in, in the way of `K`.
 struct Entry<'a, P: Platform, Q: Policy, F: RwForm, K> {
     lock: &'a ShflRwLock<P, Q, F>,
+    /// The state in which the caller has come in.
+    found: Cell<State>,
     kind: PhantomData<K>,
 }
 
@@ -34,32 +39,75 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// The same of one that only tries.
     pub(super) const TRYING: Heed = if F::READERS_PASS { Heed::Insisting } else { Heed::Trying };
 
-    /// Comes in without waiting; says whether it did.
-    pub(super) fn enter<K: Kind>(&self, heed: Heed) -> bool {
-        // Acquire: pairs with the releases of those who have left.
-        let entered = self.change(Acquire, |seen| K::enter(seen, heed));
-        if let Ok(found) = entered {
-            self.mind_head(found, K::WRITES);
-        }
-        entered.is_ok()
+    /// Comes in without waiting; the state in which it did, with the mark of a writer.
+    pub(super) fn enter<K: Kind>(&self, heed: Heed) -> Option<State> {
+        let found = self.enter_as::<K>(|seen| K::enter(seen, heed)).ok()?;
+        self.mind_head(found, K::WRITES);
+        Some(found)
     }
 
-    /// Comes in, or gives up at the deadline; says whether it is in.
-    pub(super) fn wait<K: Kind>(&self, deadline: Option<Deadline>) -> bool {
+    /// As [`enter`](Self::enter), in a way of the caller's; as an error, the state that keeps it
+    /// out.
+    pub(super) fn enter_as<K: Kind>(
+        &self,
+        enter: impl Fn(State) -> Option<State>,
+    ) -> Result<State, State> {
+        let mark = Mark::writer(P::epoch());
+        loop {
+            // Acquire: pairs with the releases of those who have left.
+            match self.change(Acquire, |seen| Some(enter(seen)?.marked(mark))) {
+                Ok(found) if K::WRITES => return Ok(found.with_mark(mark)),
+                Ok(found) => return Ok(found),
+                // RW-12.
+                Err(seen) if seen.is_abandoned(P::epoch()) => self.end_abandoned(),
+                Err(seen) => return Err(seen),
+            }
+        }
+    }
+
+    /// Comes in, or gives up at the deadline; the state in which it came in.
+    pub(super) fn wait<K: Kind>(&self, deadline: Option<Deadline>) -> Option<State> {
         const { assert!(F::HEAD_SLEEPS) }
-        let entry = Entry { lock: self, kind: PhantomData::<K> };
-        entry.lock_contended(deadline) == Wait::Acquired
+        let entry = Entry { lock: self, found: Cell::new(State(0)), kind: PhantomData::<K> };
+        let wait = if self.waits_awake::<K>() {
+            Contended::<P, Q, Lasting<F>>::lock_contended(&entry, deadline)
+        } else {
+            Contended::<P, Q, F>::lock_contended(&entry, deadline)
+        };
+        (wait == Wait::Acquired).then(|| entry.found.get())
+    }
+
+    /// Whether a waiter is to stay awake for longer: where readers come in crowds, or may do so yet.
+    ///
+    /// It takes a while until a crowd is counted by socket. A waiter that sleeps by then costs a
+    /// wake in its turn, in which others queue up behind it, and sleep too: the lock would be handed
+    /// from sleeper to sleeper from then on. Where writers are all that comes it is better so, for
+    /// those that are awake then are few.
+    fn waits_awake<K: Kind>(&self) -> bool {
+        let seen = self.peek();
+        Self::may_spread() && (!K::WRITES || seen.is_spread() || seen.readers() > 0)
     }
 }
 
 impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Entry<'_, P, Q, F, K> {
+    fn enter(&self, heed: Heed) -> bool {
+        let entered = self.lock.enter::<K>(heed);
+        if let Some(found) = entered {
+            self.found.set(found);
+        }
+        entered.is_some()
+    }
+
     /// Whether the head is kept out.
     fn keeps_out(seen: State) -> bool {
         K::enter(seen, Heed::Head).is_none()
     }
 }
 
-impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_, P, Q, F, K> {
+/// In any form that differs from the lock's in how long its waiters spin.
+impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Contended<P, Q, G>
+    for Entry<'_, P, Q, F, K>
+{
     fn tail(&self) -> &TailId<P> {
         &self.lock.tail
     }
@@ -113,11 +161,11 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_
     }
 
     fn take_as_comer(&self) -> bool {
-        self.lock.enter::<K>(ShflRwLock::<P, Q, F>::COMER)
+        self.enter(ShflRwLock::<P, Q, F>::COMER)
     }
 
     fn take_beside_head(&self) -> bool {
-        !K::WRITES && self.take_as_comer()
+        !K::WRITES && self.enter(ShflRwLock::<P, Q, F>::COMER)
     }
 
     fn is_head_excused(&self) -> bool {
@@ -126,14 +174,14 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_
     }
 
     fn take_any(&self) -> bool {
-        self.lock.enter::<K>(ShflRwLock::<P, Q, F>::TRYING)
+        self.enter(ShflRwLock::<P, Q, F>::TRYING)
     }
 
     fn take_as_head(&self, me: Place<P>) -> bool {
-        // Acquire: as in `enter`.
         let entered =
-            self.lock.change(Acquire, |seen| Some(K::enter(seen, Heed::Head)?.without_head()));
+            self.lock.enter_as::<K>(|seen| Some(K::enter(seen, Heed::Head)?.without_head()));
         if let Ok(seen) = entered {
+            self.found.set(seen);
             Patience::<F>::learn(me.node, seen.is_fair() && seen.is_free());
         }
         entered.is_ok()

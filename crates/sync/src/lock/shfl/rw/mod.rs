@@ -5,7 +5,8 @@
 //! | 0–7 | `state` | who is in, and what the head of the queue has to say: `state.rs` |
 //! | 8–11 | `tail` | name of the last waiter, 0 if nobody waits |
 //! | 12 | `policy` | the policy, where it is chosen at run time ([`Chosen`]); else zero |
-//! | 13–15 | | never written |
+//! | 13 | `rest` | until when readers are not counted by socket (`spread.rs`); 0 for now |
+//! | 14–15 | `lines` | name of the reader indicator where they are; 0 if there is none |
 //!
 //! Source: `000_…`, "Readers-writer SHFLLOCK": one counter encodes readers and the writer, and both
 //! kinds wait in one list. The list is the mutex's (`contended.rs`): its queue, its sleep, its
@@ -36,9 +37,11 @@
 mod form;
 mod group;
 mod head;
+mod indicator;
 mod kind;
 mod per_socket;
 mod read;
+mod spread;
 mod state;
 mod upgrade;
 mod write;
@@ -53,7 +56,7 @@ use super::mutex::Standard;
 use super::queue::TailId;
 use super::wake::{self, call, wake_behind};
 use crate::policy::{Chosen, Policy};
-pub use form::{Recursive, RwForm};
+pub use form::{Central, Recursive, RwForm};
 pub use group::{GroupReaders, GroupWriters};
 pub use per_socket::{PerSocket, Seat};
 pub use state::MAX_READERS;
@@ -68,6 +71,8 @@ pub struct ShflRwLock<P: Platform, Q: Policy = Chosen, F: RwForm = Standard> {
     state: P::U64,
     tail: TailId<P>,
     policy: P::U8,
+    rest: P::U8,
+    lines: P::U16,
     marker: PhantomData<(Q, F)>,
 }
 
@@ -82,8 +87,14 @@ pub enum Refused {
 
 impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// A free lock.
-    pub const NEW: Self =
-        Self { state: P::U64::ZERO, tail: TailId::NEW, policy: P::U8::ZERO, marker: PhantomData };
+    pub const NEW: Self = Self {
+        state: P::U64::ZERO,
+        tail: TailId::NEW,
+        policy: P::U8::ZERO,
+        rest: P::U8::ZERO,
+        lines: P::U16::ZERO,
+        marker: PhantomData,
+    };
 
     /// As [`ShflMutex::set_policy`](crate::lock::ShflMutex::set_policy).
     pub fn set_policy(&self, policy: Q) {
@@ -99,12 +110,12 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
 
     /// Whether anybody is in, to read or to write; may be stale at once.
     pub fn is_locked(&self) -> bool {
-        !self.peek().is_free()
+        !self.peek().is_free() || self.is_read_by_line()
     }
 
-    /// Whether a writer is in; may be stale at once.
+    /// Whether a writer is in, and has nobody to wait for; may be stale at once.
     pub fn is_locked_by_writer(&self) -> bool {
-        self.peek().has_writer()
+        self.peek().is_written()
     }
 
     /// Whether anybody waits in the queue; may be stale at once.
@@ -150,14 +161,20 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
 
     /// Leaves, or gives up a part of what the caller has, by one exchange; then wakes whom the
     /// state has named (RW-3).
+    fn leave(&self, leave: impl Fn(State) -> (State, Option<u16>)) {
+        let _ = self.leave_from(leave);
+    }
+
+    /// As [`leave`](Self::leave); returns the state that it has left.
     #[cold]
     #[inline(never)]
-    fn leave(&self, leave: impl Fn(State) -> (State, Option<u16>)) {
+    fn leave_from(&self, leave: impl Fn(State) -> (State, Option<u16>)) -> State {
         // Release: pairs with the acquires of those who come in next.
         let (Ok(seen) | Err(seen)) = self.change(Release, |seen| Some(leave(seen).0));
         if let (_, Some(name)) = leave(seen) {
             call::<P, F>(name, seen.is_fair());
         }
+        seen
     }
 
     /// As somebody who has come in and found the state so: minds a head that was called and does

@@ -41,7 +41,7 @@ use antiphon_platform::{
 use super::super::mutex::Standard;
 use super::super::queue::Place;
 use super::wake::wake;
-use super::{Refused, RwForm, ShflRwLock};
+use super::{Central, Refused, RwForm, ShflRwLock};
 use crate::nap;
 use crate::policy::{Numa, Policy};
 
@@ -63,7 +63,7 @@ const LONGEST_NS: u64 = 1 << 40;
 #[repr(C, align(64))]
 pub struct PerSocket<P: Platform, Q: Policy = Numa, F: RwForm = Standard, const SOCKETS: usize = 8>
 {
-    inside: ShflRwLock<P, Q, F>,
+    inside: ShflRwLock<P, Q, Central<F>>,
     until: P::U64,
     lines: [Line<P>; SOCKETS],
 }

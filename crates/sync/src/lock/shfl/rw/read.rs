@@ -21,6 +21,9 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// [`Refused::TooManyReaders`], at once.
     #[inline]
     pub fn read(&self) -> Result<(), Refused> {
+        if self.sit_down(!F::READERS_PASS) {
+            return Ok(());
+        }
         let found = self.count_in();
         if self.comes_in(found) { Ok(()) } else { self.read_contended(found, Self::COMER, None) }
     }
@@ -34,6 +37,9 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// Why it was not had.
     #[inline]
     pub fn read_uncontended(&self) -> Result<(), Refused> {
+        if self.sit_down(false) {
+            return Ok(());
+        }
         let found = self.count_in();
         if self.comes_in(found) { Ok(()) } else { self.settle(found, Self::COMER) }
     }
@@ -45,6 +51,9 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// As [`read`](Self::read).
     #[inline]
     pub fn read_recursive(&self) -> Result<(), Refused> {
+        if self.sit_down(false) {
+            return Ok(());
+        }
         let found = self.count_in();
         if self.comes_in(found) {
             Ok(())
@@ -61,6 +70,9 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// [`Refused::Busy`] after the deadline, [`Refused::TooManyReaders`] at once.
     #[inline]
     pub fn read_until(&self, deadline: Deadline) -> Result<(), Refused> {
+        if self.sit_down(false) {
+            return Ok(());
+        }
         let found = self.count_in();
         if self.comes_in(found) {
             Ok(())
@@ -94,10 +106,17 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
 
     /// Counts the caller in only if it is: a try that fails has never kept anybody out.
     fn try_to_read(&self, heed: Heed) -> Result<(), Refused> {
+        if self.sit_down(false) {
+            return Ok(());
+        }
         // Acquire: as in `count_in`.
         match self.change(Acquire, |seen| Read::enter(seen, heed)) {
-            Ok(_) => Ok(()),
+            Ok(found) => {
+                self.came_in(found);
+                Ok(())
+            }
             Err(seen) if seen.is_full() => Err(Refused::TooManyReaders),
+            Err(_) if heed.recurs() && self.sit_beside() => Ok(()),
             Err(_) => Err(Refused::Busy),
         }
     }
@@ -113,12 +132,49 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         self.leave_as_reader();
     }
 
-    /// RW-3: the state that it has left says whom to wake.
+    /// Leaves, as one that has counted itself in and found the state so (RW-8).
+    fn leave_counted(&self, found: State) {
+        if found.is_spread() {
+            self.leave_state();
+        } else {
+            self.leave_as_reader();
+        }
+    }
+
+    /// RW-7: leaves where readers are counted. The count can move at any time where the lock may
+    /// spread; where it may not, it is subtracted without a look.
     #[inline]
     fn leave_as_reader(&self) {
+        if Self::may_spread() { self.leave_mode() } else { self.leave_state() }
+    }
+
+    #[inline]
+    fn leave_mode(&self) {
+        // Acquire, here and below: the name of the indicator; pairs with the release in `spread`.
+        let mut seen = State(self.state.load(Acquire));
+        while !seen.is_spread() {
+            let left = seen.without_reader();
+            // Release: pairs with the acquire of the next writer.
+            match self.state.compare_exchange(seen.0, left.0, Release, Acquire) {
+                Ok(_) => return self.call_from(seen, left),
+                Err(now) => seen = State(now),
+            }
+        }
+        self.leave_line();
+    }
+
+    /// RW-3: leaves the state, which counts the caller for sure, and says whom to wake.
+    #[inline]
+    pub(super) fn leave_state(&self) {
         // Release: pairs with the acquire of the next writer.
         let seen = State(self.state.fetch_sub(READER, Release));
-        if let Some(name) = seen.called_by_last_reader() {
+        self.call_from(seen, seen.without_reader());
+    }
+
+    /// Wakes whom the last reader has to, if `left` is what it has left of the state that it saw.
+    #[inline]
+    fn call_from(&self, seen: State, left: State) {
+        if let Some(name) = left.called_by_none() {
             call::<P, F>(name, seen.is_fair());
         }
     }
@@ -136,8 +192,19 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         let open = found.is_open();
         if open {
             self.mind_head(found, false);
+            if found.is_crowd(F::CROWD) && Self::may_spread() {
+                self.crowd(found);
+            }
         }
         open
+    }
+
+    /// One in eight that find a crowd try to have it counted by socket.
+    #[inline]
+    fn crowd(&self, found: State) {
+        if (found.readers() ^ u64::from(F::CROWD)).is_multiple_of(8) {
+            self.spread();
+        }
     }
 
     /// Goes on after [`count_in`](Self::count_in) has found the state not to be open.
@@ -150,9 +217,13 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         deadline: Option<Deadline>,
     ) -> Result<(), Refused> {
         match self.settle(found, heed) {
-            Err(Refused::Busy) if self.wait::<Read>(deadline) => Ok(()),
-            settled => settled,
+            Err(Refused::Busy) if heed.recurs() && self.sit_beside() => return Ok(()),
+            Err(Refused::Busy) => {}
+            settled => return settled,
         }
+        let found = self.wait::<Read>(deadline).ok_or(Refused::Busy)?;
+        self.came_in(found);
+        Ok(())
     }
 
     /// Settles the count of a reader that has found the state so: it is in, or takes that back.
@@ -169,6 +240,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
                 }
             }
             self.mind_head(found, false);
+            self.came_in(found);
             return Ok(());
         }
         // Acquire, here and below: as in `count_in`.
@@ -177,12 +249,17 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             // RW-1: if the writer has left, the count is a reader's. RW-4: it may hide that the
             // last of the others has left. A writer that waits for that was not called; we leave
             // for its sake.
+            if !found.is_spread() && seen.is_spread() {
+                // RW-9.
+                return Ok(());
+            }
             let before = seen.without_reader();
             if before.admits_reader(heed) && !before.has_waiting_writer() {
+                self.came_in(found);
                 return Ok(());
             }
             if !seen.has_writer() {
-                self.leave_as_reader();
+                self.leave_counted(found);
                 let full = before.is_full();
                 return Err(if full { Refused::TooManyReaders } else { Refused::Busy });
             }

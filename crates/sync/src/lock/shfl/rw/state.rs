@@ -8,9 +8,16 @@
 //! | 3 | `WAITING` | the head is a writer, and was not called: while readers are in, no more come |
 //! | 4 | `UPGRADABLE` | a reader is in that may become the writer; not counted below |
 //! | 5 | `UPGRADING` | that one waits for the others to leave: no more come |
+//! | 6 | `OPEN` | readers are counted by socket, and may come in there |
+//! | 7 | `SHUT` | they are counted by socket, and may not come in there |
 //! | 8–23 | `name` | low half of the index of the head, if it sleeps or was called |
-//! | 24–39 | `upgrader` | the same of the upgrading reader, if it sleeps |
+//! | 24–39 | `upgrader` | the same of the upgrading reader, if it sleeps; or a writer's [`Mark`] |
 //! | 40–63 | `readers` | how many readers are in; bit 63 is the sign that they are too many |
+//!
+//! `OPEN` and `SHUT` are the mode of the lock (`spread.rs`): neither of them is *central*, and both
+//! say that a writer, whose `WRITER` is set, waits until the readers of all sockets have left.
+//! `UPGRADING` beside `WRITER` says that it makes sure that they have. A writer that waits so has
+//! its [`Mark`] in `upgrader`, which has no other use then: RW-12.
 //!
 //! All of it is one word so that who releases learns, by the same instruction, whether somebody has
 //! to be woken and who (RW-3).
@@ -25,11 +32,16 @@ const FAIR: u64 = 1 << 2;
 const WAITING: u64 = 1 << 3;
 const UPGRADABLE: u64 = 1 << 4;
 const UPGRADING: u64 = 1 << 5;
+const OPEN: u64 = 1 << 6;
+const SHUT: u64 = 1 << 7;
+const MODE: u64 = OPEN | SHUT;
 const NAME_SHIFT: u32 = 8;
 const NAME: u64 = 0xFFFF << NAME_SHIFT;
 const UPGRADER_SHIFT: u32 = 24;
 const UPGRADER: u64 = 0xFFFF << UPGRADER_SHIFT;
 const FULL: u64 = 1 << 63;
+/// In a mark: the writer was an upgradable reader, and is one again if it gives up.
+const UPGRADES: u16 = 1 << 15;
 /// What the head has to say.
 const HEADS: u64 = WAKE | FAIR | WAITING | NAME;
 
@@ -40,6 +52,27 @@ const _: () = assert!(NAME & UPGRADER == 0 && UPGRADER < READER);
 /// before they look.
 pub const MAX_READERS: u32 = 1 << 23;
 const _: () = assert!(MAX_READERS as u64 == FULL / READER);
+
+/// Of which process a writer is that waits for the readers of all sockets, and what it was before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark(u16);
+
+impl Mark {
+    /// Of a writer of the process with that [`epoch`](antiphon_platform::Platform::epoch).
+    pub(super) fn writer(epoch: u32) -> Self {
+        debug_assert!(epoch != 0 && epoch < UPGRADES.into());
+        Self(epoch as u16)
+    }
+
+    /// Of one that was an upgradable reader.
+    pub(super) fn upgrader(epoch: u32) -> Self {
+        Self(Self::writer(epoch).0 | UPGRADES)
+    }
+
+    fn epoch(self) -> u32 {
+        (self.0 & !UPGRADES).into()
+    }
+}
 
 /// What a comer pays heed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +87,13 @@ pub(super) enum Heed {
     Insisting,
     /// As `Insisting`: the caller is the head.
     Head,
+}
+
+impl Heed {
+    /// Whether the caller may be a reader already.
+    pub(super) fn recurs(self) -> bool {
+        matches!(self, Self::Recursion | Self::Insisting)
+    }
 }
 
 /// A value of the state word.
@@ -79,9 +119,122 @@ impl State {
         self.0 & (WRITER | UPGRADABLE) == 0 && !self.has_readers()
     }
 
-    /// One reader more would be one too many.
+    /// One reader more would be one too many. Where readers are counted by socket, the count here
+    /// is of those that come by, and may be less than nothing for a moment.
     pub(super) fn is_full(self) -> bool {
-        self.0 & FULL != 0
+        self.0 & FULL != 0 && !self.is_spread()
+    }
+
+    /// How many readers are counted.
+    pub(super) fn readers(self) -> u64 {
+        self.0 / READER
+    }
+
+    /// Whether as many readers are in.
+    pub(super) fn is_crowd(self, crowd: u32) -> bool {
+        self.readers() >= u64::from(crowd)
+    }
+
+    /// Whether readers are counted by socket.
+    pub(super) fn is_spread(self) -> bool {
+        self.0 & MODE != 0
+    }
+
+    /// Whether readers are counted by socket and may come in there.
+    pub(super) fn lets_sit(self) -> bool {
+        self.0 & MODE == OPEN
+    }
+
+    /// Whether the lines of all sockets are closed, and nobody is in by them.
+    pub(super) fn is_shut(self) -> bool {
+        self.0 & MODE == SHUT
+    }
+
+    /// Whether a writer makes sure that nobody is in at a socket.
+    pub(super) fn is_verifying(self) -> bool {
+        self.0 & (WRITER | UPGRADING) == WRITER | UPGRADING
+    }
+
+    /// Whether a writer is in, that has nobody to wait for.
+    pub(super) fn is_written(self) -> bool {
+        self.has_writer() && !self.may_be_sat_in() && !self.is_verifying()
+    }
+
+    /// Whether a writer waits for the readers of all sockets, and lets none in.
+    pub(super) fn is_drained(self) -> bool {
+        self.0 & (WRITER | MODE) == WRITER | MODE || self.is_verifying()
+    }
+
+    /// Whether readers may be in at their sockets.
+    pub(super) fn may_be_sat_in(self) -> bool {
+        self.0 & OPEN != 0
+    }
+
+    /// The mode of a lock whose readers are counted by socket, if those that are in may be counted
+    /// there from now on; and whom to wake, as their count is what it has waited for.
+    pub(super) fn spread(self) -> Option<(Self, Option<u16>)> {
+        let central = self.0 & (WRITER | UPGRADING | MODE) == 0;
+        let spread = central && self.has_readers() && !self.is_full();
+        spread.then(|| Self(self.0 & (READER - 1) | OPEN).call())
+    }
+
+    /// The mark of the writer that waits for the readers of all sockets, if there is one.
+    pub(super) fn drainer(self) -> Option<Mark> {
+        let waits = self.has_writer() && !self.is_written();
+        waits.then_some(Mark((self.0 >> UPGRADER_SHIFT) as u16))
+    }
+
+    /// The state in which a writer has come in, and the mark that it has made then, as one.
+    pub(super) fn with_mark(self, mark: Mark) -> Self {
+        Self(self.0 & !UPGRADER | u64::from(mark.0) << UPGRADER_SHIFT)
+    }
+
+    /// RW-12: as it is if the writer has nobody to wait for; else with its mark.
+    pub(super) fn marked(self, mark: Mark) -> Self {
+        if self.drainer().is_some() { self.with_mark(mark) } else { self }
+    }
+
+    /// What [`with_mark`](Self::with_mark) has put there.
+    pub(super) fn mark(self) -> Mark {
+        Mark((self.0 >> UPGRADER_SHIFT) as u16)
+    }
+
+    /// RW-12: whether a writer waits for readers that is in another process than this one, and so
+    /// is not there.
+    pub(super) fn is_abandoned(self, epoch: u32) -> bool {
+        self.drainer().is_some_and(|mark| mark.epoch() != epoch)
+    }
+
+    /// The writer waits for the readers of all sockets.
+    pub(super) fn with_draining(self) -> Self {
+        Self(self.0 & !UPGRADING | MODE)
+    }
+
+    /// They seem to have left.
+    pub(super) fn with_verifying(self) -> Self {
+        Self(self.0 & !OPEN | UPGRADING)
+    }
+
+    /// They have.
+    pub(super) fn drained(self) -> Self {
+        Self(self.0 & !(UPGRADING | UPGRADER))
+    }
+
+    /// The writer waits for them no longer: it is what it was before.
+    pub(super) fn not_drained(self) -> (Self, Option<u16>) {
+        let open = Self(self.with_open().0 & !(UPGRADING | UPGRADER));
+        let upgrades = self.mark().0 & UPGRADES != 0;
+        if upgrades { open.downgrade_to_upgradable() } else { open.release_writer() }
+    }
+
+    /// Readers may come in at their sockets.
+    pub(super) fn with_open(self) -> Self {
+        Self(self.0 & !MODE | OPEN)
+    }
+
+    /// Readers are counted here, of which there are none at all.
+    pub(super) fn centralised(self) -> Option<Self> {
+        (self.is_shut() && !self.has_readers()).then_some(Self(self.0 & !MODE))
     }
 
     pub(super) fn is_fair(self) -> bool {
@@ -111,7 +264,7 @@ impl State {
 
     /// Nothing at all keeps a reader off: no need to look closer.
     pub(super) fn is_open(self) -> bool {
-        self.0 & (WRITER | FAIR | WAITING | UPGRADING | FULL) == 0
+        self.0 & (WRITER | FAIR | WAITING | UPGRADING | FULL | MODE) == 0
     }
 
     /// Whether a reader may come in.
@@ -124,7 +277,7 @@ impl State {
         let keeps_out = match heed {
             Heed::Head => UPGRADING,
             // RW-5: with readers in, the caller may be one.
-            Heed::Recursion | Heed::Insisting if self.has_readers() => 0,
+            Heed::Recursion | Heed::Insisting if self.has_readers() || self.lets_sit() => 0,
             // Or the upgradable one, unless that waits already.
             Heed::Recursion | Heed::Insisting if self.has_upgradable() => UPGRADING,
             // RW-4: with anybody in, a waiting writer keeps others out.
@@ -237,13 +390,13 @@ impl State {
 
     /// The upgradable reader becomes the writer.
     pub(super) fn upgrade(self) -> Self {
-        Self(self.0 & !(UPGRADABLE | UPGRADING | UPGRADER) | WRITER)
+        Self(self.0 & !(UPGRADABLE | UPGRADING | UPGRADER)).with_writer()
     }
 
-    /// Who has to be woken when a reader has left that found the state so (RW-2); or was woken, and
-    /// has the lock kept for it from now on.
-    pub(super) fn called_by_last_reader(self) -> Option<u16> {
-        if self.without_reader().has_readers() {
+    /// The waiter that has to be woken when the last reader has left the state so (RW-2); or that
+    /// was woken, and has the lock kept for it from now on.
+    pub(super) fn called_by_none(self) -> Option<u16> {
+        if self.has_readers() {
             return None;
         }
         match self.0 & (WAKE | FAIR | UPGRADABLE) {
@@ -315,13 +468,13 @@ mod tests {
         assert_eq!(writer.with_writer().downgrade().1, None);
         assert_eq!(reader.with_writer().downgrade().1, Some(8));
         assert_eq!(reader.with_writer().downgrade_to_upgradable().1, Some(8));
-        assert_eq!(writer.with_reader().called_by_last_reader(), Some(7));
-        assert_eq!(writer.with_reader().with_reader().called_by_last_reader(), None);
+        assert_eq!(writer.with_reader().without_reader().called_by_none(), Some(7));
+        assert_eq!(writer.with_reader().with_reader().without_reader().called_by_none(), None);
         // The upgradable reader is nearer to the lock than the head.
         let upgradable = writer.with_reader().with_upgradable();
-        assert_eq!(upgradable.called_by_last_reader(), None);
-        assert_eq!(upgradable.with_upgrader(9).called_by_last_reader(), Some(9));
-        assert_eq!(upgradable.with_upgrader(0).called_by_last_reader(), None);
+        assert_eq!(upgradable.without_reader().called_by_none(), None);
+        assert_eq!(upgradable.with_upgrader(9).without_reader().called_by_none(), Some(9));
+        assert_eq!(upgradable.with_upgrader(0).without_reader().called_by_none(), None);
         assert_eq!(upgradable.release_upgradable().1, None);
         assert_eq!(upgradable.without_reader().release_upgradable().1, Some(7));
         assert_eq!(reader.with_upgradable().with_upgrader(9).without_upgrader().1, Some(8));

@@ -11,7 +11,8 @@ use antiphon_platform::{Atomic, Budget, Deadline, Hint, Parked, Platform};
 
 use super::super::queue::Place;
 use super::kind::Upgradable;
-use super::state::State;
+use super::spread::{Drained, Patience};
+use super::state::{Mark, State};
 use super::{RwForm, ShflRwLock};
 use crate::nap;
 use crate::policy::Policy;
@@ -19,7 +20,7 @@ use crate::policy::Policy;
 impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// Acquires the lock for reading, with the right to upgrade; blocks until it is had.
     pub fn upgradable(&self) {
-        if !self.enter::<Upgradable>(Self::COMER) {
+        if self.enter::<Upgradable>(Self::COMER).is_none() {
             self.wait::<Upgradable>(None);
         }
     }
@@ -27,13 +28,14 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// As [`upgradable`](Self::upgradable), but gives up when the deadline has passed; says whether
     /// it was had. What could be had without waiting is had whatever the deadline.
     pub fn upgradable_until(&self, deadline: Deadline) -> bool {
-        self.enter::<Upgradable>(Self::COMER) || self.wait::<Upgradable>(Some(deadline))
+        self.enter::<Upgradable>(Self::COMER).is_some()
+            || self.wait::<Upgradable>(Some(deadline)).is_some()
     }
 
     /// Acquires what [`upgradable`](Self::upgradable) does if that is possible without waiting;
     /// never fails on a free lock, never blocks.
     pub fn try_upgradable(&self) -> bool {
-        self.enter::<Upgradable>(Self::TRYING)
+        self.enter::<Upgradable>(Self::TRYING).is_some()
     }
 
     /// Releases what was acquired by [`upgradable`](Self::upgradable).
@@ -53,7 +55,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// The caller owns the lock by [`upgradable`](Self::upgradable).
     pub unsafe fn upgrade(&self) {
-        let _ = self.try_to_upgrade() || self.wait_for_readers(None);
+        self.upgrade_patiently(None);
     }
 
     /// As [`upgrade`](Self::upgrade), but gives up when the deadline has passed; says whether the
@@ -63,7 +65,19 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// As of [`upgrade`](Self::upgrade).
     pub unsafe fn upgrade_until(&self, deadline: Deadline) -> bool {
-        self.try_to_upgrade() || self.wait_for_readers(Some(deadline))
+        self.upgrade_patiently(Some(deadline))
+    }
+
+    fn upgrade_patiently(&self, deadline: Option<Deadline>) -> bool {
+        loop {
+            let found = self.try_to_upgrade().or_else(|| self.wait_for_readers(deadline));
+            let Some(found) = found else { return false };
+            match self.drain(found, Patience::Until(deadline)) {
+                Drained::Alone => return true,
+                Drained::Busy => return false,
+                Drained::Ended => {}
+            }
+        }
     }
 
     /// Upgrades if no other reader is in; never blocks.
@@ -72,7 +86,10 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// As of [`upgrade`](Self::upgrade).
     pub unsafe fn try_upgrade(&self) -> bool {
-        self.try_to_upgrade()
+        !self.is_read_by_line()
+            && self
+                .try_to_upgrade()
+                .is_some_and(|found| self.drain(found, Patience::Never) == Drained::Alone)
     }
 
     /// Gives up the right to upgrade: the caller is a plain reader then. Never blocks.
@@ -81,7 +98,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// The caller owns the lock by [`upgradable`](Self::upgradable).
     pub unsafe fn downgrade_upgradable(&self) {
-        self.leave(State::downgrade_upgradable);
+        let left = self.leave_from(State::downgrade_upgradable);
+        self.came_in(left);
     }
 
     /// Turns what was acquired for writing into what [`upgradable`](Self::upgradable) acquires,
@@ -91,18 +109,22 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// The caller owns the lock for writing.
     pub unsafe fn downgrade_to_upgradable(&self) {
-        self.leave(State::downgrade_to_upgradable);
+        self.let_readers_in(State::downgrade_to_upgradable);
     }
 
-    fn try_to_upgrade(&self) -> bool {
+    /// As [`enter`](Self::enter): the state in which it has, with its mark. Whom it waits for by
+    /// lines is to be waited for; it is an upgradable reader again if they are not out in time.
+    fn try_to_upgrade(&self) -> Option<State> {
+        let mark = Mark::upgrader(P::epoch());
+        let upgrade = |seen: State| (!seen.has_readers()).then(|| seen.upgrade().marked(mark));
         // Acquire: pairs with the release in `unlock_read`.
-        self.change(Acquire, |seen| (!seen.has_readers()).then(|| seen.upgrade())).is_ok()
+        self.change(Acquire, upgrade).ok().map(|found| found.with_mark(mark))
     }
 
     /// Keeps readers out until those that are in have left, or the deadline has passed.
     #[cold]
     #[inline(never)]
-    fn wait_for_readers(&self, deadline: Option<Deadline>) -> bool {
+    fn wait_for_readers(&self, deadline: Option<Deadline>) -> Option<State> {
         const NAP_NS: u64 = 200_000;
         let me = Place::take(crate::policy::None);
         let name = me.map_or(0, |me: Place<P>| me.id.index() as u16);
@@ -110,8 +132,9 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         let _ = self.change(Release, |seen| Some(seen.with_upgrader(name)));
         let upgraded = loop {
             self.spin_for_readers();
-            if self.try_to_upgrade() {
-                break true;
+            let upgraded = self.try_to_upgrade();
+            if upgraded.is_some() {
+                break upgraded;
             }
             // RW-2: named from the beginning; readers are in, and the last of them wakes us.
             let parked = match me.filter(|me| !me.is_lost()) {
@@ -125,7 +148,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
                 break self.try_to_upgrade();
             }
         };
-        if !upgraded {
+        if upgraded.is_none() {
             self.leave(State::without_upgrader);
         }
         if let Some(me) = me {

@@ -5,6 +5,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use antiphon_platform::{Atomic, Deadline, Platform};
 
 use super::kind::Write;
+use super::spread::{Drained, Patience};
 use super::state::{Heed, State, WRITER};
 use super::{RwForm, ShflRwLock};
 use crate::policy::Policy;
@@ -38,6 +39,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[inline(never)]
     fn write_free(&self) -> bool {
         self.enter::<Write>(Heed::All)
+            .is_some_and(|found| self.drain(found, Patience::Never) == Drained::Alone)
     }
 
     /// Acquires the lock for writing, or gives up when the deadline has passed; says whether it was
@@ -51,7 +53,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// lock, never blocks.
     #[inline]
     pub fn try_write(&self) -> bool {
-        self.write_uncontended() || self.enter::<Write>(Heed::Trying)
+        self.write_uncontended() || self.try_to_write()
     }
 
     /// Releases what was acquired for writing; wakes the head of the queue if it sleeps.
@@ -63,7 +65,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     pub unsafe fn unlock_write(&self) {
         // Release: pairs with the acquires of the next owners.
         if self.state.compare_exchange(WRITER, 0, Release, Relaxed).is_err() {
-            self.leave(State::release_writer);
+            self.release_writer();
         }
     }
 
@@ -74,14 +76,33 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// The caller owns the lock for writing.
     pub unsafe fn downgrade(&self) {
-        self.leave(State::downgrade);
+        let left = self.leave_from(State::downgrade);
+        self.came_in(left);
     }
 
     #[cold]
     #[inline(never)]
     fn write_contended(&self, deadline: Option<Deadline>) -> bool {
         // As in `write_free`.
-        self.enter::<Write>(Heed::All) || self.wait::<Write>(deadline)
+        loop {
+            let found = self.enter::<Write>(Heed::All).or_else(|| self.wait::<Write>(deadline));
+            let Some(found) = found else { return false };
+            match self.drain(found, Patience::Until(deadline)) {
+                Drained::Alone => return true,
+                Drained::Busy => return false,
+                Drained::Ended => {}
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn try_to_write(&self) -> bool {
+        // A try that is in vain closes no lines.
+        !self.is_read_by_line()
+            && self
+                .enter::<Write>(Heed::Trying)
+                .is_some_and(|found| self.drain(found, Patience::Never) == Drained::Alone)
     }
 }
 

@@ -1,0 +1,434 @@
+//! Readers that a crowd has counted by socket, and back: RW-7 to RW-11, LINE-1 to LINE-5.
+
+mod edges;
+
+use std::cell::Cell;
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_check::{Data, Scope, probe};
+use antiphon_platform::{Atomic, Budget};
+use antiphon_sync::lock::{Form, Recursive, Refused, RwForm};
+
+use edges::{abandoned, both_trying, knowing, moving, reading_late, trying_beside};
+
+use super::preferred::words;
+use super::sharing::look_around;
+use super::{Lock, read, unlock_read, unlock_write};
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::program::{Program, soon};
+
+/// Who waits sleeps, or spins for so many nanoseconds; `CROWD` readers and one more are a crowd.
+/// After `IDLE` writers that few readers have preceded they are counted in the lock's word again.
+pub struct Crowd<const SPIN: u32, const IDLE: u32, const CROWD: u32>;
+
+impl<const SPIN: u32, const IDLE: u32, const CROWD: u32> Form for Crowd<SPIN, IDLE, CROWD> {
+    const GROUP: u32 = 3;
+    const PATIENCE_NS: u32 = u32::MAX;
+    const LOOK: u32 = 1;
+    const SPIN: Budget = Budget::NONE;
+    const QUEUE_SPIN: Budget = Budget::ns(SPIN);
+    const HEAD_SPIN: Budget = Budget::ns(SPIN);
+    const LINGER: Budget = Budget::NONE;
+    const BACKSTOP_NS: u64 = 0;
+}
+
+impl<const SPIN: u32, const IDLE: u32, const CROWD: u32> RwForm for Crowd<SPIN, IDLE, CROWD> {
+    const REST: u32 = 0;
+    const CROWD: u32 = CROWD;
+    const TURNS: u8 = 2;
+    const IDLE: u32 = IDLE;
+}
+
+/// Readers stay counted by socket.
+type Stays = Crowd<0, { u32::MAX }, 0>;
+/// As [`Stays`], of two readers.
+type Gathers = Crowd<0, { u32::MAX }, 1>;
+/// The first writer that leaves has readers counted in the lock's word.
+type Returns = Crowd<0, 0, 0>;
+
+pub fn entries() -> Vec<Entry> {
+    let two = Bounds::PLAIN.sockets(2);
+    let any = two.spurious(1).expiries(1).crowded(1);
+    let timed = two.timeouts(1);
+    let by_line = &["by a line"];
+    vec![
+        Entry::new("shfl-rw+crowd/looks-2+1", looking::<Stays>(true, true), two).reaches(&["busy"]),
+        Entry::new("shfl-rw+crowd/looks-gathering-2+1", looking::<Gathers>(false, true), two)
+            .reaches(&["busy"]),
+        Entry::new("shfl-rw+crowd/looks-returning-1+1", looking::<Returns>(true, false), two)
+            .reaches(&["busy"]),
+        Entry::new("shfl-rw+crowd/moves-2+1", moving(), two).reaches(&["wrote"]),
+        Entry::new("shfl-rw+crowd/knows-1+1", knowing(), two).reaches(by_line),
+        Entry::new("shfl-rw+crowd/reads-late-2+1", reading_late(), two)
+            .by_lot(10_000)
+            .reaches(&["in"]),
+        Entry::new("shfl-rw+crowd/tries-both-1+1", both_trying(), two).reaches(&["read", "wrote"]),
+        Entry::new("shfl-rw+crowd/recurses-trying-2+1", trying_beside(), two)
+            .reaches(&["beside", "wrote"])
+            .long(),
+        Entry::new("shfl-rw+crowd/recurses-trying-by-lot-2+1", trying_beside(), two)
+            .by_lot(20_000)
+            .reaches(&["beside", "wrote"]),
+        Entry::new("shfl-rw+crowd/abandoned-2+1", abandoned(false, false), two).by_lot(10_000),
+        Entry::new("shfl-rw+crowd/abandoned-late-2+1", abandoned(true, false), two).by_lot(5_000),
+        Entry::new("shfl-rw+crowd/abandoned-upgrading-2+1", abandoned(false, true), two)
+            .by_lot(5_000),
+        Entry::new("shfl-rw+crowd/shares-1+1", sharing::<Stays>(1, 1, 1, true), two)
+            .reaches(by_line)
+            .long(),
+        Entry::new("shfl-rw+crowd/shares-returning-1+1", sharing::<Returns>(1, 1, 2, true), two)
+            .reaches(&["by a line", "centrally"])
+            .long(),
+        Entry::new("shfl-rw+crowd/shares-returning-2+1", sharing::<Returns>(2, 1, 2, true), two)
+            .by_lot(5_000)
+            .reaches(&["by a line", "centrally"]),
+        Entry::new("shfl-rw+crowd/shares-2+1", sharing::<Stays>(2, 1, 1, true), two)
+            .reaches(by_line)
+            .long(),
+        Entry::new("shfl-rw+crowd/shares-by-lot-2+1", sharing::<Stays>(2, 1, 1, true), two)
+            .by_lot(5_000)
+            .reaches(by_line),
+        Entry::new("shfl-rw+crowd/shares-1+2", sharing::<Stays>(1, 2, 1, true), two)
+            .by_lot(5_000)
+            .reaches(by_line),
+        Entry::new(
+            "shfl-rw+crowd/shares-any-platform-1+1",
+            sharing::<Crowd<1, { u32::MAX }, 0>>(1, 1, 1, true),
+            any,
+        )
+        .by_lot(5_000)
+        .reaches(by_line),
+        Entry::new("shfl-rw+crowd/shares-2+2", sharing::<Returns>(2, 2, 2, true), two.spurious(1))
+            .by_lot(10_000)
+            .reaches(&["by a line", "centrally"]),
+        Entry::new("shfl-rw+crowd/gathers-1+1", sharing::<Stays>(1, 1, 1, false), two)
+            .reaches(by_line),
+        Entry::new("shfl-rw+crowd/gathers-2+1", sharing::<Stays>(2, 1, 1, false), two)
+            .by_lot(10_000)
+            .reaches(by_line),
+        Entry::new("shfl-rw+crowd/exhausted-1+1", sharing::<Stays>(1, 1, 1, true), two.nodes(0)),
+        Entry::new("shfl-rw+crowd/hands-over-2+1", handing_over(), two).by_lot(5_000),
+        Entry::new("shfl-rw+crowd/recurses-1+1", recursion::<Stays>(true), two)
+            .by_lot(10_000)
+            .reaches(&["beside a writer"]),
+        Entry::new("shfl-rw+crowd/recurses-by-form-1+1", recursion::<Recursive<Stays>>(false), two)
+            .by_lot(10_000)
+            .reaches(&["beside a writer"]),
+        Entry::new("shfl-rw+crowd/times-out-1+1", giving_up(), timed)
+            .by_lot(5_000)
+            .reaches(&["gave up"]),
+        Entry::new("shfl-rw+crowd/tries-1+1", trying(0), two).by_lot(5_000).reaches(&["busy"]),
+        Entry::new("shfl-rw+crowd/tries-beside-1+1+1", trying(1), two)
+            .by_lot(5_000)
+            .reaches(&["busy"]),
+        Entry::new("shfl-rw+crowd/downgrades-1+1", downgrading(), two).by_lot(5_000),
+        Entry::new("shfl-rw+crowd/upgrades-1+1", upgrading(), timed)
+            .by_lot(10_000)
+            .reaches(&["gave up"]),
+        Entry::new("shfl-rw+crowd/reuses-1+1+1", reusing(), two).by_lot(10_000),
+        Entry::new("shfl-rw+crowd/left-for-good-1+1", leaving(), two)
+            .by_lot(5_000)
+            .reaches(&["retired"]),
+    ]
+}
+
+/// Where the lock's readers are counted: 0 for in its word.
+fn mode<F: RwForm>(lock: &Lock<F>) -> u64 {
+    words(lock).state.load(Relaxed) >> 6 & 3
+}
+
+/// Says how the caller, a reader, is counted.
+fn note<F: RwForm>(lock: &Lock<F>) {
+    probe(if mode(lock) == 0 { "centrally" } else { "by a line" });
+}
+
+/// A lock whose readers are counted by socket, if it is to be `spread`.
+fn lock<'scope, F: RwForm>(scope: &'scope Scope<'scope, '_>, spread: bool) -> &'scope Lock<F> {
+    let lock = scope.share(Lock::<F>::NEW);
+    if spread {
+        read(lock);
+        unlock_read(lock);
+        assert_eq!(mode(lock), 1, "one reader is a crowd");
+    }
+    lock
+}
+
+fn write<F: RwForm>(lock: &Lock<F>, data: &Data<u32>) {
+    lock.write();
+    data.set(data.get() + 1);
+    unlock_write(lock);
+}
+
+/// At the end nobody is in.
+fn assert_free<F: RwForm>(lock: &Lock<F>) {
+    assert!(!lock.is_locked(), "somebody is left behind");
+    assert!(lock.try_write(), "free at the end");
+    unlock_write(lock);
+    lock.gather();
+    assert_eq!(mode(lock), 0, "a free lock gives back what it has taken");
+    assert!(lock.write_uncontended(), "as one that was never read");
+}
+
+/// Readers, on either socket in turn, and writers.
+fn sharing<F: RwForm>(readers: u32, writers: u32, rounds: u32, spread: bool) -> Program {
+    Program::new(readers + writers, (readers + writers) * rounds, move |scope| {
+        let lock = lock::<F>(scope, spread);
+        let data = scope.share(Data::new(0));
+        let inside = scope.share(Cell::new(0));
+        for reader in 0..readers {
+            scope.spawn_on(reader % 2, move || {
+                for _ in 0..rounds {
+                    read(lock);
+                    note(lock);
+                    look_around(inside, data);
+                    unlock_read(lock);
+                }
+            });
+        }
+        for _ in 0..writers {
+            scope.spawn(move || (0..rounds).for_each(|_| write(lock, data)));
+        }
+        scope.finally(move || {
+            assert_eq!(data.get(), writers * rounds);
+            assert_free(lock);
+        });
+    })
+}
+
+/// LINE-2: one unlocks on another socket what another has locked, beside a reader there.
+fn handing_over() -> Program {
+    Program::new(3, 3, |scope| {
+        let lock = lock::<Stays>(scope, true);
+        let data = scope.share(Data::new(0));
+        read(lock);
+        scope.spawn_on(1, move || {
+            let _ = data.get();
+            unlock_read(lock);
+        });
+        scope.spawn_on(1, move || {
+            read(lock);
+            let _ = data.get();
+            unlock_read(lock);
+        });
+        scope.spawn(move || write(lock, data));
+        scope.finally(move || {
+            assert_eq!(data.get(), 1);
+            assert_free(lock);
+        });
+    })
+}
+
+/// One that is in leaves, another looks whether it may come in, and a writer tries. Whoever has to
+/// leads through a switch of the mode. Has to reach `busy`.
+fn looking<F: RwForm>(spread: bool, held: bool) -> Program {
+    Program::new(2 + u32::from(held), 3, move |scope| {
+        let lock = lock::<F>(scope, spread);
+        let data = scope.share(Data::new(0));
+        if held {
+            read(lock);
+            scope.spawn_on(0, move || {
+                let _ = data.get();
+                unlock_read(lock);
+            });
+        }
+        scope.spawn_on(1, move || match lock.read_uncontended() {
+            Ok(()) => {
+                let _ = data.get();
+                unlock_read(lock);
+            }
+            Err(refused) => assert_eq!(refused, Refused::Busy),
+        });
+        scope.spawn(move || {
+            if lock.try_write() {
+                data.set(data.get() + 1);
+                unlock_write(lock);
+            } else {
+                probe("busy");
+            }
+        });
+        scope.finally(move || assert_free(lock));
+    })
+}
+
+/// RW-11: who reads can read-lock again, though a writer waits. Has to reach that it does.
+fn recursion<F: RwForm>(explicit: bool) -> Program {
+    Program::new(2, 4, move |scope| {
+        let lock = lock::<F>(scope, true);
+        let data = scope.share(Data::new(0));
+        scope.spawn_on(0, move || {
+            read(lock);
+            let again = if explicit { lock.read_recursive() } else { lock.read() };
+            assert_eq!(again, Ok(()));
+            assert_eq!(lock.try_read_recursive(), Ok(()));
+            if words(lock).state.load(Relaxed) & 1 != 0 {
+                probe("beside a writer");
+            }
+            for _ in 0..3 {
+                let _ = data.get();
+                unlock_read(lock);
+            }
+        });
+        scope.spawn_on(1, move || write(lock, data));
+        scope.finally(move || assert_free(lock));
+    })
+}
+
+/// A writer that gives up while a reader is in by a line, and a reader that comes again.
+fn giving_up() -> Program {
+    Program::new(2, 3, |scope| {
+        let lock = lock::<Stays>(scope, true);
+        let data = scope.share(Data::new(0));
+        scope.spawn_on(0, move || {
+            for _ in 0..2 {
+                read(lock);
+                let _ = data.get();
+                unlock_read(lock);
+            }
+        });
+        scope.spawn(move || {
+            if !lock.write_until(soon()) {
+                return probe("gave up");
+            }
+            data.set(data.get() + 1);
+            unlock_write(lock);
+        });
+        scope.finally(move || assert_free(lock));
+    })
+}
+
+/// One tries beside a reader, and writers. Has to reach `busy`.
+fn trying(writers: u32) -> Program {
+    Program::new(2 + writers, 3 + writers, move |scope| {
+        let lock = lock::<Stays>(scope, true);
+        let data = scope.share(Data::new(0));
+        scope.spawn_on(0, move || {
+            read(lock);
+            let _ = data.get();
+            unlock_read(lock);
+        });
+        for _ in 0..writers {
+            scope.spawn(move || write(lock, data));
+        }
+        scope.spawn_on(1, move || {
+            if lock.try_write() {
+                data.set(data.get() + 1);
+                unlock_write(lock);
+            } else {
+                probe("busy");
+            }
+            match lock.try_read() {
+                Ok(()) => {
+                    let _ = data.get();
+                    unlock_read(lock);
+                }
+                Err(refused) => assert!(writers > 0 && refused == Refused::Busy),
+            }
+        });
+        scope.finally(move || assert_free(lock));
+    })
+}
+
+/// A writer becomes a reader, beside another.
+fn downgrading() -> Program {
+    Program::new(2, 2, |scope| {
+        let lock = lock::<Stays>(scope, true);
+        let data = scope.share(Data::new(0));
+        scope.spawn_on(0, move || {
+            lock.write();
+            data.set(data.get() + 1);
+            let mine = data.get();
+            // SAFETY: acquired above.
+            unsafe { lock.downgrade() };
+            assert_eq!(data.get(), mine, "a writer came in between");
+            unlock_read(lock);
+        });
+        scope.spawn(move || write(lock, data));
+        scope.finally(move || {
+            assert_eq!(data.get(), 2);
+            assert_free(lock);
+        });
+    })
+}
+
+/// A reader becomes the writer, in time or not, beside one that is in by a line. Has to reach
+/// `gave up`.
+fn upgrading() -> Program {
+    Program::new(2, 3, |scope| {
+        let lock = lock::<Stays>(scope, true);
+        let data = scope.share(Data::new(0));
+        scope.spawn_on(0, move || {
+            read(lock);
+            let _ = data.get();
+            unlock_read(lock);
+        });
+        scope.spawn_on(1, move || {
+            lock.upgradable();
+            let mine = data.get();
+            // SAFETY: acquired above.
+            if unsafe { lock.upgrade_until(soon()) } {
+                data.set(mine + 1);
+                // SAFETY: just upgraded.
+                unsafe { lock.downgrade_to_upgradable() };
+            } else {
+                probe("gave up");
+            }
+            // SAFETY: an upgradable reader either way.
+            unsafe { lock.downgrade_upgradable() };
+            let _ = data.get();
+            unlock_read(lock);
+        });
+        scope.finally(move || assert_free(lock));
+    })
+}
+
+/// RW-10, LINE-4: a lock gives its indicator back, another has it, and one that comes late counts
+/// itself there for the first.
+fn reusing() -> Program {
+    Program::new(3, 4, |scope| {
+        let (lock, other) = (lock::<Returns>(scope, true), lock::<Stays>(scope, false));
+        let data = scope.share(Data::new(0));
+        scope.spawn_on(0, move || {
+            read(lock);
+            unlock_read(lock);
+        });
+        scope.spawn_on(0, move || {
+            lock.write();
+            unlock_write(lock);
+            read(other);
+            let _ = data.get();
+            unlock_read(other);
+        });
+        scope.spawn_on(1, move || write(other, data));
+        scope.finally(move || {
+            assert_free(lock);
+            assert_free(other);
+        });
+    })
+}
+
+/// RW-3 of a reader by a line: the writer that comes after it may free the lock while that one is
+/// still in `unlock_read`. Has to reach `retired`.
+fn leaving() -> Program {
+    Program::new(2, 2, |scope| {
+        let lock = lock::<Stays>(scope, true);
+        let data = scope.share(Data::new(()));
+        let read_once = scope.share(Cell::new(false));
+        scope.spawn_on(0, move || {
+            read(lock);
+            data.get();
+            read_once.set(true);
+            unlock_read(lock);
+        });
+        scope.spawn(move || {
+            lock.write();
+            data.set(());
+            let last = read_once.get();
+            unlock_write(lock);
+            if last {
+                antiphon_check::retire(lock);
+                probe("retired");
+            }
+        });
+    })
+}

@@ -1,0 +1,217 @@
+//! What a review of readers by socket has found, each as small as it can be: RW-7, RW-10 to RW-12.
+
+use std::cell::Cell;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+
+use antiphon_check::{Check, Data, probe};
+use antiphon_platform::{Atomic, AtomicInteger, Platform};
+
+use super::super::preferred::words;
+use super::super::{Lock, read, unlock_read, unlock_write};
+use super::{Gathers, Returns, Stays, assert_free, lock, mode, note, write};
+use crate::program::Program;
+
+/// RW-7: a reader that was counted in the lock's word leaves, while another one has the crowd
+/// counted by socket, leaves, and comes back to write, and a third one comes through the word, from
+/// a socket that has no line yet. The writer comes in beside none of them. Has to reach `wrote`.
+pub fn moving() -> Program {
+    Program::new(3, 4, |scope| {
+        let lock = lock::<Gathers>(scope, false);
+        let data = scope.share(Data::new(0));
+        read(lock);
+        scope.spawn_on(0, move || {
+            let _ = data.get();
+            unlock_read(lock);
+        });
+        // So that only the executions are looked at which the model is about.
+        let moved = scope.share(<Check as Platform>::U32::ZERO);
+        scope.spawn_on(0, move || {
+            read(lock);
+            unlock_read(lock);
+            let by_line = mode(lock) == 1;
+            moved.store(1 + u32::from(by_line), Relaxed);
+            if by_line && lock.write_at_once() {
+                probe("wrote");
+                data.set(data.get() + 1);
+                unlock_write(lock);
+            }
+        });
+        scope.spawn_on(1, move || {
+            let by_line = moved.wait_while(Relaxed, |moved| moved == 0) == 2;
+            if by_line && lock.try_read() == Ok(()) {
+                let _ = data.get();
+                unlock_read(lock);
+            }
+        });
+        scope.finally(move || assert_free(lock));
+    })
+}
+
+/// RW-7: a reader whose count was moved to a line knows that it reads.
+pub fn knowing() -> Program {
+    Program::new(2, 4, |scope| {
+        let lock = lock::<Gathers>(scope, false);
+        read(lock);
+        scope.spawn_on(1, move || {
+            assert!(lock.is_locked() && lock.seems_read(), "the caller reads");
+            note(lock);
+            unlock_read(lock);
+        });
+        scope.spawn_on(0, move || {
+            read(lock);
+            unlock_read(lock);
+        });
+        scope.finally(move || assert_free(lock));
+    })
+}
+
+/// RW-10: a reader that has the name of an indicator which the lock has given back, and which an
+/// attempt to count readers by socket names again and gives up, for a reader that upgrades.
+pub fn reading_late() -> Program {
+    Program::new(3, 4, |scope| {
+        let (lock, other) = (lock::<Returns>(scope, false), lock::<Stays>(scope, true));
+        let data = scope.share(Data::new(0));
+        read(lock);
+        unlock_read(lock);
+        assert_eq!((mode(lock), mode(other)), (1, 1), "the other one has the first indicator");
+        lock.gather();
+        let rested = || words(lock).rest.store(0, Relaxed);
+        rested();
+        // The lock's readers are counted on the second; the first is free, and remembered.
+        read(lock);
+        unlock_read(lock);
+        assert_eq!((mode(lock), words(lock).lines.load(Relaxed)), (1, 2));
+        other.gather();
+        scope.spawn_on(0, move || late(lock, data));
+        scope.spawn_on(1, move || {
+            lock.write();
+            unlock_write(lock);
+            rested();
+            lock.upgradable();
+            // SAFETY: just acquired so.
+            unsafe { lock.upgrade() };
+            data.set(data.get() + 1);
+            unlock_write(lock);
+        });
+        scope.spawn_on(0, move || {
+            if lock.read_uncontended() == Ok(()) {
+                let _ = data.get();
+                unlock_read(lock);
+            }
+        });
+        scope.finally(move || assert!(!lock.is_locked()));
+    })
+}
+
+/// What a reader does that has found the lock to name the first indicator, when it has not.
+fn late(lock: &Lock<Returns>, data: &Data<u32>) {
+    // SAFETY: the steps of a reader by a line.
+    let line = unsafe { &Check::indicators()[0].lines[0] };
+    line.entered.fetch_add(1, Relaxed);
+    Check::fence(SeqCst);
+    let state = words(lock).state.load(Acquire);
+    let name = words(lock).lines.load(Relaxed);
+    if state >> 6 & 3 == 1 && name == 1 {
+        probe("in");
+        let _ = data.get();
+        unlock_read(lock);
+    } else {
+        line.entered.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Of a try to read and one to write a free lock, one has it.
+pub fn both_trying() -> Program {
+    Program::new(2, 2, |scope| {
+        let lock = lock::<Stays>(scope, true);
+        let had = scope.share(Cell::new(0));
+        scope.spawn_on(0, move || {
+            if lock.try_read() == Ok(()) {
+                had.set(had.get() + 1);
+                probe("read");
+                unlock_read(lock);
+            }
+        });
+        scope.spawn_on(1, move || {
+            if lock.try_write() {
+                had.set(had.get() + 1);
+                probe("wrote");
+                unlock_write(lock);
+            }
+        });
+        scope.finally(move || assert!(had.get() > 0, "a free lock is to be had"));
+    })
+}
+
+/// RW-11: a writer that is about to be in, a reader that is in its way for a moment, and one that
+/// takes it for a reader beside which it may come in, which has the writer drain again.
+pub fn trying_beside() -> Program {
+    Program::new(3, 3, |scope| {
+        let lock = lock::<Stays>(scope, true);
+        let data = scope.share(Data::new(0));
+        scope.spawn_on(0, move || {
+            if lock.try_read() == Ok(()) {
+                let _ = data.get();
+                unlock_read(lock);
+            }
+        });
+        scope.spawn_on(1, move || {
+            let drained = words(lock).state.load(Relaxed) & 1 != 0;
+            if drained && lock.try_read_recursive() == Ok(()) {
+                probe("beside");
+                let _ = data.get();
+                unlock_read(lock);
+            }
+        });
+        scope.spawn(move || {
+            if lock.write_at_once() {
+                probe("wrote");
+                data.set(data.get() + 1);
+                unlock_write(lock);
+            }
+        });
+        scope.finally(move || assert_free(lock));
+    })
+}
+
+/// RW-12: the child of a fork that a reader has made while a writer waited for it, at either stage:
+/// of that process, which is another one. Readers and writers go on.
+pub fn abandoned(verifying: bool, upgrades: bool) -> Program {
+    Program::new(3, 3, move |scope| {
+        let lock = lock::<Stays>(scope, true);
+        let data = scope.share(Data::new(0));
+        read(lock);
+        let (writer, modes, upgrading) = (1, 0b11 << 6, 1 << 5);
+        let found = if verifying { writer | 0b10 << 6 | upgrading } else { writer | modes };
+        let mark = 2 | u64::from(upgrades) << 15;
+        words(lock).state.store(found | mark << 24, Relaxed);
+        scope.spawn_on(0, move || {
+            let _ = data.get();
+            unlock_read(lock);
+        });
+        scope.spawn_on(1, move || {
+            let had = lock.try_read();
+            assert!(had.is_ok() || !upgrades, "no writer is there");
+            if had.is_ok() {
+                let _ = data.get();
+                unlock_read(lock);
+            }
+        });
+        scope.spawn_on(1, move || {
+            if upgrades {
+                // As where readers are counted in one place: the upgradable reader is in for good.
+                assert!(!lock.try_write());
+            } else if !verifying {
+                write(lock, data);
+            } else if lock.try_write() {
+                data.set(data.get() + 1);
+                unlock_write(lock);
+            }
+        });
+        scope.finally(move || {
+            if !upgrades {
+                assert_free(lock);
+            }
+        });
+    })
+}

@@ -1,0 +1,74 @@
+//! Reader indicators: where a readers-writer lock counts its readers by socket.
+
+use crate::{Atomic, Platform};
+
+/// How many lines an [`Indicator`] has; on a machine with more sockets, some share one.
+pub const LINES: usize = 16;
+
+/// The reader indicator of one lock at a time: never-freed memory of a line for each socket, and
+/// three for all. Named in the lock by its place in [`Platform::indicators`], plus 1.
+///
+/// | line | written by | read by |
+/// |---|---|---|
+/// | `claimed`, `joined` | who takes it for a lock; the first reader of each socket | all |
+/// | `gate` | who lets readers in | readers that wait for that |
+/// | `owner` | writers that own the lock | the same |
+/// | each of `lines` | readers of a socket | writers |
+///
+/// What the words mean is the lock's business. All are zero in one that was never used. Those of a
+/// parent are in the child of a fork as they were, as its locks are.
+#[repr(C, align(64))]
+pub struct Indicator<P: Platform> {
+    /// Whether a lock has it.
+    pub claimed: P::U32,
+    /// The lines that are in use, a bit each.
+    pub joined: P::U32,
+    /// How often readers were let in.
+    pub gate: IndicatorGate<P>,
+    /// The owner's words.
+    pub owner: IndicatorOwner<P>,
+    /// The lines.
+    pub lines: [IndicatorLine<P>; LINES],
+}
+
+/// How often readers were let in, for those that wait for the next time.
+#[repr(C, align(64))]
+pub struct IndicatorGate<P: Platform>(pub P::U32);
+
+/// What writers note of an [`Indicator`], one at a time.
+#[repr(C, align(64))]
+pub struct IndicatorOwner<P: Platform> {
+    /// When the first of the writers that follow one another had the lock.
+    pub since_ns: P::U64,
+    /// Until when readers are let in, though a writer waits.
+    pub until_ns: P::U64,
+    /// How often in a row few readers had come since the last writer.
+    pub idle: P::U32,
+    /// How many readers had entered when a writer came last.
+    pub entered: P::U64,
+}
+
+/// The readers of one socket.
+#[repr(C, align(64))]
+pub struct IndicatorLine<P: Platform> {
+    /// How many have entered.
+    pub entered: P::U64,
+    /// How many have left, and who is to be woken for it.
+    pub left: P::U64,
+}
+
+impl<P: Platform> Indicator<P> {
+    /// One that was never used.
+    pub const NEW: Self = Self {
+        claimed: P::U32::ZERO,
+        joined: P::U32::ZERO,
+        gate: IndicatorGate(P::U32::ZERO),
+        owner: IndicatorOwner {
+            since_ns: P::U64::ZERO,
+            until_ns: P::U64::ZERO,
+            idle: P::U32::ZERO,
+            entered: P::U64::ZERO,
+        },
+        lines: [const { IndicatorLine { entered: P::U64::ZERO, left: P::U64::ZERO } }; LINES],
+    };
+}

@@ -1,0 +1,382 @@
+//! The lines of a reader indicator: who is in, counted by socket.
+//!
+//! ```text
+//!   entered  how many readers have entered      left  63       24 23    8 7     0
+//!                                                    │ have left  │ name  │  WAKE │
+//! ```
+//!
+//! - LINE-1: a reader that has counted itself in on a line, and finds that it may not be in, takes
+//!   that back on the same line. So what a line says of those that have entered is never too
+//!   little.
+//! - LINE-2: a reader leaves by any line that is joined, and what lines say together is how many
+//!   are in: all that have entered less all that have left. Who reads first how many have left, on
+//!   all lines, and then how many have entered, finds no less than are in throughout. So a writer
+//!   that finds a sum of 0 when no reader is let in any more, is alone; and it comes after all that
+//!   the readers have done.
+//! - LINE-3: a writer that sleeps until the sum is 0 has named itself on each line; who leaves, or
+//!   takes back, and finds `WAKE`, looks at the sum behind a fence, as the writer has done before
+//!   it sleeps. The last to leave finds 0.
+//! - LINE-4: lines are joined by readers that keep writers out, as they are counted in the lock's
+//!   word; and for good, whatever lock the indicator is for.
+//! - LINE-5: readers that leave elsewhere than they came make lines uneven; a writer that is alone
+//!   makes them even again, so that others may wait for one line after the other.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use antiphon_platform::{
+    Atomic, AtomicInteger, Budget, Deadline, Hint, Indicator, IndicatorLine, LINES, Parked,
+    Platform,
+};
+
+use super::super::queue::Place;
+use super::RwForm;
+use super::wake::wake;
+use crate::nap;
+
+const WAKE: u64 = 1;
+const NAME_SHIFT: u32 = 8;
+const NAME: u64 = 0xFFFF << NAME_SHIFT;
+/// One that has left.
+const LEAVE: u64 = 1 << 24;
+/// How much of a count each word has room for.
+const COUNT: u64 = u64::MAX / LEAVE;
+/// The largest balance of a line that is not less than nothing.
+const MOST: u64 = COUNT / 2;
+
+/// How long a writer spins at one line before it looks at the others.
+const PIECE_NS: u32 = 200;
+/// How much more it may look, as most looks take less than that.
+const LOOKS: u32 = 8;
+/// How long it leaves the readers of a line in peace before it looks again: each look takes the
+/// line away from them.
+const IN_PEACE_NS: u32 = 200;
+
+/// The indicator of a lock.
+pub(super) struct Lines<P: Platform>(&'static Indicator<P>);
+
+/// One of its lines.
+pub(super) struct Line<P: Platform>(&'static IndicatorLine<P>);
+
+impl<P: Platform> Clone for Lines<P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P: Platform> Copy for Lines<P> {}
+
+fn all<P: Platform>() -> &'static [Indicator<P>] {
+    // SAFETY: written here and by `spread.rs` only, which is the protocol that is meant.
+    unsafe { P::indicators() }
+}
+
+impl<P: Platform> Lines<P> {
+    /// An indicator that no lock has, for the caller's; and its name, which is not 0.
+    pub(super) fn claim() -> Option<(Self, u16)> {
+        (1..).zip(all::<P>()).find_map(|(name, indicator)| {
+            // Acquire: what its last owner has done with it; pairs with the release in `give`.
+            let free = indicator.claimed.load(Relaxed) == 0
+                && indicator.claimed.compare_exchange(0, 1, Acquire, Relaxed).is_ok();
+            (free && Self(indicator).is_fresh()).then_some((Self(indicator), name))
+        })
+    }
+
+    /// RW-10: whether no reader has counted itself here late. One that does so from now on finds
+    /// behind its fence what the caller has found before this. Gives it back if not: one in the
+    /// child of a fork may have such a reader for good.
+    fn is_fresh(self) -> bool {
+        P::fence(SeqCst);
+        let fresh = self.sum() == 0;
+        if !fresh {
+            self.give();
+        }
+        fresh
+    }
+
+    /// Gives it back. Nobody is in. What is joined stays so: a reader that counts itself here late,
+    /// as one of the lock's, is seen by whoever has the indicator then.
+    pub(super) fn give(self) {
+        // Relaxed: as below.
+        self.0.owner.idle.store(0, Relaxed);
+        // Release: pairs with the acquire in `claim`.
+        self.0.claimed.store(0, Release);
+    }
+
+    /// The one of this name; `None` if there is none.
+    pub(super) fn named(name: u16) -> Option<Self> {
+        all::<P>().get(usize::from(name).checked_sub(1)?).map(Self)
+    }
+
+    /// The owner's words.
+    pub(super) fn owner(self) -> &'static antiphon_platform::IndicatorOwner<P> {
+        &self.0.owner
+    }
+
+    /// The lines in use.
+    fn lines(self) -> impl Iterator<Item = Line<P>> {
+        // Relaxed: who has to see a line comes after who has joined it.
+        let joined = self.0.joined.load(Relaxed);
+        let lines = self.0.lines.iter().enumerate();
+        lines.filter(move |(place, _)| joined & 1 << place != 0).map(|(_, line)| Line(line))
+    }
+
+    /// How many lines are in use.
+    pub(super) fn count(self) -> u32 {
+        self.0.joined.load(Relaxed).count_ones()
+    }
+
+    /// The line of the caller's socket, if it is in use.
+    #[inline]
+    pub(super) fn here(self) -> Option<Line<P>> {
+        let place = place::<P>();
+        // Relaxed: as in `lines`.
+        (self.0.joined.load(Relaxed) & 1 << place != 0).then(|| Line(&self.0.lines[place]))
+    }
+
+    /// The same, or another one.
+    pub(super) fn any(self) -> Option<Line<P>> {
+        self.here().or_else(|| self.lines().next())
+    }
+
+    /// The line of the caller's socket, which it puts to use if need be. LINE-4.
+    pub(super) fn join(self) -> Line<P> {
+        let place = place::<P>();
+        // Relaxed: the next writer, or reader, comes after we have left the lock's word.
+        if self.0.joined.load(Relaxed) & 1 << place == 0 {
+            self.0.joined.fetch_or(1 << place, Relaxed);
+        }
+        Line(&self.0.lines[place])
+    }
+
+    /// Tells those that wait that readers are let in. The lock may be another's by now: then those
+    /// look for nothing.
+    pub(super) fn tell(self) {
+        // Relaxed: who is told looks at the state.
+        self.0.gate.0.fetch_add(1, Relaxed);
+    }
+
+    /// How often readers were told.
+    pub(super) fn told(self) -> u32 {
+        // Relaxed: as above. The look at the state comes behind: if it is missed, so is a moment.
+        self.0.gate.0.load(Relaxed)
+    }
+
+    /// Waits until readers are told once more; says whether they were, within the budget.
+    pub(super) fn wait_to_be_told(self, told: u32, budget: Budget) -> bool {
+        // Relaxed: as above.
+        self.0.gate.0.spin_while(Relaxed, budget, |now| now == told).is_ok()
+    }
+
+    /// How many are in (LINE-2); never less than those that are in throughout.
+    pub(super) fn sum(self) -> u64 {
+        // In this order: of all that are seen to have left, it is seen that they have entered.
+        let left = self.lines().fold(0_u64, |sum, line| sum.wrapping_add(line.left()));
+        self.entered().wrapping_sub(left) & COUNT
+    }
+
+    /// Whether somebody is in, mostly by a look at the caller's line only. Always true if the
+    /// caller is; it may be true though nobody is where readers have left on another line than they
+    /// came, until the next writer (LINE-5).
+    pub(super) fn seems_read(self) -> bool {
+        self.here().is_some_and(|line| matches!(line.balance(), 1..=MOST)) || self.sum() != 0
+    }
+
+    /// As [`sum`](Self::sum), for a writer that lets no readers in: whether it is alone. LINE-5:
+    /// then no line had one too many that is to be taken back, so each is made even.
+    pub(super) fn is_empty(self) -> bool {
+        let mut balances = [0; LINES];
+        // In this order: as in `sum`.
+        for (line, balance) in self.lines().zip(&mut balances) {
+            *balance = line.left();
+        }
+        let mut sum = 0_u64;
+        for (line, balance) in self.lines().zip(&mut balances) {
+            // Relaxed: as in `Line::balance`.
+            *balance = line.0.entered.load(Relaxed).wrapping_sub(*balance) & COUNT;
+            sum = sum.wrapping_add(*balance);
+        }
+        let empty = sum & COUNT == 0;
+        for (line, balance) in self.lines().zip(balances).filter(|(_, b)| empty && *b != 0) {
+            // Relaxed: nobody is in.
+            line.0.left.fetch_add(balance.wrapping_mul(LEAVE), Relaxed);
+        }
+        empty
+    }
+
+    /// How many have entered so far.
+    pub(super) fn entered(self) -> u64 {
+        // Relaxed: it decides how readers are counted, and not whether they are.
+        self.lines().fold(0_u64, |sum, line| sum.wrapping_add(line.0.entered.load(Relaxed)))
+    }
+
+    /// LINE-2: takes the caller, who is counted here, off. Nothing of the lock is touched, as it
+    /// may be gone at once.
+    #[inline]
+    pub(super) fn leave(self) {
+        let Some(line) = self.any() else { return };
+        // Release: what we have read; pairs with the acquire in `Line::balance`.
+        let left = line.0.left.fetch_add(LEAVE, Release);
+        if left & WAKE != 0 {
+            self.rouse(left);
+        }
+    }
+
+    /// LINE-1: takes back what [`Line::enter`] has counted.
+    #[cold]
+    pub(super) fn take_back(self, line: &Line<P>) {
+        // Relaxed: the caller has not been in.
+        line.0.entered.fetch_sub(1, Relaxed);
+        P::fence(SeqCst);
+        // Relaxed: LINE-3, by the fence.
+        let left = line.0.left.load(Relaxed);
+        if left & WAKE != 0 {
+            self.rouse(left);
+        }
+    }
+
+    /// LINE-3: wakes the writer whose name was found, if nobody is in.
+    #[cold]
+    fn rouse(self, left: u64) {
+        P::fence(SeqCst);
+        if self.sum() == 0 {
+            wake::<P>((left >> NAME_SHIFT) as u16);
+        }
+    }
+
+    /// LINE-2: waits until nobody is in, or the deadline has passed, as a writer that lets
+    /// no readers in; says whether nobody is.
+    pub(super) fn wait_until_empty<F: RwForm>(self, deadline: Option<Deadline>) -> bool {
+        self.spin_until_empty(F::HEAD_SPIN.ns.saturating_mul(LOOKS))
+            || F::LINGER.ns != 0
+                && P::roomy()
+                && self.linger_until_empty(F::LINGER.ns.saturating_mul(LOOKS))
+            || self.sleep_until_empty(deadline)
+    }
+
+    #[cold]
+    fn linger_until_empty(self, budget_ns: u32) -> bool {
+        P::hint(Hint::SpinBegin);
+        let empty = self.spin_until_empty(budget_ns);
+        P::hint(Hint::SpinEnd);
+        empty
+    }
+
+    fn spin_until_empty(self, budget_ns: u32) -> bool {
+        let mut left_ns = budget_ns;
+        loop {
+            for line in self.lines() {
+                // Mostly a reader leaves by the line on which it came. LINE-5: if not, only the sum
+                // tells, so a line that nobody leaves holds no writer up.
+                while left_ns > 0 && line.balance() != 0 {
+                    let piece_ns = left_ns.min(PIECE_NS);
+                    left_ns -= piece_ns;
+                    if !line.spin_until_left(piece_ns) {
+                        break;
+                    }
+                }
+            }
+            if self.sum() == 0 {
+                return true;
+            }
+            if left_ns == 0 {
+                return false;
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn sleep_until_empty(self, deadline: Option<Deadline>) -> bool {
+        const NAP_NS: u64 = 200_000;
+        let me = Place::take(crate::policy::None);
+        let empty = loop {
+            let known = me.filter(|me| !me.is_lost());
+            for line in self.lines() {
+                line.name(known.map(|me| me.id.index() as u16));
+            }
+            P::fence(SeqCst);
+            if self.sum() == 0 {
+                break true;
+            }
+            let parked = match known {
+                Some(me) => P::park(me.node, deadline),
+                None => {
+                    nap::nap::<P>(NAP_NS);
+                    Parked::TimedOut
+                }
+            };
+            if parked == Parked::TimedOut && nap::passed::<P>(deadline) {
+                break self.sum() == 0;
+            }
+        };
+        for line in self.lines() {
+            // Relaxed: whoever still reads the name wakes a node that is never freed.
+            line.0.left.fetch_and(!(WAKE | NAME), Relaxed);
+        }
+        if let Some(me) = me {
+            me.give();
+        }
+        empty
+    }
+}
+
+impl<P: Platform> Line<P> {
+    /// Counts the caller in, who then looks whether it is.
+    #[inline]
+    pub(super) fn enter(&self) {
+        // Relaxed: by the fence, a writer that we do not see sees us.
+        self.0.entered.fetch_add(1, Relaxed);
+        P::fence(SeqCst);
+    }
+
+    /// Counts the caller in, which keeps writers out otherwise.
+    pub(super) fn sit(&self) {
+        // Relaxed: published when it ceases to.
+        self.0.entered.fetch_add(1, Relaxed);
+    }
+
+    /// Counts `readers` that the lock's word has counted, of which there are `before` here already.
+    pub(super) fn count_over(&self, before: u64, readers: u64) {
+        // Relaxed: published with the mode of the lock.
+        self.0.entered.fetch_add(readers.wrapping_sub(before), Relaxed);
+    }
+
+    /// How many have left here.
+    fn left(&self) -> u64 {
+        // Acquire: pairs with the release in `leave`.
+        self.0.left.load(Acquire) / LEAVE
+    }
+
+    /// How many more have entered here than have left: less than nothing, where readers move.
+    fn balance(&self) -> u64 {
+        let left = self.left();
+        // Relaxed: who has left is acquired.
+        self.0.entered.load(Relaxed).wrapping_sub(left) & COUNT
+    }
+
+    /// Waits for a moment until one more has left; says whether one has.
+    fn spin_until_left(&self, ns: u32) -> bool {
+        // Relaxed: the sum decides. Whether it has changed or not.
+        let seen = self.0.left.load(Relaxed);
+        let budget = Budget::ns(ns).backing_off(IN_PEACE_NS);
+        self.0.left.spin_while(Relaxed, budget, |left| left == seen).is_ok()
+    }
+
+    /// Names the one to wake: the writer of this name, or none, that naps.
+    fn name(&self, name: Option<u16>) {
+        let named = name.map_or(0, |name| WAKE | u64::from(name) << NAME_SHIFT);
+        // Relaxed: tried again.
+        let mut seen = self.0.left.load(Relaxed);
+        // Release: pairs with the acquire in `wake`: our node's generation comes with its name.
+        while let Err(now) =
+            self.0.left.compare_exchange(seen, seen & !(WAKE | NAME) | named, Release, Relaxed)
+        {
+            seen = now;
+        }
+    }
+}
+
+/// The place of the caller's line.
+fn place<P: Platform>() -> usize {
+    P::socket().0 as usize % LINES
+}

@@ -1,0 +1,538 @@
+//! Where readers are counted: in the lock's word, or by socket.
+//!
+//! | mode | `state` | a reader is counted | a writer |
+//! |---|---|---|---|
+//! | central | neither | in `state` | has the lock when `WRITER` is set |
+//! | open | `OPEN` | on a line of its socket | – |
+//! | draining | `OPEN`, `SHUT` | the same, and none enters | has set `WRITER`, and waits |
+//! | shut | `SHUT` | on none: none is in | has the lock, or has left it to the next writer |
+//!
+//! ```text
+//!              a crowd of readers                 WRITER
+//!   central ──────────────────────► open ─────────────────────► draining
+//!      ▲                              ▲ ▲                        │     │
+//!      │ a writer, after few readers  │ └── gives up ────────────┘     │ sum is 0
+//!      │                              │                              ▼
+//!      └───────────── shut ───────────┴── a writer leaves, ──────── shut
+//!                                         or a reader comes in
+//! ```
+//!
+//! - RW-7: while a reader is in, the mode changes from central to another only, and by the one
+//!   exchange that moves the count from the state to a line. So a reader leaves where the mode says
+//!   that readers are counted, wherever it came in; and it leaves the state by an exchange that
+//!   insists on the mode. It never subtracts first and looks then: for the moment until it took
+//!   that back, a reader that has come in through the state would be hidden by it.
+//! - RW-8: the mode becomes central only in the hands of a writer that has waited for all lines,
+//!   and if the state counts no reader. A reader that counts itself in, and finds another mode than
+//!   central, is counted in the state until it takes that back, or takes a seat.
+//! - RW-9: a reader that has counted itself in, and found the mode to be central, is in if the mode
+//!   is another by now: its count was moved, and a writer waits for it.
+//! - RW-10: a reader is in by a line if it has counted itself there, and behind a fence the state
+//!   is open and the lock names that indicator. A writer sets the mode to draining, and looks at
+//!   the lines behind a fence. So one of the two sees the other. If the lock names another
+//!   indicator, or none, the line is another lock's by now, whose writers wait until the reader has
+//!   taken itself off. And who takes an indicator looks at its sum behind a fence before it names
+//!   it: so the name that a reader finds behind its own fence is not of an attempt, begun after it
+//!   has counted itself, that will fail.
+//! - RW-11: a reader that may read already (`Heed::Recursion`) comes in so while the mode is
+//!   draining, too. So a writer that has waited says so (verifying: `SHUT` and `UPGRADING`), looks
+//!   at the sum once more behind a fence, and has the lock by an exchange that insists on what it
+//!   has said. A reader that may read already, and finds it verifying, looks at the sum: if that is
+//!   0 it does not read already; if not, it has the writer drain again, and comes in.
+//! - RW-12: a writer that is in, and waits for lines, has its process's mark in the state, set by
+//!   the exchange that has set `WRITER`. In the child of a fork, where that writer is not, whoever
+//!   wants the lock ends the wait in the writer's stead. The writer goes on by exchanges that
+//!   insist on its mark.
+//!
+//! A reader that has come in through the state, in another mode than central, takes a seat: it lets
+//! readers in if the mode is shut, counts itself on the line of its socket, and leaves the state,
+//! for which writers had to wait until then. So the queue, its sleepers and its fairness are those
+//! of the state, and know nothing of lines.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use antiphon_platform::{Atomic, Budget, Clock, Deadline, Platform};
+
+use super::super::mutex::Form;
+use super::form::Lasting;
+use super::indicator::Lines;
+use super::state::{Mark, State};
+use super::wake::call;
+use super::{RwForm, ShflRwLock};
+use crate::policy::Policy;
+
+/// The unit of `rest`, in powers of two nanoseconds: 66 µs.
+const REST_BITS: u32 = 16;
+/// The longest rest, in that unit: half of what a byte can tell apart.
+const LONGEST_REST: u64 = 127;
+/// What it costs a writer to look at a line, and a reader to have it back, about.
+const LINE_NS: u64 = 500;
+/// How often a reader tries to come in by a line before it goes by the state.
+const ROUNDS: u32 = 16;
+/// How long a reader that will not wait leaves a writer time to give up, which may have come for
+/// a try, too, and found that reader in its way.
+const VERDICT_NS: u32 = 1_000;
+/// How often a crowd tries to be counted by socket before it leaves that to the next.
+const TRIES: u32 = 4;
+/// How long a reader waits to be let in before it looks whether a writer is in at all: each look
+/// takes the lock's line away from the writers.
+const PIECE_NS: u32 = 50_000;
+/// Readers are let in for as long as writers had the lock before, and no longer than that.
+const MOST_NS: u64 = 20_000;
+/// So many readers a line are few.
+const FEW: u64 = 2;
+
+/// What has become of a writer that had to wait for the readers of lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(super) enum Drained {
+    /// It has the lock.
+    Alone,
+    /// It has given up, and is what it was before.
+    Busy,
+    /// It was taken for one of another process, and is what it was before (RW-12): it is in the
+    /// child of a fork that a signal handler has made above it.
+    Ended,
+}
+
+/// How long a writer waits for the readers of lines.
+#[derive(Clone, Copy)]
+pub(super) enum Patience {
+    /// Not at all.
+    Never,
+    /// Until then, or for ever.
+    Until(Option<Deadline>),
+}
+
+impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
+    /// Whether readers may be counted by socket at all.
+    #[inline]
+    pub(super) fn may_spread() -> bool {
+        F::CROWD != u32::MAX && P::numa()
+    }
+
+    /// Gives back what the lock has taken to count its readers by socket, if it is free; never
+    /// blocks. To be called before its memory is put to other uses: no other lock can have it
+    /// otherwise.
+    #[inline]
+    pub fn gather(&self) {
+        if self.peek().is_spread() {
+            self.gather_free();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn gather_free(&self) {
+        if !self.try_write() {
+            return;
+        }
+        if let Some(lines) = self.lines() {
+            let _ = self.centralise(lines);
+        }
+        self.release_writer();
+    }
+
+    /// The indicator that the lock names.
+    pub(super) fn lines(&self) -> Option<Lines<P>> {
+        // Relaxed: acquired with the state, whose mode says that there is one.
+        Lines::named(self.lines.load(Relaxed))
+    }
+
+    /// Whether readers are in by lines; may be stale at once, but not if the caller is one of them.
+    pub(super) fn is_read_by_line(&self) -> bool {
+        // Acquire: the name of the indicator, and the count of a caller that was moved there; pairs
+        // with the release in `spread`.
+        let seen = State(self.state.load(Acquire));
+        seen.is_spread() && self.lines().is_some_and(|lines| lines.sum() != 0)
+    }
+
+    /// Whether the lock is read, or a writer is about to have it: always true if the caller reads.
+    /// It looks at one line mostly, and may be true of a free lock whose readers have left on
+    /// another socket than they came. For callers that check an unlock.
+    #[inline]
+    pub fn seems_read(&self) -> bool {
+        // Acquire: as above.
+        let seen = State(self.state.load(Acquire));
+        !seen.is_free() || seen.is_spread() && self.lines().is_some_and(Lines::seems_read)
+    }
+
+    /// What a reader does first: comes in by a line, if readers are counted there; `waits`: for a
+    /// moment, if it has to.
+    #[inline]
+    pub(super) fn sit_down(&self, waits: bool) -> bool {
+        if !Self::may_spread() {
+            return false;
+        }
+        // Acquire: the name of the indicator; pairs with the release in `spread`.
+        let seen = State(self.state.load(Acquire));
+        seen.is_spread() && self.sit_down_here(seen, waits)
+    }
+
+    #[inline(never)]
+    fn sit_down_here(&self, seen: State, waits: bool) -> bool {
+        let name = self.lines.load(Relaxed);
+        let Some(lines) = Lines::<P>::named(name) else { return false };
+        // For all rounds: writers that come one after the other end each of them.
+        let mut left_ns = Lasting::<F>::LINGER.ns;
+        if !seen.lets_sit() {
+            if seen.is_abandoned(P::epoch()) {
+                self.end_abandoned();
+            } else if !waits || !self.wait_to_be_let_in(lines, &mut left_ns) {
+                return false;
+            }
+        }
+        let Some(line) = lines.here() else { return false };
+        for _ in 0..ROUNDS {
+            line.enter();
+            if self.has(name, State::lets_sit) {
+                return true;
+            }
+            lines.take_back(&line);
+            let open = if waits {
+                self.wait_to_be_let_in(lines, &mut left_ns)
+            } else {
+                self.wait_for_verdict()
+            };
+            // Relaxed: looked at again if it is the same.
+            if !open || self.lines.load(Relaxed) != name {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// As a reader that will not wait, and was perhaps all that kept a writer out which does not
+    /// either: whether readers are let in again, and soon.
+    #[cold]
+    fn wait_for_verdict(&self) -> bool {
+        // Relaxed: looked at again.
+        let budget = Budget::ns(VERDICT_NS);
+        let verdict = self.state.spin_while(Relaxed, budget, |seen| State(seen).is_drained());
+        verdict.is_ok_and(|seen| State(seen).lets_sit())
+    }
+
+    /// RW-12: a writer that is not there waits for lines no longer.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn end_abandoned(&self) {
+        let epoch = P::epoch();
+        // Acquire: the name of the indicator. Those that look again find it ended.
+        if State(self.state.load(Acquire)).is_abandoned(epoch)
+            && let Some(lines) = self.lines()
+        {
+            let _ = self.end(lines, |seen| seen.is_abandoned(epoch));
+        }
+    }
+
+    /// Ends the wait of a writer for lines, if `is_its` is true of the state; says whether it was.
+    fn end(&self, lines: Lines<P>, is_its: impl Fn(State) -> bool) -> bool {
+        // Release: as of a writer that leaves.
+        let ended = self.change(Release, |seen| is_its(seen).then(|| seen.not_drained().0));
+        let Ok(seen) = ended else { return false };
+        if let (_, Some(name)) = seen.not_drained() {
+            call::<P, F>(name, seen.is_fair());
+        }
+        lines.tell();
+        true
+    }
+
+    /// RW-11: as one that was refused though it may read already, and so perhaps by a writer that
+    /// waits for it. `false`: it does not, and a writer is in, or is about to be, or the lock is
+    /// free and kept for one. Waits for nobody.
+    #[cold]
+    pub(super) fn sit_beside(&self) -> bool {
+        // A caller that reads already finds a writer verifying once at most, as one that drains
+        // again sees it. So others need not go on, in turns with a writer, for ever.
+        let (mut again, mut misses) = (false, 0);
+        while misses < 2 {
+            // Acquire: the name of the indicator; and that lines are even, pairs with the fence in
+            // `drain_lines`.
+            let seen = State(self.state.load(Acquire));
+            if !seen.is_verifying() && !seen.may_be_sat_in() {
+                return false;
+            }
+            let name = self.lines.load(Relaxed);
+            let Some(lines) = Lines::<P>::named(name) else { continue };
+            if seen.is_verifying() {
+                if again || lines.sum() == 0 {
+                    return false;
+                }
+                // Relaxed: it lets the writer go no further, and orders nothing.
+                let draining = seen.with_draining();
+                again = self.state.compare_exchange(seen.0, draining.0, Relaxed, Relaxed).is_ok();
+                continue;
+            }
+            let Some(line) = lines.any() else { continue };
+            line.enter();
+            if self.has(name, State::may_be_sat_in) {
+                return true;
+            }
+            lines.take_back(&line);
+            misses += 1;
+        }
+        false
+    }
+
+    /// RW-10: whether one that has counted itself on a line of that indicator is in, if those are
+    /// for which the mode is as `lets` says.
+    #[inline]
+    fn has(&self, name: u16, lets: impl Fn(State) -> bool) -> bool {
+        // Acquire: what writers have done; and the name. An addition that has found another lock's
+        // line comes after that lock has taken it, and so after ours has given it back.
+        lets(State(self.state.load(Acquire))) && self.lines.load(Relaxed) == name
+    }
+
+    /// Waits until readers are let in, while one writer follows the other; says whether they were.
+    /// For as long as `left_ns` says, from which it takes that.
+    fn wait_to_be_let_in(&self, lines: Lines<P>, left_ns: &mut u32) -> bool {
+        let mut turn = None;
+        while *left_ns > 0 && P::slice_left_ns() > PIECE_NS {
+            let told = lines.told();
+            let seen = self.peek();
+            if seen.lets_sit() {
+                return true;
+            }
+            // Relaxed: decides how to wait. A writer that was up has gone, or lost its CPU.
+            let now = self.rest.load(Relaxed);
+            if !seen.is_spread() || !seen.has_writer() && turn.replace(now) == Some(now) {
+                return false;
+            }
+            let piece_ns = PIECE_NS.min(*left_ns);
+            *left_ns -= piece_ns;
+            if lines.wait_to_be_told(told, Budget::ns(piece_ns)) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// RW-7: leaves by a line, as a reader that has found the state to say so.
+    #[inline(never)]
+    pub(super) fn leave_line(&self) {
+        if let Some(lines) = self.lines() {
+            lines.leave();
+        }
+    }
+
+    /// RW-8: as a reader that has come in through the state, and found it so. Takes a seat if
+    /// readers are counted elsewhere.
+    #[inline]
+    pub(super) fn came_in(&self, found: State) {
+        if found.is_spread() {
+            self.take_seat();
+        } else if found.is_crowd(F::CROWD) && Self::may_spread() {
+            self.spread();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_seat(&self) {
+        // The state counts us, so the mode can't be central, nor any writer be in.
+        if let Some(lines) = self.lines() {
+            // Release: as of a writer that leaves. In the release sequence of the last one anyway.
+            if self.peek().is_shut()
+                && self.change(Release, |seen| seen.is_shut().then(|| seen.with_open())).is_ok()
+            {
+                lines.tell();
+            }
+            lines.join().sit();
+        }
+        self.leave_state();
+    }
+
+    /// Has a crowd of readers, of which the caller is one and which the state counts, counted by
+    /// socket from now on, if nothing speaks against it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn spread(&self) {
+        if !self.is_rested() || P::is_foreign(core::ptr::from_ref(self).addr()) {
+            return;
+        }
+        let Some((lines, name)) = Lines::<P>::claim() else { return self.rest(LONGEST_REST) };
+        // Relaxed: published with the mode.
+        if self.lines.compare_exchange(0, name, Relaxed, Relaxed).is_err() {
+            return lines.give();
+        }
+        self.rest.store(0, Relaxed);
+        let line = lines.join();
+        let mut counted = 0;
+        for _ in 0..TRIES {
+            let seen = self.peek();
+            let Some((spread, called)) = seen.spread() else { break };
+            line.count_over(counted, seen.readers());
+            counted = seen.readers();
+            // RW-7. Release: pairs with the acquires of those that sit down or stand up.
+            if self.state.compare_exchange(seen.0, spread.0, Release, Relaxed).is_ok() {
+                if let Some(name) = called {
+                    call::<P, F>(name, seen.is_fair());
+                }
+                return;
+            }
+        }
+        line.count_over(counted, 0);
+        // Relaxed: who writes it next has acquired the indicator.
+        self.lines.store(0, Relaxed);
+        lines.give();
+    }
+
+    /// As the owner of `WRITER`, which the caller has set by an exchange of `found`, and of its
+    /// mark: waits for those that are in by lines, and has the lock then.
+    pub(super) fn drain(&self, found: State, patience: Patience) -> Drained {
+        // Who lets readers in without `WRITER` is a reader that the state counts, and it counted
+        // none.
+        if found.may_be_sat_in() {
+            self.drain_lines(found.mark(), patience)
+        } else {
+            Drained::Alone
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn drain_lines(&self, mark: Mark, patience: Patience) -> Drained {
+        // The name is acquired, with the state that was found.
+        let lines = self.lines().expect("who opens lines has named them");
+        let is_mine = |seen: State| seen.drainer() == Some(mark);
+        if let Patience::Until(_) = patience {
+            Self::let_readers_come(lines);
+        }
+        loop {
+            // RW-10. Relaxed: by the fence.
+            if self.change(Relaxed, |seen| is_mine(seen).then(|| seen.with_draining())).is_err() {
+                return Drained::Ended;
+            }
+            P::fence(SeqCst);
+            let empty = match patience {
+                Patience::Never => lines.sum() == 0,
+                Patience::Until(deadline) => lines.wait_until_empty::<F>(deadline),
+            };
+            if !empty {
+                return if self.end(lines, is_mine) { Drained::Busy } else { Drained::Ended };
+            }
+            // RW-11. Relaxed: by the fence.
+            if self.change(Relaxed, |seen| is_mine(seen).then(|| seen.with_verifying())).is_err() {
+                return Drained::Ended;
+            }
+            P::fence(SeqCst);
+            // RW-11: a reader may have had us drain again. Relaxed: by the sum, which acquires what
+            // readers have done.
+            let verified =
+                |seen: State| (is_mine(seen) && seen.is_verifying()).then(|| seen.drained());
+            if lines.is_empty() && self.change(Relaxed, verified).is_ok() {
+                break;
+            }
+            if let Patience::Never = patience {
+                return if self.end(lines, is_mine) { Drained::Busy } else { Drained::Ended };
+            }
+        }
+        Self::note(lines);
+        self.rest.store(0, Relaxed);
+        Drained::Alone
+    }
+
+    /// Notes, as the writer, whether many have come by lines since the last one had to wait.
+    fn note(lines: Lines<P>) {
+        // Relaxed, here and below: the owner's words, handed on with the lock.
+        let owner = lines.owner();
+        let entered = lines.entered();
+        let since = entered.wrapping_sub(owner.entered.load(Relaxed));
+        owner.entered.store(entered, Relaxed);
+        owner.since_ns.store(P::now(Clock::Monotonic), Relaxed);
+        let few = since < FEW * u64::from(lines.count());
+        let idle = if few { owner.idle.load(Relaxed).saturating_add(1) } else { 0 };
+        owner.idle.store(idle, Relaxed);
+    }
+
+    /// Releases what was acquired for writing, where others wait or readers are counted by socket.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn release_writer(&self) {
+        let seen = self.peek();
+        if !seen.is_spread() {
+            self.leave(State::release_writer);
+            return;
+        }
+        let Some(lines) = self.lines() else { return };
+        let owner = lines.owner();
+        let turns = self.rest.load(Relaxed).saturating_add(1);
+        // A writer that is up is next, most likely: it finds the lines shut.
+        if turns < F::TURNS && self.has_waiters() && !seen.is_called() {
+            self.rest.store(turns, Relaxed);
+            self.leave(State::release_writer);
+            return;
+        }
+        if owner.idle.load(Relaxed) >= F::IDLE && self.centralise(lines) {
+            self.leave(State::release_writer);
+            return;
+        }
+        self.note_turns(lines);
+        self.leave(|seen| seen.with_open().release_writer());
+        lines.tell();
+    }
+
+    /// Waits, as a writer that others have preceded for long, while readers come in.
+    fn let_readers_come(lines: Lines<P>) {
+        // Relaxed, here and below: the owner's words.
+        let until = lines.owner().until_ns.load(Relaxed);
+        if F::LINGER.ns == 0 || until == 0 {
+            return;
+        }
+        let left = until.saturating_sub(P::now(Clock::Monotonic)).min(MOST_NS);
+        if left > 0 {
+            let _ = lines.wait_to_be_told(lines.told(), Budget::ns(left as u32));
+        }
+    }
+
+    /// Notes, as the last of some writers in a row, for how long readers are let in.
+    fn note_turns(&self, lines: Lines<P>) {
+        let owner = lines.owner();
+        let since = owner.since_ns.load(Relaxed);
+        let now = P::now(Clock::Monotonic);
+        owner.until_ns.store(now + now.saturating_sub(since).min(MOST_NS), Relaxed);
+    }
+
+    /// RW-8: has readers counted in the state, as the writer, if that counts nobody.
+    fn centralise(&self, lines: Lines<P>) -> bool {
+        // Relaxed: published with the release of the lock.
+        if self.change(Relaxed, State::centralised).is_err() {
+            return false;
+        }
+        let took_ns = u64::from(F::IDLE) * u64::from(lines.count()) * LINE_NS;
+        self.rest((took_ns * u64::from(F::REST)) >> REST_BITS);
+        self.lines.store(0, Relaxed);
+        lines.give();
+        true
+    }
+
+    /// The writer leaves by `leave`, and stays as what keeps no readers out, which are let in.
+    pub(super) fn let_readers_in(&self, leave: impl Fn(State) -> (State, Option<u16>)) {
+        if !self.peek().is_spread() {
+            return self.leave(leave);
+        }
+        let lines = self.lines();
+        self.leave(|seen| leave(seen.with_open()));
+        if let Some(lines) = lines {
+            lines.tell();
+        }
+    }
+
+    /// Readers are not counted by socket for so long.
+    fn rest(&self, units: u64) {
+        let units = units.clamp(1, LONGEST_REST);
+        let until = now::<P>().wrapping_add(units as u8);
+        // Relaxed: it orders nothing.
+        self.rest.store(until.max(1), Relaxed);
+    }
+
+    fn is_rested(&self) -> bool {
+        // Relaxed: as above.
+        let until = self.rest.load(Relaxed);
+        until == 0 || until.wrapping_sub(now::<P>()).cast_signed() <= 0
+    }
+}
+
+fn now<P: Platform>() -> u8 {
+    (P::now(Clock::Monotonic) >> REST_BITS) as u8
+}
