@@ -77,12 +77,12 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         (wait == Wait::Acquired).then(|| entry.found.get())
     }
 
-    /// Whether a waiter is to stay awake for longer: where readers come in crowds, or may do so yet.
+    /// Whether a waiter is to stay awake for longer: where readers crowd, or may do so yet.
     ///
     /// It takes a while until a crowd is counted by socket. A waiter that sleeps by then costs a
-    /// wake in its turn, in which others queue up behind it, and sleep too: the lock would be handed
-    /// from sleeper to sleeper from then on. Where writers are all that comes it is better so, for
-    /// those that are awake then are few.
+    /// wake in its turn, in which others queue up behind it, and sleep too: the lock would be
+    /// handed from sleeper to sleeper from then on. Where writers are all that comes sleep is
+    /// better, for those that are awake then are few.
     fn waits_awake<K: Kind>(&self) -> bool {
         let seen = self.peek();
         Self::may_spread() && (!K::WRITES || seen.is_spread() || seen.readers() > 0)
