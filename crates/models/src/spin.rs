@@ -1,12 +1,12 @@
 //! The ShflLock spinlock: exhaustively within the stated bounds, by lot beyond.
 
-use antiphon_check::{Check, Data};
-use antiphon_sync::lock::ShflSpin;
-use antiphon_sync::policy::None;
+use antiphon_check::{Check, Data, Scope};
+use antiphon_sync::lock::{Lock, ShflSpin};
+use antiphon_sync::policy::{Chosen, None, Numa};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
-use crate::forms::Sleepy;
+use crate::forms::{Handing, Sleepy};
 use crate::in_line::in_line;
 use crate::program::{Program, destruction, exclusion, unlock};
 use crate::watched::{Watched, sorting};
@@ -14,6 +14,8 @@ use crate::watched::{Watched, sorting};
 type Spin = ShflSpin<Check, None, Sleepy>;
 type Sorted = ShflSpin<Check, Watched, Sleepy>;
 type Shipped = ShflSpin<Check>;
+/// With cohorts of that many hand-overs.
+type Grouped<const COHORT: u16> = ShflSpin<Check, Numa, Handing<COHORT, 0>>;
 
 const PLAIN: Bounds = Bounds::PLAIN;
 
@@ -43,6 +45,15 @@ pub fn entries() -> Vec<Entry> {
         // Without a node to be had, waiters barge.
         Entry::new("shfl-spin/exhausted-2x2", exclusion::<Spin>(2, 2), PLAIN.nodes(0)),
         Entry::new("shfl-spin/exhausted-3x1", exclusion::<Spin>(3, 1), PLAIN.nodes(1)),
+        Entry::new("shfl-spin/cohorts-1+3", taken::<Grouped<1>>(3, 1), two),
+        Entry::new("shfl-spin/cohorts-1+4", taken::<Grouped<1>>(4, 1), two).by_lot(3_000),
+        Entry::new("shfl-spin/cohorts-1+5", taken::<Grouped<2>>(5, 1), two).by_lot(3_000),
+        Entry::new("shfl-spin/cohorts-crowded-1+4x2", taken::<Grouped<2>>(4, 2), two.crowded(1))
+            .by_lot(3_000),
+        Entry::new("shfl-spin/cohorts-change-1+4+1", changing(), two).by_lot(3_000),
+        Entry::new("shfl-spin/cohorts-destroyed-1+3", destroyed(), two)
+            .by_lot(3_000)
+            .reaches(&["retired"]),
         // MUTEX-3 holds of the spinlock too: unlock is one store.
         Entry::new("shfl-spin/destroyed-1+1", destruction::<Spin>(), PLAIN).reaches(&["retired"]),
         Entry::new("shfl-spin/shipped-2x2", exclusion::<Shipped>(2, 2), PLAIN.crowded(1)),
@@ -54,6 +65,78 @@ pub fn entries() -> Vec<Entry> {
         )
         .by_lot(5_000),
     ]
+}
+
+/// The lock is taken from the start, by a thread that only unlocks: so the `comers` wait, and lock
+/// `rounds` times each. The first is alone in the queue; those that come later may stand in
+/// cohorts.
+fn taken<L: Lock>(comers: u32, rounds: u32) -> Program {
+    Program::new(1 + comers, 1 + comers * rounds, move |scope| {
+        let _ = wait::<L>(scope, comers, rounds);
+    })
+}
+
+/// As [`taken`]; and one thread more has them sorted otherwise as they wait, and then by socket
+/// again.
+fn changing() -> Program {
+    const COMERS: u32 = 4;
+    Program::new(2 + COMERS, 1 + COMERS, |scope| {
+        let lock = wait::<ShflSpin<Check, Chosen, Handing<1, 0>>>(scope, COMERS, 1);
+        scope.spawn(move || {
+            lock.set_policy(Chosen::NONE.with_priority());
+            lock.set_policy(Chosen::NUMA);
+        });
+    })
+}
+
+/// The threads of both; returns the lock.
+fn wait<'scope, L: Lock>(scope: &'scope Scope<'scope, '_>, comers: u32, rounds: u32) -> &'scope L {
+    let lock = scope.share(L::NEW);
+    let data = scope.share(Data::new(0));
+    lock.lock();
+    scope.spawn(move || {
+        data.set(data.get() + 1);
+        unlock(lock);
+    });
+    for _ in 0..comers {
+        scope.spawn(move || {
+            for _ in 0..rounds {
+                lock.lock();
+                data.set(data.get() + 1);
+                unlock(lock);
+            }
+        });
+    }
+    scope.finally(move || {
+        assert_eq!(data.get(), 1 + comers * rounds);
+        lock.lock();
+        unlock(lock);
+    });
+    lock
+}
+
+/// The last of three comers frees the lock; nobody that made another the head looks at it then. Has
+/// to reach `retired`.
+fn destroyed() -> Program {
+    const COMERS: u32 = 3;
+    Program::new(1 + COMERS, 1 + COMERS, |scope| {
+        let lock = scope.share(Grouped::<2>::NEW);
+        let data = scope.share(Data::new(0));
+        lock.lock();
+        scope.spawn(move || unlock(lock));
+        for _ in 0..COMERS {
+            scope.spawn(move || {
+                lock.lock();
+                let before = data.get();
+                data.set(before + 1);
+                unlock(lock);
+                if before == COMERS - 1 {
+                    antiphon_check::retire(lock);
+                    antiphon_check::probe("retired");
+                }
+            });
+        }
+    })
 }
 
 /// Research on the published code, 1.5 a and b: after a contended episode the lock is as free as

@@ -375,6 +375,7 @@ macro_rules! tests {
             excludes: ["shfl-spin/excludes-"],
             excludes_on_a_crowded_machine: ["shfl-spin/crowded-"],
             sorts_without_losing_anybody: ["shfl-spin/sorts-"],
+            cohorts_lose_nobody: ["shfl-spin/cohorts-"],
             sorts_by_rank: ["shfl-spin/ranks-"],
             a_policy_changes_as_they_wait: ["shfl-spin/changes-"],
             is_free_after_contention: ["shfl-spin/free-afterwards-"],

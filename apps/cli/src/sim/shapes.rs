@@ -152,6 +152,23 @@ fn short_sections_collapse_beyond_a_socket_but_for_locks_that_know_sockets() {
     }
 }
 
+/// `000_…`, "SHFLLOCKS: Family of lock algorithms": the NUMA-aware spinlock, of 4 bytes, beside the
+/// queue that does not know sockets. Where requests for a line are served by nearness that queue
+/// comes in groups by socket, too.
+#[test]
+fn the_spinlock_goes_round_within_sockets() {
+    for (arbitration, least) in [(Fifo, 1.3), (Near, 1.0)] {
+        for case in ["lock1", "lock2", "leveldb"] {
+            let eight = Eight::new(arbitration, case, 2_000_000);
+            let ratio = eight.ratio("shfl-spin", "mcs", 192);
+            let left = eight.left("shfl-spin", 24, 192);
+            println!("simulated, {arbitration:?}, {case}: {ratio:.2} of mcs, {left:.2} left");
+            assert!(ratio >= least, "{arbitration:?}, {case}: {ratio} of mcs");
+            assert!(left >= 0.75, "{arbitration:?}, {case}: {left} is left");
+        }
+    }
+}
+
 /// `000_…`, "Locks performance: Throughput": ShflLock maintains throughput with more threads than
 /// cores, and is as fair as CST, whose waiters take turns, too.
 #[test]

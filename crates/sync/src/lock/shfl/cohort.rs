@@ -1,4 +1,4 @@
-//! Cohorts: waiters of one socket that have one place in the mutex's queue between them.
+//! Cohorts: waiters of one socket that have one place in a lock's queue between them.
 //!
 //! Sources: `000_…`, "Sort waiters on the fly using socket ID", for what is wanted; Dice, Marathe
 //! and Shavit, "Lock Cohorting" (PPoPP 2012), and Chabbi, Fagan and Mellor-Crummey, "High
@@ -20,8 +20,8 @@
 //! ```
 //!
 //! The first of a cohort stands in the queue as any waiter does. Its others stand behind it, linked
-//! by `wants`; the owner hands the lock from one to the next, [`Form::COHORT`] times at most, and
-//! each inherits the place of the first, whose name is in `queue`. The node of the first stays
+//! by `wants`. The owner hands the lock from one to the next, [`Cohorts::COHORT`] times at most,
+//! and each inherits the place of the first, whose name is in `queue`. The node of the first stays
 //! there until the cohort's turn is over. Whoever is left of the cohort then goes to the end of the
 //! queue.
 //!
@@ -39,8 +39,8 @@
 //! - COHORT-2: a node that a comer may still link itself to is not given back: its owner has taken
 //!   it out of the word, has seen the link, or leaves it to the later of the two (`CLOSED`, then
 //!   `LEFT` or `SEEN`).
-//! - COHORT-3: the lock is handed on within a cohort [`Form::COHORT`] times in a row at most; then
-//!   the next in the queue has its turn. So no waiter is overtaken for ever.
+//! - COHORT-3: the lock is handed on within a cohort [`Cohorts::COHORT`] times in a row at most;
+//!   then the next in the queue has its turn. So no waiter is overtaken for ever.
 //! - COHORT-4: waiters are taken out of a cohort, and put into the queue, by the first of the
 //!   queue: the owner that has kept its place there, or the head.
 //! - COHORT-5: a waiter that sleeps in a cohort looks up after the backstop, whatever the head
@@ -48,22 +48,24 @@
 //!   long as a time slice there sleeps. So a word that names a node which no waiter will ever
 //!   leave, of a lock whose memory was used anew while it was held, costs time and no more.
 //!
-//! Waiters come into a cohort only as they see the lock handed over. If that ends, the first of the
-//! cohort has the lock in its turn, and puts the next of them into the queue as it leaves. One that
-//! sleeps or has given up when its turn comes is set aside (`aside.rs`), and the lock handed to the
-//! one behind it. In the queue a waiter of a cohort is what it was: all that can become of a waiter
-//! is the business of the queue.
+//! Waiters of the mutex come into a cohort only as they see it handed over. If that ends, the first
+//! of the cohort has the lock in its turn, and puts the next of them into the queue as it leaves.
+//! One that sleeps or has given up when its turn comes is set aside (`aside.rs`), and the lock
+//! handed to the one behind it. In the queue a waiter of a cohort is what it was: all that can
+//! become of a waiter is the business of the queue.
+//!
+//! An owner of the spinlock (`spin.rs`) keeps no place to hand on: there the head that has just
+//! taken the lock makes the next of its cohort the head, which inherits the place in the queue as
+//! an owner of the mutex does. What is said of owners here is said of that head. Its waiters
+//! neither sleep nor give up.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Budget, Platform, Waiter};
 
-use super::contended::Contended;
-use super::mutex::{Form, ShflMutex};
-use super::queue::Place;
+use super::queue::{Place, Tail};
 use super::status::{self, Offer};
 use crate::arena;
-use crate::policy::Policy;
 
 /// No names: no epoch is 0.
 const LAST: u32 = 1;
@@ -74,9 +76,9 @@ const SEEN: u32 = 4;
 /// How long one waits for a comer that has not linked itself.
 const LINK_NS: u32 = 200;
 
-/// A word's low bits are an index; those above are the lock's address without its three lowest
-/// bits, of 48.
-const INDEX_BITS: u32 = 19;
+/// A word's low bits are an index; those above are the lock's [kind](Cohorts::SPINS), and its
+/// address without the two lowest bits, of 48.
+const INDEX_BITS: u32 = 17;
 const ADDRESS_BITS: u32 = 48;
 
 /// The first of the cohort whose place in the queue the node's waiter has inherited. A lower half
@@ -85,6 +87,11 @@ fn inherited<P: Platform>(node: &Waiter<P>) -> Option<Place<P>> {
     // Relaxed: written before the lock was handed over.
     let queue = node.queue.load(Relaxed);
     if queue as u32 == 0 { Place::at((queue >> u32::BITS) as u32) } else { None }
+}
+
+/// Whether the waiter has the place in the queue of the first of its cohort, and none of its own.
+pub(super) fn is_heir<P: Platform>(place: Place<P>) -> bool {
+    inherited(place.node).is_some()
 }
 
 /// COHORT-2, for the caller, which is about to give a node back that it had closed: whether a comer
@@ -109,7 +116,34 @@ fn link<P: Platform>(me: Place<P>, last: Place<P>) -> bool {
     false
 }
 
-impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
+/// A lock whose waiters may stand in cohorts.
+pub(super) trait Cohorts<P: Platform>: Sized {
+    /// How often in a row it is handed on within a cohort.
+    const COHORT: u16;
+
+    /// Whether it is a spinlock. What is left of another kind of lock at the same address is
+    /// another lock's: a waiter that spins for ever would not find its way out (COHORT-5).
+    const SPINS: bool;
+
+    /// Its queue.
+    fn queue(&self) -> &impl Tail<P>;
+
+    /// Whether a comer may stand in a cohort now. Not before another waits, or hands the lock over:
+    /// the first of a cohort is in the queue behind that.
+    fn has_cohorts(&self) -> bool;
+
+    /// Offers the lock, or headship, to a waiter of the caller's cohort.
+    fn offer(next: Place<P>) -> Offer;
+
+    /// Whether a waiter that was offered the lock and does not take it may be passed by.
+    fn may_pass_by(_place: Place<P>, _offer: &Offer) -> bool {
+        false
+    }
+
+    /// As the owner, whose turn began with `first`: does with one that is passed by what is to be
+    /// done. It stands in no queue and in no cohort any longer.
+    fn pass_by(_first: Place<P>, _place: Place<P>, _offer: &Offer) {}
+
     /// Which word of the arena is for the caller's cohort, and what stands there if `me` is its
     /// last. `None` for an index or an address that does not fit.
     fn word(&self, me: Place<P>) -> Option<(&'static P::U64, u64)> {
@@ -119,13 +153,14 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         // Relaxed: written before its waiter joined.
         let socket = me.node.socket.load(Relaxed);
         let word = arena::<P>().cohort(address, socket.into());
-        fits.then_some((word, (address as u64) >> 3 << INDEX_BITS | index))
+        let lock = (address as u64) >> 2 << 1 | u64::from(Self::SPINS);
+        fits.then_some((word, lock << INDEX_BITS | index))
     }
 
-    /// Puts the caller behind the last of its socket, if the lock is handed over and others of the
+    /// Puts the caller behind the last of its socket, if the lock has cohorts now and others of the
     /// socket wait. `false` if it has to join the queue: it may be the first of a cohort then.
-    pub(super) fn enter_cohort(&self, me: Place<P>) -> bool {
-        if F::LINGER.ns == 0 || !self.hands_over() || !Contended::policy(self).by_socket::<P>() {
+    fn enter_cohort(&self, me: Place<P>) -> bool {
+        if !self.has_cohorts() {
             return false;
         }
         let Some((word, name)) = self.word(me) else { return false };
@@ -152,10 +187,10 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
 
     /// As the owner, hands the lock to the next of its cohort that is up, and sets those before it
     /// aside. `false` if there is none, or the cohort has had its turn.
-    pub(super) fn hand_over_in_cohort(&self, me: Place<P>) -> bool {
+    fn hand_over_in_cohort(&self, me: Place<P>) -> bool {
         // Relaxed: written before the lock was handed over.
         let times = me.node.passed.load(Relaxed);
-        if times >= F::COHORT {
+        if times >= Self::COHORT {
             // COHORT-3.
             return false;
         }
@@ -171,7 +206,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
                 // It stays in the queue, and leads no cohort.
                 me.node.wants.store(0, Relaxed);
             }
-            let offer = status::hand_over(next.node);
+            let offer = Self::offer(next);
             if let Offer::Taken = offer {
                 if first != me {
                     me.give();
@@ -181,20 +216,20 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             me.node.wants.store(behind, Relaxed);
             next.node.queue.store(0, Relaxed);
             next.node.passed.store(0, Relaxed);
-            if !Self::may_set_aside(next, &offer) {
+            if !Self::may_pass_by(next, &offer) {
                 return false;
             }
             let after = self.behind_in_cohort(next);
             me.node.wants.store(after.map_or(0, |after| after.id.bits()), Relaxed);
             status::queue(next.node);
-            Self::set_aside(first, next, &offer);
+            Self::pass_by(first, next, &offer);
         }
     }
 
     /// As the first of the queue: takes `me`, which is about to be set aside, out of its cohort.
     /// Returns the waiter behind it, which stands nowhere for now. Where there is none, it is as
     /// in [`leave_cohort`](Self::leave_cohort).
-    pub(super) fn behind_in_cohort(&self, me: Place<P>) -> Option<Place<P>> {
+    fn behind_in_cohort(&self, me: Place<P>) -> Option<Place<P>> {
         // Acquire: pairs with `link`.
         let behind = Place::at(me.node.wants.load(Acquire));
         if behind.is_some() {
@@ -207,7 +242,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
 
     /// As the owner: ends its cohort's turn, and returns its place in the queue: its own, or that
     /// of the first of its cohort.
-    pub(super) fn first_of(&self, me: Place<P>) -> Place<P> {
+    fn first_of(&self, me: Place<P>) -> Place<P> {
         self.leave_cohort(me);
         let Some(first) = inherited(me.node) else { return me };
         me.give();
@@ -216,7 +251,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
 
     /// As the first of the queue: takes `me`, itself or one that has left, out of its cohort.
     /// Whoever is behind it stands at the end of the queue from now on.
-    pub(super) fn leave_cohort(&self, me: Place<P>) {
+    fn leave_cohort(&self, me: Place<P>) {
         // Acquire, here and below: pairs with `link`.
         let mut behind = me.node.wants.load(Acquire);
         if behind == LAST {
@@ -244,7 +279,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         let Some(next) = Place::<P>::at(behind) else { return };
         me.node.wants.store(0, Relaxed);
         status::queue(next.node);
-        if next.join(&self.tail).is_none() {
+        if next.join(self.queue()).is_none() {
             // The queue's word is that of a parent process: no other waiter is in it.
             let target = arena::<P>().reference(next.id.index());
             if status::grant(next.node).parked()

@@ -4,6 +4,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform, Traced, TracedKind};
 
+use super::cohort::Cohorts;
 use super::contended::Contended;
 use super::fair::Patience;
 use super::fence::Fence;

@@ -58,16 +58,42 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::{Atomic, Platform};
 
+use super::cohort::Cohorts;
 use super::contended::Contended;
 use super::exclusive::half;
 use super::mutex::{Form, PASS, ShflMutex};
-use super::queue::Place;
+use super::queue::{Place, Tail};
 use super::sort::Sorted;
 use super::status::{self, Offer};
 use super::turn::Wait;
 use super::urgent::{self, Urgency};
 use crate::arena;
 use crate::policy::Policy;
+
+impl<P: Platform, Q: Policy, F: Form> Cohorts<P> for ShflMutex<P, Q, F> {
+    const COHORT: u16 = F::COHORT;
+    const SPINS: bool = false;
+
+    fn queue(&self) -> &impl Tail<P> {
+        &self.tail
+    }
+
+    fn has_cohorts(&self) -> bool {
+        F::LINGER.ns != 0 && self.hands_over() && Contended::policy(self).by_socket::<P>()
+    }
+
+    fn offer(next: Place<P>) -> Offer {
+        status::hand_over(next.node)
+    }
+
+    fn may_pass_by(place: Place<P>, offer: &Offer) -> bool {
+        Self::may_set_aside(place, offer)
+    }
+
+    fn pass_by(first: Place<P>, place: Place<P>, offer: &Offer) {
+        Self::set_aside(first, place, offer);
+    }
+}
 
 impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// As the owner, which stands first in the queue: keeps that place, and will hand the lock

@@ -6,20 +6,30 @@
 //! | 1 | `policy` | the policy, where it is chosen at run time ([`Chosen`]); else zero |
 //! | 2–3 | `tail` | index of the last waiter, 0 if nobody waits |
 //!
-//! A comer takes a free lock only if nobody waits; there is no separate "no stealing" byte that
-//! could be left behind. The head of the queue spins on `locked`, all others on their own node.
-//! Unlock is one plain store. Where the machine is crowded, a queue of spinners would wait for one
-//! that does not run; then a comer does not join but barges, as a test-and-test-and-set lock does.
+//! A comer takes a free lock only if no other waits; there is no separate "no stealing" byte that
+//! could be left behind. The head of the queue spins on `locked`, all others on their own node. The
+//! head that has taken the lock makes the next waiter the head, before its critical section. So
+//! unlock is one plain store.
+//!
+//! Where waiters are sorted by socket they stand in cohorts, as those of the mutex do (`cohort.rs`,
+//! COHORT-1 to 4): the head makes one of its own socket the next head, up to [`Form::COHORT`] times
+//! in a row. The first comer joins the queue alone; cohorts begin behind it. Other policies are
+//! kept by a shuffler.
+//!
+//! Where the machine is crowded, a queue of spinners would wait for one that does not run; then a
+//! comer does not join but barges, as a test-and-test-and-set lock does.
 //!
 //! The tail is an index without an epoch: in memory that two processes share, use another lock.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_platform::{Atomic, Hint, Platform, Probe, Traced, TracedKind};
+use antiphon_platform::{Atomic, Budget, Hint, Platform, Probe, Traced, TracedKind, Word};
 
-use super::queue::{Place, TailIndex};
+use super::cohort::Cohorts;
+use super::queue::{Place, Tail, TailIndex};
 use super::sort::Sorted;
-use super::{Form, Standard, shuffle, status};
+use super::status::Offer;
+use super::{Form, Standard, cohort, shuffle, status};
 use crate::policy::{Chosen, Policy};
 use core::marker::PhantomData;
 
@@ -92,17 +102,17 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
     fn lock_contended(&self) {
         let traced = Traced::new(self, TracedKind::Spin);
         P::probe(Probe::WaitStart(traced));
-        P::hint(Hint::SpinBegin);
+        let mut spinner = Spinner::new();
         loop {
             let Some(me) = self.place() else {
-                self.barge();
+                self.barge(&mut spinner);
                 break;
             };
-            if self.lock_queued(me) {
+            if self.lock_queued(me, &mut spinner) {
                 break;
             }
         }
-        P::hint(Hint::SpinEnd);
+        drop(spinner);
         P::probe(Probe::Acquired(traced));
     }
 
@@ -119,24 +129,31 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
         None
     }
 
-    fn barge(&self) {
+    fn barge(&self, spinner: &mut Spinner<P>) {
         while !self.try_lock() {
-            self.locked.wait_while(Relaxed, |locked| locked != 0);
+            spinner.wait_while(&self.locked, |locked| locked != 0);
         }
     }
 
     /// Waits in the queue; `false` if the process has forked under the waiter, who must begin anew.
-    fn lock_queued(&self, me: Place<P>) -> bool {
-        let _ = me.join(&self.tail);
-        let Some(mut role) = self.wait_for_headship(me) else { return false };
+    fn lock_queued(&self, me: Place<P>, spinner: &mut Spinner<P>) -> bool {
+        // COHORT-3. Relaxed: published by the exchange by which it joins.
+        me.node.passed.store(0, Relaxed);
+        if !self.enter_cohort(me) {
+            let _ = me.join(&self.tail);
+        }
+        let Some(mut role) = self.wait_for_headship(me, spinner) else { return false };
         let policy = self.policy();
-        // INV-2: the role comes into being at the head.
-        role |= policy.shuffles::<P>() && me.node.batch.load(Relaxed) == 0;
+        // INV-2: the role comes into being at the head. One that has another's place in the queue
+        // has no waiters behind it to sort.
+        role |=
+            policy.shuffles::<P>() && !Self::by_cohorts(policy) && me.node.batch.load(Relaxed) == 0;
+        role &= !cohort::is_heir(me);
         loop {
             if role && self.is_locked() {
                 role = self.shuffle(me, || !self.is_locked());
             }
-            self.locked.wait_while(Relaxed, |locked| locked != 0);
+            spinner.wait_while(&self.locked, |locked| locked != 0);
             if self.try_lock() {
                 break;
             }
@@ -154,8 +171,12 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
             }
             sorted = Sorted::by(me);
         }
-        if let Some(next) = me.leave(&self.tail) {
-            sorted.tell(policy, me.node, next);
+        if self.hand_over_in_cohort(me) {
+            return true;
+        }
+        let first = self.first_of(me);
+        if let Some(next) = first.leave(&self.tail) {
+            sorted.tell(policy, first.node, next);
             // Nobody leaves this queue early: what was granted is a live waiter.
             let _ = status::grant(next.node);
         }
@@ -164,7 +185,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
 
     /// Spins until the caller is the head; returns whether it has the shuffling role then. `None`
     /// if its node is lost.
-    fn wait_for_headship(&self, me: Place<P>) -> Option<bool> {
+    fn wait_for_headship(&self, me: Place<P>, spinner: &mut Spinner<P>) -> Option<bool> {
         let mut role = false;
         loop {
             let now = status::load(me.node);
@@ -181,12 +202,78 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
                 role = self.shuffle(me, || status::load(me.node).head());
             }
             // Relaxed: looked at again above. INV-4: without the role, this is all that it does.
-            me.node.status.wait_while(Relaxed, status::Status::idle);
+            spinner.wait_while(&me.node.status, status::Status::idle);
         }
+    }
+
+    /// Whether waiters are sorted as they come, and not by a shuffler.
+    fn by_cohorts(policy: Q) -> bool {
+        F::LINGER.ns != 0 && policy.by_socket::<P>()
     }
 
     fn shuffle(&self, me: Place<P>, stop: impl Fn() -> bool) -> bool {
         shuffle::shuffle(self.policy(), me, &self.tail, F::GROUP, stop)
+    }
+}
+
+/// A waiter, which is counted among the spinners once it has spun for a while.
+struct Spinner<P: Platform> {
+    counted: bool,
+    platform: PhantomData<P>,
+}
+
+impl<P: Platform> Spinner<P> {
+    fn new() -> Self {
+        Self { counted: false, platform: PhantomData }
+    }
+
+    /// How long a waiter spins before it is counted. The counter's line goes from thread to thread,
+    /// which costs more than this lock does. A queue of as many waiters as there are CPUs is done
+    /// by then, with a microsecond for each section and one for each hand-over, though others go
+    /// first for as long again (COHORT-3). One that is not may wait for a thread that does not run.
+    /// On two CPUs it is counted at once: there one spinner is too many.
+    fn uncounted() -> Budget {
+        const TURN_NS: u32 = 4_000;
+        let cpus = P::cpus();
+        if cpus > 2 { Budget::ns(cpus.saturating_mul(TURN_NS)) } else { Budget::NONE }
+    }
+
+    fn wait_while<W: Word>(&mut self, word: &impl Atomic<W>, keep: impl Fn(W) -> bool) {
+        if !self.counted {
+            // Relaxed, here and below: whatever is seen is looked at again, or taken.
+            if word.spin_while(Relaxed, Self::uncounted(), &keep).is_ok() {
+                return;
+            }
+            P::hint(Hint::SpinBegin);
+            self.counted = true;
+        }
+        word.wait_while(Relaxed, keep);
+    }
+}
+
+impl<P: Platform> Drop for Spinner<P> {
+    fn drop(&mut self) {
+        if self.counted {
+            P::hint(Hint::SpinEnd);
+        }
+    }
+}
+
+impl<P: Platform, Q: Policy, F: Form> Cohorts<P> for ShflSpin<P, Q, F> {
+    const COHORT: u16 = F::COHORT;
+    const SPINS: bool = true;
+
+    fn queue(&self) -> &impl Tail<P> {
+        &self.tail
+    }
+
+    fn has_cohorts(&self) -> bool {
+        !self.tail.is_empty() && Self::by_cohorts(self.policy())
+    }
+
+    fn offer(next: Place<P>) -> Offer {
+        status::appoint(next.node);
+        Offer::Taken
     }
 }
 

@@ -14,7 +14,8 @@
 //! ```
 //!
 //! An owner that hands the lock over (`handover.rs`) makes the next waiter the owner by one
-//! exchange: `WAITING` ──► `HEAD+OWNER`, and it has the lock. `QUEUED` and `CLOSED` are bits beside
+//! exchange: `WAITING` ──► `HEAD+OWNER`, and it has the lock. The head of a spinlock makes the next
+//! of its cohort the head by a store. `QUEUED` and `CLOSED` are bits beside
 //! these, of nodes in cohorts (`cohort.rs`): put into the queue by the first of it; and left ahead
 //! of a comer that has not linked itself. `OUT` is one beside `WAITING` or `PARKED`, of a waiter
 //! that has slept in its turn (`aside.rs`): it stands in no queue, and begins anew.
@@ -224,6 +225,13 @@ pub(super) fn hand_over<P: Platform>(node: &Waiter<P>) -> Offer {
             Err(now) => seen = now,
         }
     }
+}
+
+/// WAITING → HEAD, of a waiter in a cohort that neither sleeps nor leaves. By the head before it,
+/// beside which no other thread writes to its status: so a store, for which the caller does not
+/// wait. Release: pairs with [`load`].
+pub(super) fn appoint<P: Platform>(node: &Waiter<P>) {
+    node.status.store(WAITING | HEAD, Release);
 }
 
 /// The node's waiter has left its cohort, by whoever ends the node's part in it.
