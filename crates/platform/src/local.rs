@@ -29,6 +29,8 @@ pub struct Local<P: Platform> {
     pub held_at: P::U32,
     /// How many long spins of this thread in a row ended before what it waited for was free.
     pub vain: P::U32,
+    /// Locks that this thread has waited for when it last wanted them: their addresses.
+    pub waited: [P::U64; 4],
     /// The lock that this thread has had last after waiting as the head of its queue: its address.
     pub took: P::U64,
     /// When that was, in nanoseconds.
@@ -48,6 +50,7 @@ impl<P: Platform> Local<P> {
         held: P::U32::ZERO,
         held_at: P::U32::ZERO,
         vain: P::U32::ZERO,
+        waited: [const { P::U64::ZERO }; 4],
         took: P::U64::ZERO,
         took_at: P::U64::ZERO,
         seed: P::U32::ZERO,

@@ -2,9 +2,10 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform, Traced, TracedKind};
+use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform, Traced, TracedKind, Waiter};
 
 use super::cohort::Cohorts;
+use super::comer;
 use super::contended::Contended;
 use super::fair::Patience;
 use super::fence::Fence;
@@ -28,6 +29,10 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> 
         self.policy()
     }
 
+    fn sign(&self, _me: &Waiter<P>) {
+        comer::note_waited::<P, _>(self);
+    }
+
     fn named(&self) -> u16 {
         // Relaxed: a hint.
         self.head.load(Relaxed) & !PASS
@@ -47,7 +52,7 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> 
     }
 
     fn take_as_comer(&self) -> bool {
-        self.lock_uncontended()
+        self.take()
     }
 
     fn take_any(&self) -> bool {

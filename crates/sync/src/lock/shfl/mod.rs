@@ -6,6 +6,7 @@
 mod abandoned;
 mod aside;
 mod cohort;
+mod comer;
 mod contended;
 mod exclusive;
 mod fair;

@@ -32,6 +32,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, AtomicInteger, Budget, Deadline, Platform, WaiterId};
 
+use super::comer;
 use super::contended::Contended;
 use super::fair::Patience;
 use super::queue::TailId;
@@ -135,6 +136,12 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// waiter has asked for fairness. For callers that want to know when they would have waited.
     #[inline]
     pub fn lock_uncontended(&self) -> bool {
+        comer::may_try::<P, _>(self, &self.locked) && self.take()
+    }
+
+    /// Takes the lock if it is free and no waiter has asked for fairness.
+    #[inline]
+    pub(super) fn take(&self) -> bool {
         // Acquire: pairs with the release in `unlock`.
         self.locked.compare_exchange(0, LOCKED, Acquire, Relaxed).is_ok()
     }
@@ -143,7 +150,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// lock is had whatever the deadline.
     #[inline]
     pub fn lock_until(&self, deadline: Deadline) -> bool {
-        self.lock_uncontended() || self.lock_contended(Some(deadline)) == Wait::Acquired
+        self.take() || self.lock_contended(Some(deadline)) == Wait::Acquired
     }
 
     /// Acquires the lock if it is free, ahead of any waiters; never fails on a free lock.

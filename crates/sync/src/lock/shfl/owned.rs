@@ -67,8 +67,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflOwned<P, Q, F> {
     /// Acquires the lock, or gives up when the deadline has passed; says whether it was had.
     #[inline]
     pub fn lock_until(&self, deadline: Deadline) -> bool {
-        let had =
-            self.mutex.lock_uncontended() || self.lock_contended(Some(deadline)) == Wait::Acquired;
+        let had = self.mutex.take() || self.lock_contended(Some(deadline)) == Wait::Acquired;
         if had {
             self.own();
         }
