@@ -120,6 +120,11 @@ fn barrier() {
 }
 
 #[test]
+fn handover() {
+    check("handover");
+}
+
+#[test]
 fn mutex() {
     check("mutex");
 }
@@ -142,7 +147,7 @@ fn every_model_is_checked() {
         .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
         .collect();
     models.sort();
-    assert_eq!(models, ["barrier", "mutex", "queue", "rw"], "a test each");
+    assert_eq!(models, ["barrier", "handover", "mutex", "queue", "rw"], "a test each");
 }
 
 #[test]

@@ -29,9 +29,10 @@
 //!   hands the list on with the place.
 //! - ASIDE-2: a waiter that was turned out has a wake coming, and is in no list. Its node is its
 //!   own again.
-//! - ASIDE-3: an owner that gives its place up puts the list at the end of the queue before. So
-//!   whenever the lock can be free, each waiter stands in the queue, in a cohort, or has a wake
-//!   coming.
+//! - ASIDE-3: an owner that gives its place up puts the list into the queue before, ahead of those
+//!   that came later. So whenever the lock can be free, each waiter stands in the queue, in a
+//!   cohort, or has a wake coming; and one that sleeps is not passed by again and again as others
+//!   begin to hand over and give up (`models/handover.pml`).
 //! - ASIDE-4: a waiter that is set aside has no shuffling role: it would move others in a list that
 //!   is not the queue. The role is taken back while it sleeps; one that is up is handed the lock.
 //!   It comes into being at a head again (INV-2).
@@ -133,11 +134,17 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         target.filter(|_| was.parked())
     }
 
-    /// ASIDE-3: puts the list at the end of the queue.
+    /// ASIDE-3: puts the list into the queue, before all others.
     pub(super) fn call_back(&self, first: Place<P>) {
         let ends = [&first.node.cpu, &first.node.rank].map(|name| at::<P>(name.load(Relaxed)));
         let [Some(begin), Some(end)] = ends else { return };
         Self::begin_list(first);
+        if let Some(next) = first.next() {
+            // Relaxed, both: read by us, or by a head that has it from us.
+            end.node.next.store(next.id.bits(), Relaxed);
+            first.node.next.store(begin.id.bits(), Relaxed);
+            return;
+        }
         let previous = self.tail.join(end.id);
         // `first` is in the queue, so no waiter before them has left it as its head.
         let _ = begin.link(previous);
