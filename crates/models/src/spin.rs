@@ -48,7 +48,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("shfl-spin/cohorts-1+3", taken::<Grouped<1>>(3, 1), two),
         Entry::new("shfl-spin/cohorts-1+4", taken::<Grouped<1>>(4, 1), two).by_lot(3_000),
         Entry::new("shfl-spin/cohorts-1+5", taken::<Grouped<2>>(5, 1), two).by_lot(3_000),
-        Entry::new("shfl-spin/cohorts-crowded-1+4x2", taken::<Grouped<2>>(4, 2), two.crowded(1))
+        Entry::new("shfl-spin/cohorts-crowded-5x2", taken::<Grouped<2>>(4, 2), two.crowded(1))
             .by_lot(3_000),
         Entry::new("shfl-spin/cohorts-change-1+4+1", changing(), two).by_lot(3_000),
         Entry::new("shfl-spin/cohorts-destroyed-1+3", destroyed(), two)
