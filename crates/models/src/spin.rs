@@ -80,7 +80,7 @@ fn taken<L: Lock>(comers: u32, rounds: u32) -> Program {
 /// again.
 fn changing() -> Program {
     const COMERS: u32 = 4;
-    Program::new(2 + COMERS, 1 + COMERS, |scope| {
+    Program::new(2 + COMERS, 2 + COMERS, |scope| {
         let lock = wait::<ShflSpin<Check, Chosen, Handing<1, 0>>>(scope, COMERS, 1);
         scope.spawn(move || {
             lock.set_policy(Chosen::NONE.with_priority());

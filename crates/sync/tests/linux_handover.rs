@@ -150,7 +150,7 @@ fn rounds_until(most: u32, enough: impl Fn() -> bool) -> impl Iterator<Item = u3
     let begun = Instant::now();
     (0..).take_while(move |&nth| {
         let past = nth >= most || begun.elapsed() > Duration::from_millis(500);
-        !past || !enough() && begun.elapsed() < Duration::from_secs(30)
+        !past || !enough() && begun.elapsed() < Duration::from_secs(90)
     })
 }
 
