@@ -115,8 +115,8 @@ fn wait<'scope, L: Lock>(scope: &'scope Scope<'scope, '_>, comers: u32, rounds: 
     lock
 }
 
-/// The last of three comers frees the lock; nobody that made another the head looks at it then. Has
-/// to reach `retired`.
+/// The last of three comers frees the lock: a thread that has made another one the head must not
+/// look at it then. Has to reach `retired`.
 fn destroyed() -> Program {
     const COMERS: u32 = 3;
     Program::new(1 + COMERS, 1 + COMERS, |scope| {

@@ -29,7 +29,7 @@ pub struct Local<P: Platform> {
     pub held_at: P::U32,
     /// How many long spins of this thread in a row ended before what it waited for was free.
     pub vain: P::U32,
-    /// Locks that this thread has waited for when it last wanted them: their addresses.
+    /// Addresses of locks that this thread had to wait for the last time that it wanted them.
     pub waited: [P::U64; 4],
     /// The lock that this thread has had last after waiting as the head of its queue: its address.
     pub took: P::U64,

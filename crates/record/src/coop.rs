@@ -115,7 +115,8 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    const ALL: [Self; 5] =
+    /// All of them, in the order in which a report names them.
+    pub const ALL: [Self; 5] =
         [Self::Domain, Self::Full, Self::Cpu, Self::RealTime, Self::KeptFromRunning];
 
     fn of(number: u64) -> Option<Self> {

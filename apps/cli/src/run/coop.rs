@@ -302,14 +302,7 @@ impl CoopReport {
             );
         }
         notes.extend(self.loops.iter().filter_map(hides));
-        let refusals = [
-            Refusal::Domain,
-            Refusal::Full,
-            Refusal::Cpu,
-            Refusal::RealTime,
-            Refusal::KeptFromRunning,
-        ];
-        notes.extend(refusals.into_iter().filter_map(|why| {
+        notes.extend(Refusal::ALL.into_iter().filter_map(|why| {
             let loops = self.loops.iter().filter(|row| row.refusal == Some(why)).count();
             let of = self.unraised.filter(|_| why == Refusal::RealTime);
             let of = of.map_or_else(String::new, |why| format!(": {why}"));

@@ -15,10 +15,10 @@
 //!
 //! An owner that hands the lock over (`handover.rs`) makes the next waiter the owner by one
 //! exchange: `WAITING` ──► `HEAD+OWNER`, and it has the lock. The head of a spinlock makes the next
-//! of its cohort the head by a store. `QUEUED` and `CLOSED` are bits beside
-//! these, of nodes in cohorts (`cohort.rs`): put into the queue by the first of it; and left ahead
-//! of a comer that has not linked itself. `OUT` is one beside `WAITING` or `PARKED`, of a waiter
-//! that has slept in its turn (`aside.rs`): it stands in no queue, and begins anew.
+//! of its cohort the head by a store. `QUEUED` and `CLOSED` are bits beside these, of nodes in
+//! cohorts (`cohort.rs`): put into the queue by the first of it; and left ahead of a comer that has
+//! not linked itself. `OUT` is one beside `WAITING` or `PARKED`, of a waiter that has slept in its
+//! turn (`aside.rs`): it stands in no queue, and begins anew.
 //!
 //! `SHUFFLER` is a bit beside these: the waiter holds the shuffling role. It is given with the
 //! status word so that a spinning waiter sees both by looking at one word. It stands there too
