@@ -101,8 +101,12 @@ unsafe impl Platform for Sim {
     }
 
     fn local<R>(f: impl FnOnce(&Local<Self>) -> R) -> R {
+        if simulated() {
+            return f(&local());
+        }
         // Outside a simulation nothing is remembered.
-        if simulated() { f(&local()) } else { f(&Local::NEW) }
+        let forgotten = Local::NEW;
+        f(&forgotten)
     }
 
     fn thread() -> ThreadId {
