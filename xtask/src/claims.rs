@@ -10,7 +10,7 @@
 //! | `where` | the section, slide or figure |
 //! | `kind` | `claim`, `figure`, `mechanism` or `future-work` |
 //! | `words` | what it says, in a line |
-//! | `status` | `open`, or, once somebody has looked: `reproduced`, `exceeded`, `refuted` |
+//! | `status` | `open` until it was looked at; then `reproduced`, `exceeded` or `refuted` |
 //! | `command` | what to run to see it; required unless open |
 //! | `result` | what that showed, on which machine; required unless open |
 //!
@@ -19,6 +19,7 @@
 mod alive;
 mod entries;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::finding::{Finding, Outcome, report};
@@ -27,12 +28,13 @@ use crate::{Failure, tree};
 use entries::{Claim, Status};
 
 const FILE: &str = "docs/claims.toml";
-const README: &str = "README.md";
+/// What people read of it: the counts, for all documents and for each.
+const PAGE: &str = "docs/claims.md";
 
 /// `cargo xtask claims [--readme] [--strict]`.
 ///
-/// `--readme` also checks the count in the README; `--strict` fails if commands of the `antiphon`
-/// program could not be checked because it is not built.
+/// `--readme` also checks the counts on the page for readers, `docs/claims.md`; `--strict` fails if
+/// commands of the `antiphon` program could not be checked because it is not built.
 pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     use lexopt::prelude::*;
     let (mut readme, mut strict) = (false, false);
@@ -50,8 +52,9 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     let mut findings = entries::validate(FILE, &text, &claims);
     findings.extend(dead_commands(&root, &text, &claims, strict)?);
     if readme {
-        let text = std::fs::read_to_string(root.join(README)).unwrap_or_default();
+        let text = std::fs::read_to_string(root.join(PAGE)).unwrap_or_default();
         findings.extend(stale_count(&text, &count_line(&claims)));
+        findings.extend(stale_rows(&text, &claims));
     }
     println!("{}", count_line(&claims));
     Ok(report(findings))
@@ -87,7 +90,7 @@ fn dead_commands(
     Ok(findings)
 }
 
-/// The line that the README shows.
+/// Counts of all claims: a line of the page.
 fn count_line(claims: &[Claim]) -> String {
     let count = |status| claims.iter().filter(|claim| claim.status == status).count();
     format!(
@@ -100,13 +103,33 @@ fn count_line(claims: &[Claim]) -> String {
     )
 }
 
-/// A finding if the README does not contain the present count.
-fn stale_count(readme: &str, line: &str) -> Option<Finding> {
-    if readme.contains(line) {
+/// A finding if the page does not contain the present counts.
+fn stale_count(page: &str, line: &str) -> Option<Finding> {
+    if page.contains(line) {
         return None;
     }
-    let stale = readme.lines().position(|line| line.contains("Claims: "));
-    Some(Finding::at(README, stale.map_or(0, |at| at + 1), format!("the count is now: {line}")))
+    let stale = page.lines().position(|line| line.contains("Claims: "));
+    Some(Finding::at(PAGE, stale.map_or(0, |at| at + 1), format!("the count is now: {line}")))
+}
+
+/// A finding for each document whose row of the page's table does not end with the present counts.
+fn stale_rows(page: &str, claims: &[Claim]) -> Vec<Finding> {
+    let documents: BTreeSet<_> = claims.iter().map(|claim| claim.document.as_str()).collect();
+    let stale = |document: &str| {
+        let of = |status| {
+            claims.iter().filter(|it| it.document == document && it.status == status).count()
+        };
+        let [reproduced, exceeded, refuted, open] =
+            [Status::Reproduced, Status::Exceeded, Status::Refuted, Status::Open].map(of);
+        let listed = reproduced + exceeded + refuted + open;
+        let counts = format!("| {listed} | {reproduced} | {exceeded} | {refuted} | {open} |");
+        let begin = format!("| {document} |");
+        let row = page.lines().enumerate().find(|(_, line)| line.starts_with(&begin));
+        let is_stale = row.is_none_or(|(_, line)| !line.ends_with(&counts));
+        let at = row.map_or(0, |(at, _)| at + 1);
+        is_stale.then(|| Finding::at(PAGE, at, format!("document {document} is now: {counts}")))
+    };
+    documents.into_iter().filter_map(stale).collect()
 }
 
 #[cfg(test)]
@@ -114,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_count_is_per_status_and_a_stale_readme_is_found() {
+    fn the_count_is_per_status_and_a_stale_page_is_found() {
         let claims = entries::parse(
             "[[claim]]\nid = \"cst-a\"\ndocument = \"004\"\nwhere = \"x\"\nkind = \"claim\"\n\
              words = \"w\"\nstatus = \"refuted\"\ncommand = \"c\"\nresult = \"r\"\n",
@@ -127,5 +150,11 @@ mod tests {
         assert_eq!(found.line, 2);
         assert!(found.what.contains(&line));
         assert!(stale_count("", &line).is_some());
+
+        let right = "| 004 | a title | 1 | 0 | 0 | 1 | 0 |";
+        assert!(stale_rows(&format!("# Title\n{right}\n"), &claims).is_empty());
+        let found = stale_rows("# Title\n| 004 | a title | 1 | 1 | 0 | 0 | 0 |\n", &claims);
+        assert_eq!((found.len(), found[0].line), (1, 2));
+        assert_eq!(stale_rows("", &claims).len(), 1);
     }
 }
