@@ -215,8 +215,8 @@ int antiphon_mutex_timedlock(antiphon_mutex_t *mutex, int clock,
 /* The mutex is not touched after another thread could have acquired it: that one may free it. */
 void antiphon_mutex_unlock(antiphon_mutex_t *mutex) ANTIPHON_NOEXCEPT;
 
-/* --- spinlock: 4 bytes. For sections well under a microsecond, of threads that are no more than
- * the CPUs: who waits burns its own. --- */
+/* --- spinlock: 4 bytes. For critical sections well under a microsecond and no more threads than
+ * CPUs: a waiter spins. --- */
 
 void antiphon_spin_init(antiphon_spin_t *spin) ANTIPHON_NOEXCEPT;
 

@@ -64,9 +64,9 @@ pub(super) fn current_fiber() -> Option<Fiber> {
     local::with(|own| own.fiber.get())
 }
 
-/// Of the stack that this address is of, the fiber's that runs on the calling thread or that
-/// thread's, the end; 0 if it is of neither. May be called in a signal handler: FIBER-1, what it
-/// reads is of its thread.
+/// Returns the end of the stack that contains `address`: the stack of the fiber that runs on the
+/// calling thread, or the thread's own. 0 if neither contains it. May be called in a signal handler:
+/// by FIBER-1 it reads only what belongs to its thread.
 pub(crate) fn top_of(address: usize) -> usize {
     let of_fiber = current_fiber().and_then(|fiber| fiber.top_of(address));
     let (low, high) = STACK.get();

@@ -127,7 +127,7 @@ pub(crate) fn stacks(bytes: usize) -> io::Result<Stacks> {
 impl Host {
     /// Of the calling thread, which has no fibers yet.
     ///
-    /// A task keeps others from going on that has the thread for longer than `hog_ns`.
+    /// A task that occupies the thread for more than `hog_ns` counts as a hog.
     pub(crate) fn new(stacks: Stacks, moves: bool, desks: Arc<Desks>, hog_ns: u64) -> Self {
         let used = MAILS.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mail = used.unwrap_or_else(|| Box::leak(Box::new(Ready::NEW)));

@@ -1,9 +1,11 @@
-//! Fibers of a thread that are timed, and wait without having looked at the clock: the next look
-//! of the thread is theirs, but for those that follow another closely: what is found by a look has
-//! looks of its own where it goes on, and two fibers that let each other go on would be found by
-//! these for ever.
+//! Timed fibers of a thread that were suspended without reading the clock.
 //!
-//! One that has gone on stays here until then, and is passed over: a quick wait costs a flag.
+//! The thread's next clock reading is charged to them, unless it follows another one within
+//! `PERIOD_NS`. A fiber that was charged a reading reads the clock itself when it resumes; without
+//! that exception two fibers that keep waking each other would each force a reading, for ever.
+//!
+//! A fiber that has resumed stays in the list until then, and is passed over: a quick wait costs a
+//! flag.
 
 use std::cell::{Cell, RefCell};
 

@@ -146,8 +146,8 @@ impl Builder {
     /// looks after the others while these run tasks, and the kernel's `membarrier`: without that no
     /// other runs it.
     ///
-    /// If nothing is said, tasks wait for as long as all threads are in others. For tasks that
-    /// compute for long that is what is best: as many threads run as were asked for.
+    /// Default: off. Queued tasks then wait while every thread is busy. That is best for long
+    /// computations, because never more than [`threads`](Self::threads) threads run.
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = Some(patience);
         self
@@ -301,13 +301,13 @@ impl Builder {
         let crew = Crew::new(policy, threads, self.room).spares(spares).recorded(self.events);
         if let Some(namer) = self.namer {
             if self.patience.is_none() {
-                let what = "hogs are named of a pool that has a patience: which is too long?";
+                let what = "`name_hogs` needs `patience`: set how long a task may run before it is reported";
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
             }
             (namer.prepare)()?;
         }
         if self.moves && !(self.stack_bytes.is_some() && FIBERS_MAY_MOVE) {
-            let what = "tasks move that are fibers, on x86-64 and AArch64";
+            let what = "`migrating` needs `fibers`, and x86-64 or AArch64";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         let is_recorded = self.stack_bytes.is_some() && self.events > 0 && !self.moves;

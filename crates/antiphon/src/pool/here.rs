@@ -122,9 +122,10 @@ pub(crate) fn passes(now_ns: u64) {
     }
 }
 
-/// Waits; a worker, of whichever pool, runs other tasks of its own pool meanwhile, and so does that
-/// of a fiber; of one that unwinds, another that takes its seat. Though the policy of that panics,
-/// what is awaited is over when this is back.
+/// Blocks until `awaited` is done. A worker, of whichever pool, runs other tasks of its own pool
+/// while it waits; if the caller is a fiber, the worker under it does. If the fiber is unwinding, a
+/// backup thread takes over the worker's seat first. `awaited` is done on return even if that pool's
+/// policy panics.
 pub(crate) fn wait_for(awaited: &Awaited<'_, Linux>) {
     may_be_ready();
     let _waits = Waits(awaited);

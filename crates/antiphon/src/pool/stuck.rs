@@ -8,8 +8,9 @@
 //! | `moved` | a fiber goes on |
 //! | `waiting` | a fiber ends |
 //!
-//! So it need not be told of anything, and costs what it looks at nothing: but where all threads
-//! rest and fibers wait, they are woken to say so, each half of the time.
+//! So the pool need not report anything to it, and pays nothing for being watched. There is one
+//! exception: while all threads rest and fibers wait, the threads are woken to say so, each half of
+//! the time.
 
 use std::fmt;
 use std::sync::Arc;

@@ -15,9 +15,10 @@ pub enum Pick {
     Run {
         /// Its place in the table.
         id: usize,
-        /// Whether it runs since its release has come, and not since it is its turn.
+        /// True if it was picked because its release time has passed, false if because it was next
+        /// by virtual time.
         due: bool,
-        /// When its slice ends: it is to poll then. Nobody takes the CPU away before.
+        /// When its slice ends: it is to poll then. The CPU is not taken away before that.
         slice_end_ns: u64,
         /// When the scheduler is to be told that it is late
         /// ([`expire`](super::Scheduler::expire)).

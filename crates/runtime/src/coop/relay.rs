@@ -53,8 +53,8 @@ pub(super) const MOST_THREAD: u32 = OWNER;
 const OWNER: u32 = (1 << 22) - 1;
 const GENERATION: u32 = 1 << 22;
 const SLEEPERS: u32 = 1 << 31;
-/// So often somebody else was faster, or has come in between; then who wants to the table goes on
-/// without.
+/// Failed attempts to enter the table, because another thread was faster or came in between, after
+/// which a caller gives up and proceeds without the table.
 const TRIES: u32 = 64;
 
 impl Held {

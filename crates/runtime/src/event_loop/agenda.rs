@@ -10,8 +10,8 @@
 //!
 //! - LOOP-1 (order): a timer that is due goes before all work, the earliest release first; of what
 //!   is due at one time, or as important, what was submitted first.
-//! - LOOP-2 (no timer is dropped): a timer leaves its queue to be called, or since its event was
-//!   cancelled.
+//! - LOOP-2 (no timer is dropped): a timer leaves its queue only to be called, or because its event
+//!   was cancelled.
 //! - LOOP-3: what stands in a queue names an event that is there, which knows where it stands.
 
 use alloc::boxed::Box;

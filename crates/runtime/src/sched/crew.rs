@@ -14,9 +14,10 @@
 //! - CREW-5: who waits for room has said so before it tries once more; and a worker that finds
 //!   nothing looks for who waits after that. So nobody waits while all rest. A worker that has
 //!   tasks looks, too, now and then, without a fence: it may miss one that comes just then.
-//! - CREW-6: a worker without a seat has others run what it makes, and waits for it, perhaps. So
-//!   they stay for as long as it is there; and who goes, and then looks whether the crew is closed,
-//!   and they, which rest then, and look who is there: one of them sees the other.
+//! - CREW-6: a worker without a seat depends on the other workers to run the tasks that it makes,
+//!   and may wait for these tasks. The other workers therefore stay until it has left. A leaving
+//!   worker first removes itself, then checks whether the crew is closed; a resting worker first
+//!   registers as resting, then checks which workers are left. One of the two sees the other.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -189,8 +190,8 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         self.policy.submit(&self.shared, task, None)
     }
 
-    /// Tells workers that rest of so many tasks, which were put in and nobody was told of: as many
-    /// workers, unless some search already. 0 is as 1.
+    /// Wakes up to `tasks` resting workers for tasks that were added with
+    /// [`submit_untold`](Self::submit_untold), fewer if some are already searching. 0 counts as 1.
     pub fn tell(&self, tasks: usize) {
         let tasks = u32::try_from(tasks).unwrap_or(u32::MAX);
         self.idlers.notify_many(self.turn(), tasks.max(1));

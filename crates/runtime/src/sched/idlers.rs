@@ -1,4 +1,4 @@
-//! Workers that have nothing to do: who looks for work, who rests, and who wakes one.
+//! Workers that have nothing to do: which of them search, which rest, and which one is woken.
 //!
 //! | lines | field | written by | meaning |
 //! |---|---|---|---|
@@ -16,24 +16,27 @@
 //!             found                  told, or sees work
 //! ```
 //!
-//! Who makes something to do wakes a worker if none searches. A worker that searches takes what it
-//! finds, whoever has put it there; the last one that finds something, and so searches no more,
-//! looks whether there is more, and then wakes the next. So workers come as work does, one after
-//! the other, and where there is none nobody is woken for it. That is how the schedulers of Go and
-//! Tokio do it; there the last searcher wakes the next whether there is work or not.
+//! A producer wakes a worker if no worker searches. A searching worker takes the tasks that it
+//! finds, of whichever producer. The last searcher that finds a task, and so stops searching, checks
+//! whether there are more, and then wakes the next worker. So workers come as work does, one after
+//! the other, and none is woken where there is no work. The schedulers of Go and Tokio do the same,
+//! except that there the last searcher wakes the next whether there is work or not.
 //!
-//! - IDLE-1 (no lost wake): who makes something to do, and then looks whether somebody searches or
-//!   rests; who stops to search or begins to rest, and then looks for something to do: one of them
-//!   sees the other.
-//! - IDLE-2 (one wake): only who moves the searchers from none wakes, as many as it moves them to,
-//!   and a worker that is told is one of these, until it stops. That is one, or as many as tasks
-//!   were put in together: no more are being woken than work was seen for.
-//! - IDLE-3: who ends its rest by itself is counted as a searcher first, and gives up its seat
-//!   then. So where nobody searches and one rests, it is to be had by who wants to wake it.
-//! - IDLE-4: who has counted a searcher and finds none to wake takes it back, and looks again: who
-//!   has made something to do meanwhile, or has searched no more, has relied on it.
-//! - IDLE-5: who begins to rest while another searches need not look: that one stops later, and
-//!   looks then, and finds the one that rests.
+//! - IDLE-1 (no lost wake-up): a producer publishes a task, then checks for searching or resting
+//!   workers. A worker that stops searching, or is about to rest, announces that, then checks for
+//!   tasks. At least one of the two sees the other.
+//! - IDLE-2 (one wake-up): only the thread that moves the count of searchers from zero wakes
+//!   workers, as many as it moves the count to. A worker that was woken counts as one of these
+//!   searchers until it stops searching. The count becomes one, or the number of tasks that were
+//!   put in together: no more workers are being woken than work was seen for.
+//! - IDLE-3: a worker that ends its rest by itself is first counted as a searcher, and then gives
+//!   up its seat among the resting. So where no worker searches and one rests, a producer that
+//!   wants to wake that worker finds it.
+//! - IDLE-4: a thread that has counted a searcher and finds no worker to wake takes the count back,
+//!   and looks for tasks again: a producer that has published meanwhile, or a worker that has
+//!   stopped searching, has relied on the count.
+//! - IDLE-5: a worker that begins to rest while another searches need not look for tasks: the other
+//!   one stops later, looks then, and finds the one that rests.
 
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};

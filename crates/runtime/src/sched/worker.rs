@@ -56,14 +56,14 @@ struct Farewell<'a, P: Platform, Y: Policy<P>> {
 /// Ends a search that the policy has panicked in.
 struct Panicked<'w, 'a, P: Platform, Y: Policy<P>>(&'w mut Worker<'a, P, Y>);
 
-/// A worker looks at the tasks from outside first each so many tasks, so that its own can't keep
-/// these out. Go's number.
+/// Period, in tasks, at which a worker looks at the queue for tasks from outside first, so that its
+/// own tasks cannot starve these. Go uses the same number.
 const OUTSIDE_EVERY: u64 = 61;
-/// How often a searcher looks through all queues before it rests.
+/// How many times a searching worker looks through all queues before it rests.
 const ROUNDS: u32 = 2;
-/// How often it searches in vain, though there are tasks, before it lets go of them.
+/// Failed searches, although tasks are visible, before the worker naps.
 const FUTILE: u32 = 4;
-/// For how long, in nanoseconds.
+/// Length of that nap, in nanoseconds.
 const NAP_NS: u64 = 50_000;
 
 impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
