@@ -2,7 +2,7 @@
 //!
 //! | verb | what it checks |
 //! |---|---|
-//! | `claims` | `docs/claims.toml`: well formed, commands alive, the counts in `docs/claims.md` right |
+//! | `claims` | `docs/claims.toml`: well formed, commands alive, the counts in `docs/claims.md` |
 //! | `tidy` | style as a test: columns, lengths, banned words, fences, rooms and their edges |
 //! | `tests` | the whole test suite, several programs at a time where that changes nothing |
 //! | `mutants` | the models: each weakened ordering and each broken invariant must be noticed |

@@ -42,8 +42,8 @@ pub struct Census {
 pub struct Hosted {
     /// What the thread is called.
     pub thread: String,
-    /// `None` if the thread has not answered in time: one of its fibers or tasks has occupied it for
-    /// that long.
+    /// `None` if the thread has not answered in time: one of its fibers or tasks has occupied it
+    /// for that long.
     pub answer: Option<Answer>,
     /// Where it is in that task, if it has not answered and the pool names hogs.
     pub busy: Option<Trace>,

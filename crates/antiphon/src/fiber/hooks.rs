@@ -65,8 +65,8 @@ pub(super) fn current_fiber() -> Option<Fiber> {
 }
 
 /// Returns the end of the stack that contains `address`: the stack of the fiber that runs on the
-/// calling thread, or the thread's own. 0 if neither contains it. May be called in a signal handler:
-/// by FIBER-1 it reads only what belongs to its thread.
+/// calling thread, or the thread's own. 0 if neither contains it. May be called in a signal
+/// handler: by FIBER-1 it reads only what belongs to its thread.
 pub(crate) fn top_of(address: usize) -> usize {
     let of_fiber = current_fiber().and_then(|fiber| fiber.top_of(address));
     let (low, high) = STACK.get();

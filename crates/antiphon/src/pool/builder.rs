@@ -1,4 +1,4 @@
-//! How a pool's threads are started: how many, where, and by which name.
+//! Settings of a pool: how many threads it has, on which CPUs, and what they are called.
 
 use std::io;
 use std::sync::Arc;
@@ -21,21 +21,21 @@ use crate::fiber::{self, Desks};
 use crate::look;
 use crate::raw::nanos;
 
-/// A CPU, and what it is near to: what [`cpus`] returns.
+/// A CPU and its place in the machine: an element of [`cpus`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cpu {
-    /// As the kernel numbers it.
+    /// The kernel's number of the CPU.
     pub number: u32,
     /// The first hardware thread of its core.
     pub core: u32,
-    /// The first CPU that shares its last cache.
+    /// The first CPU that shares its last-level cache.
     pub cache: u32,
     /// Its NUMA node.
     pub node: u32,
 }
 
-/// The CPUs that the calling thread may run on, those that are near each other side by side: of a
-/// node, of a cache, of a core.
+/// Lists the CPUs that the calling thread may run on, sorted so that near CPUs stand side by side:
+/// by node, then by cache, then by core.
 ///
 /// ```
 /// use antiphon::pool::{self, Pool};
@@ -59,8 +59,8 @@ pub fn cpus() -> Vec<Cpu> {
     all
 }
 
-/// What a [`Pool`] is made of. Without a word: a thread for each CPU that the caller may run on,
-/// each on whichever it likes.
+/// Settings of a [`Pool`] that is to be built. By default it has one thread for each CPU that the
+/// caller may run on, and does not pin them.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder {
@@ -77,13 +77,14 @@ pub struct Builder {
     namer: Option<Namer>,
 }
 
-/// As many spare threads as others, and no more than this, if nothing is said.
+/// The default number of backup threads is the number of threads, and at most this.
 const SPARES: usize = 4;
-/// A task hogs its thread that has it for longer than this, if nothing is said, in nanoseconds.
+/// A task counts as a hog after this time on its thread, in nanoseconds, if the pool has no
+/// patience.
 const HOG_NS: u64 = 1_000_000;
 
 impl Pool {
-    /// How a pool is made that [`new`](Self::new) does not make.
+    /// Starts the settings of a pool. [`new`](Self::new) builds one with the default settings.
     pub fn builder() -> Builder {
         Builder {
             threads: None,
@@ -102,49 +103,52 @@ impl Pool {
 }
 
 impl Builder {
-    /// So many threads.
+    /// Sets the number of threads.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
         self
     }
 
-    /// Each thread stays on one of these CPUs, the first on the first, and from the first on again
-    /// if there are more threads than CPUs; if nothing else is said, there are as many. Threads
-    /// steal from those whose numbers are near theirs first where the policy is
-    /// [`Neighbours`](super::Neighbours): so list CPUs as they are near each other, as [`cpus`]
-    /// does.
+    /// Pins each thread to one of these CPUs: the first thread to the first CPU, and so on,
+    /// starting over if there are more threads than CPUs. Unless [`threads`](Self::threads) is
+    /// called, there are as many threads as CPUs in the list.
+    ///
+    /// With the policy [`Neighbours`](super::Neighbours) threads steal first from threads with near
+    /// numbers, so list near CPUs side by side, as [`cpus`] does.
     pub fn cpus(mut self, cpus: impl IntoIterator<Item = u32>) -> Self {
         self.cpus = cpus.into_iter().collect();
         self
     }
 
-    /// What the threads are called: this, a dash, and their number.
+    /// Sets the prefix of the threads' names: they are called `name-0`, `name-1`, …. Default:
+    /// `antiphon`.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// How many tasks from outside have room: 4096 if nothing is said. Rounded up to a power of
-    /// two.
+    /// Sets the capacity of the queue for tasks from outside the pool. Rounded up to a power of
+    /// two. Default: 4096.
     pub fn room(mut self, tasks: usize) -> Self {
         self.room = tasks;
         self
     }
 
-    /// So many threads more, none of which is started before it is needed: each runs tasks in place
-    /// of one that [blocks](super::blocking), or has tried the pool's [patience](Self::patience),
-    /// and goes on where that was. As many as there are threads, and four at most, if nothing is
-    /// said.
+    /// Sets the number of backup threads. A backup thread is started when it is first needed. It
+    /// takes over the queue of a worker that [blocks](super::blocking) or whose task has exceeded
+    /// the pool's [patience](Self::patience). Default: as many as there are threads, and at most
+    /// four.
     pub fn spares(mut self, threads: usize) -> Self {
         self.spares = Some(threads);
         self
     }
 
-    /// For how long a thread may be in one task before another runs what waits behind that. Others
-    /// wait for one and a half times that at the most, as long as there are [spare](Self::spares)
-    /// threads; 10 ms is a good value, and less than 100 µs is as that. It needs a thread that
-    /// looks after the others while these run tasks, and the kernel's `membarrier`: without that no
-    /// other runs it.
+    /// Sets how long a thread may be in one task before a [backup thread](Self::spares) runs the
+    /// tasks that wait behind it. As long as there are backup threads, tasks wait for at most one
+    /// and a half times this. 10 ms is a good value; less than 100 µs counts as 100 µs.
+    ///
+    /// Costs a thread that watches the others while they run tasks. Needs the kernel's
+    /// `membarrier`: without it no backup thread takes over.
     ///
     /// Default: off. Queued tasks then wait while every thread is busy. That is best for long
     /// computations, because never more than [`threads`](Self::threads) threads run.
@@ -153,15 +157,15 @@ impl Builder {
         self
     }
 
-    /// How many events of each thread are there for [`Pool::recording`], of 32 bytes each: the
-    /// latest 2048 if nothing is said; 0 has nothing recorded.
+    /// Sets how many of the latest events of each thread are kept for [`Pool::recording`], at 32
+    /// bytes each. 0 turns recording off. Default: 2048.
     pub fn recorder(mut self, events: usize) -> Self {
         self.events = events;
         self
     }
 
-    /// Where tasks are that have their thread for longer than the [patience](Self::patience), is
-    /// found out: [`Pool::hogs`] has the calls that they are in the middle of, and
+    /// Finds out where tasks are that exceed the pool's [patience](Self::patience), which must be
+    /// set: [`Pool::hogs`] then lists the calls that they are in the middle of, and
     /// [`Pool::fibers`] those of threads that do not answer.
     ///
     /// ```
@@ -178,20 +182,21 @@ impl Builder {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
-    /// A signal is taken for it, for good: the highest real-time signal that the program has no
-    /// handler for (`SIGRTMAX`, as a rule). Its handler copies registers and stack, up to 64 KiB,
-    /// and does nothing else; it has `SA_RESTART`. Where a task is in a system call that is never
-    /// restarted (signal(7): `poll`, `epoll_wait`, `nanosleep`, …) that ends with `EINTR`, as by
-    /// any other signal; `std` goes on with its own. A thread that blocks the signal is not named.
-    /// On x86-64 only. Needs the feature `name_hogs`.
+    /// This takes a signal for the rest of the process: the highest real-time signal that the
+    /// program has no handler for (usually `SIGRTMAX`). Its handler copies registers and stack, up
+    /// to 64 KiB, and does nothing else; it has `SA_RESTART`. A system call that is never restarted
+    /// (signal(7): `poll`, `epoll_wait`, `nanosleep`, …) ends with `EINTR`, as with any other
+    /// signal; `std` repeats its own. A thread that blocks the signal is not named.
+    ///
+    /// x86-64 only. Needs the feature `name_hogs`.
     #[cfg(feature = "name_hogs")]
     pub fn name_hogs(mut self, are_named: bool) -> Self {
         self.namer = are_named.then_some(super::naming::NAMER);
         self
     }
 
-    /// Tasks run as fibers, with stacks of so many bytes: 64 KiB is enough for most
-    /// ([`STACK_BYTES`](crate::fiber::STACK_BYTES)). See [`fiber`](crate::fiber).
+    /// Runs tasks as [fibers](crate::fiber), with stacks of `stack_bytes`. 64 KiB
+    /// ([`STACK_BYTES`](crate::fiber::STACK_BYTES)) is enough for most tasks.
     ///
     /// ```
     /// use antiphon::{fiber, pool::Pool};
@@ -215,20 +220,26 @@ impl Builder {
     ///
     /// # Safety
     ///
-    /// What its tasks run does not wait by this crate, nor yield, while it makes a thread-local
-    /// (in the initializer), nor within what sets a thread-local for a while and then puts back
-    /// what was there, as crates for scoped thread-locals do. Other fibers of the thread come in
-    /// between; and what is sound where calls end in the reverse order of their beginning is not
-    /// then: a value is dropped that another fiber has borrowed.
+    /// The code that its tasks run must not wait by this crate, nor yield,
+    ///
+    /// - in the initializer of a thread-local,
+    /// - in a scope that sets a thread-local and restores its former value at the end, as crates
+    ///   for scoped thread-locals do.
+    ///
+    /// Other fibers of the thread run in between. Code that is sound because calls end in the
+    /// reverse order of their beginning is not sound then: a value would be dropped while another
+    /// fiber borrows it.
     pub unsafe fn fibers(mut self, stack_bytes: usize) -> Self {
         self.stack_bytes = Some(stack_bytes);
         self
     }
 
-    /// Its [fibers](Self::fibers) move: one that has waited, and may go on, is a task again, which
-    /// the policy puts where it puts what that thread spawns, and another may take. So is one that
-    /// has called [`yield_now`](crate::fiber::yield_now), among those from outside. For experiments
-    /// with schedulers that do so; else fibers cost less that stay.
+    /// Lets [fibers](Self::fibers) move between threads. For experiments with schedulers that do
+    /// so; fibers that stay on their thread cost less.
+    ///
+    /// A fiber that has waited and may go on becomes a task again. The policy puts it where it puts
+    /// tasks that the thread spawns, and another thread may take it. A fiber that has called
+    /// [`yield_now`](crate::fiber::yield_now) becomes a task among those from outside.
     ///
     /// ```
     /// use antiphon::{channel, fiber, pool::Pool};
@@ -243,26 +254,28 @@ impl Builder {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
-    /// On its thread stay: who waits for a socket or yields softly, for that once; and who waits
-    /// while it unwinds. A rank is of its beginning only. Nothing is [recorded](Self::recorder) of
-    /// what fibers wait for: one counts as a closure does. If the policy panics, those are lost
-    /// that are in queues which nobody else takes from, with all that they hold.
+    /// Exceptions: a fiber that waits for a socket or yields softly stays on its thread that once,
+    /// and so does one that waits while it unwinds. The rank of a task counts for its beginning
+    /// only. Waits of fibers are not [recorded](Self::recorder): a fiber counts as a closure does.
+    /// If the policy panics, fibers in queues from which no other worker takes are lost, with all
+    /// that they hold.
     ///
     /// # Safety
     ///
-    /// What its tasks run goes on on other threads, which neither the language nor the compiler
-    /// knows of. So over each call of this crate that waits or yields, or may (spawning may, where
-    /// there is no room), it keeps
+    /// Tasks continue on other threads, and neither the language nor the compiler knows of it. So
+    /// across each call of this crate that waits or yields, or may (spawning may, where there is no
+    /// room), the code of a task must not keep
     ///
-    /// - no value that may not be sent to another thread: no `Rc`, no guard of `std::sync::Mutex`,
-    ///   of [`OwnedMutex`](crate::policy::OwnedMutex) or of the locks of
-    ///   [`shared`](crate::shared), no pthread mutex; but other guards of this crate may be kept;
-    /// - no reference to a thread-local, and not its address: which is what compilers keep, in
-    ///   registers, in any function that has it both before and after the wait, or in a loop. So a
-    ///   function that waits, or into which one that waits is inlined, has thread-locals, and what
-    ///   has some of `std` and of other crates (`HashMap::new`, `println!`, `thread::current`; with
-    ///   link-time optimization of `std`, `catch_unwind`), in functions of their own only, which
-    ///   are `#[inline(never)]`, do not keep one over a wait, and return no reference to it.
+    /// - a value that may not be sent to another thread: `Rc`, a guard of `std::sync::Mutex`, of
+    ///   [`OwnedMutex`](crate::policy::OwnedMutex) or of the locks of [`shared`](crate::shared), a
+    ///   locked pthread mutex. Other guards of this crate may be kept;
+    /// - a reference to a thread-local, or its address. Compilers keep the address in registers in
+    ///   any function that uses the thread-local before and after the wait, or in a loop. So a
+    ///   function that waits, or into which a waiting function is inlined, may use thread-locals
+    ///   only through functions that are `#[inline(never)]`, keep none across a wait, and return no
+    ///   reference to one. The same holds for functions of `std` and of other crates that use
+    ///   thread-locals (`HashMap::new`, `println!`, `thread::current`; with link-time optimization
+    ///   of `std`, `catch_unwind`).
     ///
     /// This crate's own calls may stand anywhere. Needs the feature `migrating`.
     #[cfg(feature = "migrating")]
@@ -271,28 +284,29 @@ impl Builder {
         self
     }
 
-    /// The pool, with the policy that it has if nothing is said: [`Standard`].
+    /// Builds the pool with the default policy, [`Standard`].
     ///
     /// # Errors
     ///
-    /// As of [`build_with`](Self::build_with).
+    /// See [`build_with`](Self::build_with).
     pub fn build(self) -> io::Result<Pool> {
         self.build_with(Standard::default())
     }
 
-    /// The pool, with a policy.
+    /// Builds the pool with `policy`. Blocks until its threads are on their CPUs.
     ///
     /// # Errors
     ///
-    /// If a thread can't be started, or a CPU can't be used; those that were started have ended. If
-    /// there can't be fibers: stacks of that size, or beside those of another runtime; or they are
-    /// to move, and there are none, or it is another machine than x86-64 and AArch64. If hogs are
-    /// to be named, and can't: there is no [patience](Self::patience), or no signal.
+    /// - A thread can't be started, or a CPU can't be used. Threads that were started have ended.
+    /// - Fibers can't be had: stacks of that size can't be made, or another runtime in the process
+    ///   has fibers of its own.
+    /// - `migrating` without [fibers](Self::fibers), or on a machine other than x86-64 and AArch64.
+    /// - `name_hogs` without [patience](Self::patience), or without a free signal.
     ///
     /// # Panics
     ///
-    /// If there are to be no threads, or 2²¹ or more with the spare ones; or room for more than 2³¹
-    /// tasks; or if the name has a byte that is 0.
+    /// If the number of threads is 0, or 2²¹ or more together with the backup threads; if the room
+    /// is more than 2³¹ tasks; if the name contains a zero byte.
     pub fn build_with<Y: Policy<Linux> + 'static>(self, policy: Y) -> io::Result<Pool<Y>> {
         let default =
             || if self.cpus.is_empty() { allowed().len().max(1) } else { self.cpus.len() };
@@ -301,7 +315,8 @@ impl Builder {
         let crew = Crew::new(policy, threads, self.room).spares(spares).recorded(self.events);
         if let Some(namer) = self.namer {
             if self.patience.is_none() {
-                let what = "`name_hogs` needs `patience`: set how long a task may run before it is reported";
+                let what = "`name_hogs` needs `patience`: set how long a task may run before it is \
+                            reported";
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
             }
             (namer.prepare)()?;
@@ -332,7 +347,7 @@ impl Builder {
             let (shared, sender) = (shared.clone(), sender.clone());
             pool.shared.bench.start(move || {
                 if let Err(cpu) = shared.places.settle(seat) {
-                    // Who listens for the first may have gone.
+                    // The receiver listens for the first error only, and may have gone.
                     let _: Result<(), _> = sender.send(cpu);
                 }
                 drop(sender);
@@ -352,7 +367,7 @@ impl Builder {
             pool.shared.bench.keep(thread::Builder::new().name(name).spawn(watch)?);
         }
         drop(sender);
-        // Ends when each thread is where it is to be.
+        // Ends when each thread is on its CPU.
         match pinned.into_iter().next() {
             Some(cpu) => Err(io::Error::other(format!(
                 "CPU {cpu} can't be used: it is offline, or not in the control group's set"

@@ -124,8 +124,8 @@ pub(crate) fn passes(now_ns: u64) {
 
 /// Blocks until `awaited` is done. A worker, of whichever pool, runs other tasks of its own pool
 /// while it waits; if the caller is a fiber, the worker under it does. If the fiber is unwinding, a
-/// backup thread takes over the worker's seat first. `awaited` is done on return even if that pool's
-/// policy panics.
+/// backup thread takes over the worker's seat first. `awaited` is done on return even if that
+/// pool's policy panics.
 pub(crate) fn wait_for(awaited: &Awaited<'_, Linux>) {
     may_be_ready();
     let _waits = Waits(awaited);

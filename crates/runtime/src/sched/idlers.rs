@@ -17,10 +17,10 @@
 //! ```
 //!
 //! A producer wakes a worker if no worker searches. A searching worker takes the tasks that it
-//! finds, of whichever producer. The last searcher that finds a task, and so stops searching, checks
-//! whether there are more, and then wakes the next worker. So workers come as work does, one after
-//! the other, and none is woken where there is no work. The schedulers of Go and Tokio do the same,
-//! except that there the last searcher wakes the next whether there is work or not.
+//! finds, of whichever producer. The last searcher that finds a task, and so stops searching,
+//! checks whether there are more, and then wakes the next worker. So workers come as work does, one
+//! after the other, and none is woken where there is no work. The schedulers of Go and Tokio do the
+//! same, except that there the last searcher wakes the next whether there is work or not.
 //!
 //! - IDLE-1 (no lost wake-up): a producer publishes a task, then checks for searching or resting
 //!   workers. A worker that stops searching, or is about to rest, announces that, then checks for
