@@ -1,4 +1,4 @@
-//! Pools of threads that run tasks, by a policy that is a value.
+//! Pools of threads that run tasks. Which task runs next is decided by a policy, which is a value.
 //!
 //! ```
 //! use antiphon::pool::Pool;
@@ -16,20 +16,20 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! [`Scheme`] has the policies that are there, made of an [`Order`] and a [`Spread`]; one of your
-//! own is a type:
+//! The policies that come with the crate are a [`Scheme`] of an [`Order`] and a [`Spread`]. A
+//! policy of your own is a type:
 //!
 //! ```
 //! use antiphon::generic::Linux;
 //! use antiphon::pool::{Deque, Item, Others, Own, Policy, Pool, Stolen};
 //!
-//! /// The last first, and every eighth time the first.
+//! /// Runs the newest task first, and every eighth time the oldest.
 //! struct Mostly;
 //!
-//! // SAFETY: tasks go into the worker's queue, and come out of queues.
+//! // SAFETY: tasks only go into the worker's queue, and only come out of queues.
 //! unsafe impl Policy<Linux> for Mostly {
 //!     type Queue = Deque<Linux>;
-//!     /// How many tasks the worker has taken.
+//!     /// The number of tasks that the worker has taken.
 //!     type State = u32;
 //!
 //!     fn queue(&self) -> Deque<Linux> {
@@ -56,32 +56,33 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! A closure is run by one thread, from its beginning to its end; a future is polled by any, one at
-//! a time ([`Pool::spawn_future`]). A worker that waits for a task, its pool's or another's, or at
-//! the end of a scope, runs others of its pool meanwhile; any other thread sleeps. A task that
-//! waits for something else, other than by `await`, says so with [`blocking`], and one that is long
-//! the pool sees if it is to ([`Builder::patience`]): a [spare](Builder::spares) thread takes its
-//! worker's place, as long as there is one.
+//! A closure is run by one thread, from its beginning to its end. A future is polled by any thread,
+//! one at a time ([`Pool::spawn_future`]). A worker that waits for a task, its pool's or another's,
+//! or at the end of a scope, runs other tasks of its pool while it waits; any other thread sleeps.
+//! A task that waits for something else, other than by `await`, should say so with [`blocking`];
+//! long tasks are noticed if the pool has [patience](Builder::patience). In both cases a [backup
+//! thread](Builder::spares) takes the worker's place, as long as there is one.
 //!
 //! # What to know
 //!
-//! - **Where there is no room**, for a task of a worker's in its own queue and the shared one, or
-//!   for one from outside in the shared one, whoever makes the task runs it at once. So nothing is
-//!   lost, and who makes tasks faster than they are run is slowed down. So hold no lock that a task
-//!   takes while you spawn it; or spawn by [`Pool::try_spawn`], which hands the task back, or waits
-//!   for room if you say so ([`Refused::wait`]). No more than 64 are run so inside of one another;
-//!   then room is made.
-//! - **A panic** stays in its task: [`JoinHandle::join`] returns it, and a scope goes on with it
-//!   when all its tasks are done. That of a task whose handle was dropped is lost but for the
-//!   message of the panic hook.
-//! - **Memory** of small tasks that have ended is kept for those to come: 64 KiB a thread at most,
-//!   until it ends, of any thread that makes tasks, runs them or waits for them.
-//! - **A policy that panics** when it is given a task ends the process: nobody knows where that is.
-//!   One that panics when it is asked for one ends its worker, or the task that waits for another
-//!   on it. What is in that worker's queue others may steal, if the policy has them; if it has not,
-//!   who waits for it waits for ever, and so does who drops the pool.
-//! - **A dropped pool** runs what is there, what these tasks make too, and then its threads end.
-//!   That is waited for, unless it is one of them that drops it.
+//! - **No room.** A task that a worker makes goes to the worker's own queue or else to the shared
+//!   one; a task from outside goes to the shared one. Where there is no room, the thread that makes
+//!   the task runs it at once. So no task is lost, and a thread that makes tasks faster than they
+//!   are run is slowed down. Hold no lock that a task takes while you spawn it; or use
+//!   [`Pool::try_spawn`], which hands the task back, or waits for room on request
+//!   ([`Refused::wait`]). At most 64 tasks are run so inside of one another; then room is made.
+//! - **Panics.** A panic stays in its task: [`JoinHandle::join`] returns it, and a scope re-raises
+//!   it when all its tasks are done. The panic of a task whose handle was dropped is lost, except
+//!   for the message of the panic hook.
+//! - **Memory** of small tasks that have ended is kept for later tasks, up to 64 KiB for each
+//!   thread that makes, runs or waits for tasks, until the thread ends.
+//! - **Policies that panic.** A policy that panics when it is given a task aborts the process,
+//!   because it is unknown whether the task was queued. One that panics when it is asked for a task
+//!   ends its worker, or the task that waits for another on that worker. Other workers may steal
+//!   what is in that worker's queue, if the policy steals; if not, a thread that waits for such a
+//!   task waits for ever, and so does a thread that drops the pool.
+//! - **Dropping a pool** runs the tasks that are there, and those that these make; then its threads
+//!   end. The drop waits for that, unless one of these threads drops the pool.
 
 mod blocks;
 mod builder;
@@ -148,20 +149,22 @@ use blocks::Blocks;
 use sample::Caller;
 use shared::Shared;
 
-/// What a [`Pool`] does if nothing else is said: the last task first, whose data is in the cache,
-/// and others take half of what a worker has, the first ones.
+/// The default policy of a [`Pool`]: a worker runs its newest task first, whose data is in the
+/// cache, and thieves take half of a worker's tasks, the oldest ones.
 pub type Standard = Scheme<Lifo, Steal>;
 
-/// Threads that run tasks.
+/// A pool of threads that run tasks.
+///
+/// Dropping it runs all tasks that are there, and waits for the threads to end.
 pub struct Pool<Y: Policy<Linux> + 'static = Standard> {
     shared: Arc<Shared<Y>>,
 }
 
-/// What to wait for a task by. Dropped, the task goes on.
+/// Waits for a task and returns its result. If the handle is dropped, the task still runs.
 pub struct JoinHandle<T>(Handle<Linux, thread::Result<T>>);
 
 impl Pool {
-    /// So many threads; see [`Standard`] for the policy.
+    /// Starts a pool of `threads` threads with the policy [`Standard`].
     ///
     /// # Errors
     ///
@@ -169,14 +172,14 @@ impl Pool {
     ///
     /// # Panics
     ///
-    /// If there are to be none, or 2²¹ or more with the spare ones.
+    /// If `threads` is 0, or 2²¹ or more together with the backup threads.
     pub fn new(threads: usize) -> io::Result<Self> {
         Self::with_policy(threads, Standard::default())
     }
 }
 
 impl<Y: Policy<Linux> + 'static> Pool<Y> {
-    /// So many threads that follow a policy.
+    /// Starts a pool of `threads` threads that follow `policy`.
     ///
     /// ```
     /// use antiphon::pool::{Fifo, Pool, Scheme, Share, Steal};
@@ -189,17 +192,18 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     ///
     /// # Errors
     ///
-    /// If a thread can't be started; those that were started have ended.
+    /// If a thread can't be started. Threads that were started have ended.
     ///
     /// # Panics
     ///
-    /// If there are to be none, or 2²¹ or more with the spare ones.
+    /// If `threads` is 0, or 2²¹ or more together with the backup threads.
     pub fn with_policy(threads: usize, policy: Y) -> io::Result<Self> {
         Pool::builder().threads(threads).build_with(policy)
     }
 
-    /// Has a worker run `work` some time. Where there is no room, runs it at once; or, if tasks are
-    /// [fibers](Builder::fibers), makes room, and a fiber waits for some.
+    /// Queues `work` for a worker. Does not block, except where there is no room: then the caller
+    /// runs `work` at once. In a pool of [fibers](Builder::fibers) room is made instead; a caller
+    /// that is a fiber waits until there is some.
     #[track_caller]
     pub fn spawn<F, T>(&self, work: F) -> JoinHandle<T>
     where
@@ -211,8 +215,8 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         JoinHandle(handle)
     }
 
-    /// As [`spawn`](Self::spawn), of many: as many workers that rest are woken at once, when all
-    /// are there, and not one after the other.
+    /// Queues many tasks, as [`spawn`](Self::spawn) does, and then wakes as many resting workers as
+    /// there are tasks, all at once instead of one after the other.
     ///
     /// ```
     /// use antiphon::pool::Pool;
@@ -238,8 +242,8 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         handles
     }
 
-    /// As [`spawn`](Self::spawn), of a task that has a rank: a deadline, a level, a stage. What it
-    /// is, the policy says ([`Ranked`], [`Staged`]); to others it is nothing.
+    /// Queues a task with a rank, as [`spawn`](Self::spawn) does. The policy decides what a rank
+    /// is: a deadline or a level ([`Ranked`]), or a stage ([`Staged`]). Other policies ignore it.
     ///
     /// ```
     /// use antiphon::pool::{Aging, Pool, Ranked};
@@ -264,8 +268,8 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         JoinHandle(handle)
     }
 
-    /// Puts a task in, for that caller, that nobody waits for, and that must not panic. It is never
-    /// refused: where there is no room, room is made.
+    /// Queues a task without a handle, on behalf of `caller`. `work` must not panic. The task is
+    /// never refused: where there is no room, room is made.
     pub(crate) fn begin(
         &self,
         rank: Option<u64>,
@@ -283,12 +287,13 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         }
     }
 
-    /// What its fibers do, and where those wait that do, of `most` on each thread: to be printed
-    /// where a program makes no progress. Threads that don't answer within `patience` are in one
-    /// task for so long. Empty if its tasks are no [fibers](Builder::fibers).
+    /// Reports what the pool's fibers do, and where up to `most` waiting fibers of each thread
+    /// wait. Print it when a program makes no progress. A thread that does not answer within
+    /// `patience` has been in one task for that long. Empty if tasks are not
+    /// [fibers](Builder::fibers).
     ///
-    /// Blocks until all have answered. Fibers that wait say where by a backtrace of their own,
-    /// which takes some 10 to 100 µs for each, and keeps their thread from others meanwhile.
+    /// Blocks until all threads have answered or `patience` is over. A waiting fiber says where it
+    /// waits by its own backtrace, which takes 10 to 100 µs and keeps its thread busy meanwhile.
     ///
     /// ```
     /// use antiphon::{Event, fiber, pool::Pool};
@@ -318,36 +323,37 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     #[must_use]
     pub fn fibers(&self, most: usize, patience: Duration) -> Census {
         let now = Instant::now();
-        // A time that can't be told is never.
+        // A time that can't be represented is never.
         let until = now.checked_add(patience).unwrap_or(now + Duration::from_secs(1 << 30));
         self.shared.census(most, until)
     }
 
-    /// As [`begin`](Self::begin), from outside: whatever the policy prefers, what a worker has
-    /// comes before it.
+    /// Queues a task as [`begin`](Self::begin) does, but as a task from outside: whatever the
+    /// policy prefers, a worker's own tasks come first.
     pub(crate) fn begin_behind(&self, caller: Caller, work: impl FnOnce() + Send + 'static) {
         self.shared.put_behind(Task::detached_in(Blocks, work), caller);
     }
 
-    /// Whether its tasks are [fibers](Builder::fibers).
+    /// Whether the pool runs its tasks as [fibers](Builder::fibers).
     #[must_use]
     pub fn has_fibers(&self) -> bool {
         self.shared.stacks.is_some()
     }
 
-    /// What its workers have done so far.
+    /// Counts what the pool's workers have done so far.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.shared.stats()
     }
 
-    /// Has others find what the calling task has spawned, where the policy keeps some of it for the
-    /// worker that it is on, as [`InBlocks`] does: before it does something that takes long.
+    /// Makes all tasks that the calling task has spawned visible to other workers. Some policies,
+    /// as [`InBlocks`], keep some of them for the worker itself. Call it before something that
+    /// takes long.
     pub fn share(&self) {
         self.shared.share();
     }
 
-    /// How many threads run tasks at a time, beside those in long ones.
+    /// The number of threads that run tasks at a time, without those that are in long tasks.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.shared.crew.workers()
@@ -355,15 +361,15 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
 }
 
 impl Pool<Swap<Linux>> {
-    /// Has the policy of this number decide, from each worker's next decision on; `false` if there
-    /// is none. Does not block. See [`Swap`].
+    /// Puts the policy of this number in charge, from each worker's next decision on. Returns
+    /// `false` if there is no such policy. Does not block. See [`Swap`].
     ///
     /// ```
     /// use antiphon::pool::{BoxedPolicy, Pool, Swap};
     ///
     /// let [short, fair] = ["lifo", "fifo"].map(|name| name.parse::<BoxedPolicy<_>>().unwrap());
     /// let pool = Pool::with_policy(2, Swap::new([short, fair]))?;
-    /// // For what is made ready from now on.
+    /// // From now on, for tasks that become ready.
     /// assert!(pool.put_in_charge(1));
     /// assert_eq!(pool.spawn(|| 42).join().unwrap(), 42);
     /// # Ok::<(), std::io::Error>(())
@@ -373,7 +379,7 @@ impl Pool<Swap<Linux>> {
         self.shared.crew.policy().put_in_charge(policy)
     }
 
-    /// The number of the policy that decides.
+    /// The number of the policy in charge.
     #[must_use]
     pub fn in_charge(&self) -> usize {
         self.shared.crew.policy().in_charge()
@@ -388,12 +394,12 @@ impl<Y: Policy<Linux> + 'static> Drop for Pool<Y> {
 }
 
 impl<T> JoinHandle<T> {
-    /// Waits until the task is done, and returns what it has returned. A worker, of this pool or of
-    /// another, runs other tasks of its own pool meanwhile.
+    /// Blocks until the task is done, and returns its result. A worker, of this pool or of another,
+    /// runs other tasks of its own pool while it waits.
     ///
     /// # Errors
     ///
-    /// What the task has panicked with.
+    /// The payload of the task's panic.
     pub fn join(mut self) -> thread::Result<T> {
         here::wait_for(&self.0.awaited());
         or_lost(self.0.take())
@@ -403,14 +409,14 @@ impl<T> JoinHandle<T> {
         &mut self.0
     }
 
-    /// Whether the task is done: [`join`](Self::join) does not wait then.
+    /// Whether the task is done, so that [`join`](Self::join) would not block.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.0.is_done()
     }
 }
 
-/// What a task has returned, if it has.
+/// The result of a task, or an error if the task was dropped.
 pub(crate) fn or_lost<T>(returned: Option<thread::Result<T>>) -> thread::Result<T> {
     returned.unwrap_or_else(|| Err(Box::new("the task was dropped") as Box<dyn Any + Send>))
 }
