@@ -6,34 +6,39 @@
  *	…
  *	antiphon_mutex_unlock(&lock);
  *
- * Link with `pkg-config --cflags --libs antiphon`. For C++ there is antiphon.hpp. Beside these:
+ * Link with `pkg-config --cflags --libs antiphon`. C++ programs include antiphon.hpp. The other
+ * headers:
  *
- *	antiphon_event.h	to tell other threads that something has happened
- *	antiphon_pshared_event.h	and those of other processes
- *	antiphon_message.h	to have other threads run something: active messages
- *	antiphon_pool.h		threads that run tasks
- *	antiphon_fiber.h	fibers, channels, promises, select, tokens that cancel
- *	antiphon_stage.h	stages of pipelines, on fibers
+ *	antiphon_event.h	events between threads: event, latch, event count, broadcast
+ *	antiphon_pshared_event.h	the same between processes
+ *	antiphon_message.h	active messages: functions that another thread runs
+ *	antiphon_pool.h		pools of threads that run tasks
+ *	antiphon_fiber.h	fibers, channels, promises, select, cancellation tokens
+ *	antiphon_stage.h	pipelines of stages, on fibers
  *	antiphon_net.h		sockets and files that fibers wait for
- *	antiphon_clock.h	timestamps that no shared counter is needed for
+ *	antiphon_loop.h		event loops
+ *	antiphon_coop.h		event loops that share a CPU
+ *	antiphon_clock.h	timestamps without a shared counter
  *
- * All types: all bytes zero is the free object, so static and calloc'ed ones need no initialiser.
- * Nothing is allocated for one, and nothing has to be destroyed. A free lock that nobody waits for
- * may be copied and moved as bytes. All but the antiphon_pshared_ types are for the threads of one
- * process; a forked child may go on with what it has inherited, and owns what the thread that
- * forked owned. But a barrier, event, latch, event count or broadcast that another thread was
- * calling at that moment it makes anew: the next call may wait without end (README.md, "fork").
+ * All types: an object of zero bytes is a free one, so static and calloc'ed objects need no
+ * initialiser. An object allocates nothing and need not be destroyed. A free lock without waiters
+ * may be copied and moved as bytes. All types except antiphon_pshared_ ones are for the threads of
+ * one process. A forked child may use the objects that it has inherited, and owns the locks that
+ * the forking thread owned. Exception: if another thread was in a call on a barrier, event, latch,
+ * event count or broadcast at the time of the fork, the child must initialise that object again;
+ * otherwise the next call may wait for ever (README.md, "fork").
  *
- * All functions: arguments are valid pointers, never null. Those that return an int return 0 or an
- * error number of <errno.h>, and never EINTR; the others can't fail. Who unlocks must own the lock,
- * be it through another thread: no lock knows its owner. Who locks a mutex twice waits for ever.
- * errno is left alone. No function is a cancellation point. The functions of mutexes, spinlocks and
- * readers-writer locks may be called in signal handlers; who waits there for what the interrupted
- * thread owns waits for ever.
+ * All functions: arguments are valid pointers, never null. Functions that return int return 0 or an
+ * error number of <errno.h>, never EINTR; the others can't fail. errno is not changed. No function
+ * is a cancellation point. Only the owner may unlock a lock; another thread may unlock it on behalf
+ * of the owner, because locks don't know their owners. A thread that locks a mutex twice waits for
+ * ever. Functions of mutexes, spinlocks and readers-writer locks may be called in signal handlers;
+ * a handler that waits for a lock of the interrupted thread waits for ever.
  *
- * Time: `clock` is CLOCK_REALTIME or CLOCK_MONOTONIC of <time.h>, and `until` a time of that clock,
- * not a span. EINVAL if `clock` is another one, or the nanoseconds are not within a second, whether
- * it would have waited or not. What is to be had without waiting is had whatever the time. */
+ * Time: `clock` is CLOCK_REALTIME or CLOCK_MONOTONIC of <time.h>. `until` is a point in time of
+ * that clock, not a duration. EINVAL if `clock` is another one or the nanoseconds are not below
+ * 10^9, even if the call would not have waited. A lock that is free is acquired even if `until` has
+ * passed. */
 
 #ifndef ANTIPHON_H
 #define ANTIPHON_H
@@ -59,7 +64,7 @@
 #define ANTIPHON_MUST_USE
 #endif
 
-/* Before the first member of what the library has on cache lines of its own. */
+/* Stands before the first member of types that have cache lines of their own. */
 #if defined(__cplusplus)
 #define ANTIPHON_ALIGNED(bytes) alignas(bytes)
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
@@ -74,12 +79,12 @@ struct timespec;
 extern "C" {
 #endif
 
-/* A mutex that sleeps. */
+/* A mutex whose waiters sleep. */
 typedef struct antiphon_mutex {
 	uint64_t antiphon_private[1];
 } antiphon_mutex_t;
 
-/* A readers-writer lock that sleeps. */
+/* A readers-writer lock whose waiters sleep. */
 typedef struct antiphon_rwlock {
 	uint64_t antiphon_private[2];
 } antiphon_rwlock_t;
@@ -107,7 +112,7 @@ typedef struct antiphon_sem {
 	uint32_t antiphon_permits[2];
 } antiphon_sem_t;
 
-/* Something that is done once. */
+/* A one-time initialisation. */
 typedef struct antiphon_once {
 	uint32_t antiphon_private[1];
 } antiphon_once_t;
@@ -130,19 +135,19 @@ typedef struct antiphon_pshared_barrier {
 #define ANTIPHON_COND_INIT   { { 0, 0, 0, 0 } }
 #define ANTIPHON_ONCE_INIT   { { 0 } }
 #define ANTIPHON_PSHARED_RWLOCK_INIT { { 0 } }
-/* For so many threads, 1 or more; with so many permits, ANTIPHON_SEM_MAX at most. */
+/* `parties` threads, at least 1; `permits` permits, at most ANTIPHON_SEM_MAX. */
 #define ANTIPHON_BARRIER_INIT(parties) { { 0 }, { 0, (parties) }, { 0 } }
 #define ANTIPHON_SEM_INIT(permits)     { { 0 }, { 0, (permits) } }
 /* clang-format on */
 
-/* How many permits a semaphore may have; from how many a latch can count down. */
+/* The largest number of permits of a semaphore; the largest count of a latch. */
 #define ANTIPHON_SEM_MAX 2147483647u
 #define ANTIPHON_LATCH_MAX 2147483647u
 
-/* The version of the library that was found at run time, as ANTIPHON_VERSION. */
+/* The version of the library that was loaded, in the form of ANTIPHON_VERSION. */
 const char *antiphon_version(void) ANTIPHON_NOEXCEPT;
 
-/* Types, for antiphon_layout. */
+/* Types, as arguments of antiphon_layout. */
 enum antiphon_type {
 	ANTIPHON_TYPE_MUTEX = 1,
 	ANTIPHON_TYPE_RWLOCK = 2,
@@ -182,15 +187,15 @@ enum antiphon_type {
 	ANTIPHON_TYPE_SPLIT_STATS = 36
 };
 
-/* The size and alignment of a type in bytes, for languages that can't read this header.
- * EINVAL: the library doesn't know that type. */
+/* Stores the size and alignment of a type in bytes, for languages that can't read this header.
+ * EINVAL: unknown type. */
 ANTIPHON_MUST_USE
 int antiphon_layout(int type, size_t *size, size_t *align) ANTIPHON_NOEXCEPT;
 
-/* Makes unlocking a mutex cheaper in this process, for good: without a locked instruction. Each
- * sleep costs more then. For programs that contend little.
- * ENOTSUP: it needs x86-64, Linux 5.10 and glibc 2.35; nothing has changed.
- * From then on a child of vfork may not use a lock before it calls exec. */
+/* Makes unlocking a mutex cheaper in this process, without a locked instruction, and each sleep
+ * more expensive. Cannot be undone. For programs with little contention.
+ * ENOTSUP: needs x86-64, Linux 5.10 and glibc 2.35; nothing has changed.
+ * Afterwards a child of vfork must not use a lock before it calls exec. */
 ANTIPHON_MUST_USE
 int antiphon_enable_light(void) ANTIPHON_NOEXCEPT;
 
@@ -198,12 +203,12 @@ int antiphon_enable_light(void) ANTIPHON_NOEXCEPT;
 
 void antiphon_mutex_init(antiphon_mutex_t *mutex) ANTIPHON_NOEXCEPT;
 
-/* EBUSY: somebody owns it. Else the memory may be used for something else. */
+/* EBUSY: the mutex is locked. On success its memory may be reused. */
 int antiphon_mutex_destroy(antiphon_mutex_t *mutex) ANTIPHON_NOEXCEPT;
 
 void antiphon_mutex_lock(antiphon_mutex_t *mutex) ANTIPHON_NOEXCEPT;
 
-/* EBUSY: somebody owns it. Never waits, never fails on a free mutex. */
+/* EBUSY: the mutex is locked. Never waits, and never fails on a free mutex. */
 ANTIPHON_MUST_USE
 int antiphon_mutex_trylock(antiphon_mutex_t *mutex) ANTIPHON_NOEXCEPT;
 
@@ -212,7 +217,8 @@ ANTIPHON_MUST_USE
 int antiphon_mutex_timedlock(antiphon_mutex_t *mutex, int clock,
 			     const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* The mutex is not touched after another thread could have acquired it: that one may free it. */
+/* The mutex is not touched after another thread could have acquired it, so the new owner may free
+ * its memory. */
 void antiphon_mutex_unlock(antiphon_mutex_t *mutex) ANTIPHON_NOEXCEPT;
 
 /* --- spinlock: 4 bytes. For critical sections well under a microsecond and no more threads than
@@ -220,42 +226,42 @@ void antiphon_mutex_unlock(antiphon_mutex_t *mutex) ANTIPHON_NOEXCEPT;
 
 void antiphon_spin_init(antiphon_spin_t *spin) ANTIPHON_NOEXCEPT;
 
-/* EBUSY: somebody owns it. */
+/* EBUSY: the spinlock is locked. */
 int antiphon_spin_destroy(antiphon_spin_t *spin) ANTIPHON_NOEXCEPT;
 
 void antiphon_spin_lock(antiphon_spin_t *spin) ANTIPHON_NOEXCEPT;
 
-/* EBUSY: somebody owns it. */
+/* EBUSY: the spinlock is locked. */
 ANTIPHON_MUST_USE
 int antiphon_spin_trylock(antiphon_spin_t *spin) ANTIPHON_NOEXCEPT;
 
-/* As antiphon_mutex_unlock. */
+/* The spinlock is not touched after another thread could have acquired it. */
 void antiphon_spin_unlock(antiphon_spin_t *spin) ANTIPHON_NOEXCEPT;
 
-/* --- readers-writer lock: 16 bytes. Readers that come wait behind a writer that waits. There are
- * three ways to be in, and each has its own unlock:
+/* --- readers-writer lock: 16 bytes. Arriving readers wait behind a waiting writer. There are three
+ * ways to hold it, and each has its own unlock:
  *
- *	rdlock … rdunlock	beside other readers
- *	uplock … upunlock	the same with the right to upgrade; one at a time
- *	wrlock … wrunlock	alone
+ *	rdlock … rdunlock	a reader, beside other readers
+ *	uplock … upunlock	an upgradable reader, beside other readers; one at a time
+ *	wrlock … wrunlock	the writer, alone
  *
- * and ways to change between them. All that read fail with EAGAIN if 8 million do already (a bug:
- * somebody forgets to unlock). --- */
+ * and functions to change between them. All functions that acquire for reading fail with EAGAIN if
+ * there are 8 million readers already (a bug: an unlock is missing). --- */
 
 void antiphon_rwlock_init(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
-/* EBUSY: somebody is in. */
+/* EBUSY: a reader or writer holds the lock. */
 int antiphon_rwlock_destroy(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
-/* EAGAIN. Who is in already may wait for ever: see rdlock_again. */
+/* EAGAIN. A caller that is a reader already may wait for ever: see rdlock_again. */
 ANTIPHON_MUST_USE
 int antiphon_rwlock_rdlock(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
-/* EAGAIN. As rdlock, and never waits if the caller is in for reading already. */
+/* Same as rdlock, but never waits if the caller is a reader already. EAGAIN. */
 ANTIPHON_MUST_USE
 int antiphon_rwlock_rdlock_again(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
-/* EBUSY: a writer is in, or waits. EAGAIN. */
+/* EBUSY: a writer holds the lock, or waits for it. EAGAIN. */
 ANTIPHON_MUST_USE
 int antiphon_rwlock_tryrdlock(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
@@ -268,7 +274,7 @@ void antiphon_rwlock_rdunlock(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
 void antiphon_rwlock_wrlock(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
-/* EBUSY: somebody is in. */
+/* EBUSY: a reader or writer holds the lock. */
 ANTIPHON_MUST_USE
 int antiphon_rwlock_trywrlock(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
@@ -277,12 +283,12 @@ ANTIPHON_MUST_USE
 int antiphon_rwlock_timedwrlock(antiphon_rwlock_t *lock, int clock,
 				const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* As antiphon_mutex_unlock. */
+/* The lock is not touched after another thread could have acquired it. */
 void antiphon_rwlock_wrunlock(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
 void antiphon_rwlock_uplock(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
-/* EBUSY: a writer or another upgradable reader is in, or a writer waits. */
+/* EBUSY: a writer or another upgradable reader holds the lock, or a writer waits. */
 ANTIPHON_MUST_USE
 int antiphon_rwlock_tryuplock(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
@@ -293,75 +299,78 @@ int antiphon_rwlock_timeduplock(antiphon_rwlock_t *lock, int clock,
 
 void antiphon_rwlock_upunlock(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
-/* Upgradable reader to writer: waits until the other readers have left; nobody writes meanwhile. */
+/* Upgradable reader to writer: waits until the other readers have left; no other writer comes in
+ * between. */
 void antiphon_rwlock_upgrade(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
-/* EBUSY: other readers are in. The caller is the upgradable reader still. */
+/* EBUSY: there are other readers. The caller remains the upgradable reader. */
 ANTIPHON_MUST_USE
 int antiphon_rwlock_tryupgrade(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
-/* ETIMEDOUT, EINVAL. The caller is the upgradable reader still. */
+/* ETIMEDOUT, EINVAL: the caller remains the upgradable reader. */
 ANTIPHON_MUST_USE
 int antiphon_rwlock_timedupgrade(antiphon_rwlock_t *lock, int clock,
 				 const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* Writer to reader; writer to upgradable reader; upgradable reader to reader. None waits, and no
- * writer comes in between. */
+/* Writer to reader; writer to upgradable reader; upgradable reader to reader. They never wait, and
+ * no writer comes in between. */
 void antiphon_rwlock_downgrade(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 void antiphon_rwlock_downgrade_to_upgradable(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 void antiphon_rwlock_downgrade_upgradable(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
-/* --- condition variable: 32 bytes. Those that wait at a time do so with one mutex. They are
- * notified in the order in which they came. A wait may end without a notification, seldom; wait in
- * a loop. --- */
+/* --- condition variable: 32 bytes. All threads that wait at the same time must use the same mutex.
+ * They are notified in the order in which they came. A wait may end without a notification, though
+ * seldom: wait in a loop. --- */
 
 void antiphon_cond_init(antiphon_cond_t *cond) ANTIPHON_NOEXCEPT;
 
-/* EBUSY: somebody waits. Else waits until those that were notified have left the object, though
- * they need not have the mutex yet, and the memory may be used for something else. Whoever has
- * notified must have returned. */
+/* EBUSY: a thread waits. Otherwise waits until all notified threads have left the object (they may
+ * still wait for the mutex); then its memory may be reused. Calls of signal and broadcast must have
+ * returned. */
 int antiphon_cond_destroy(antiphon_cond_t *cond) ANTIPHON_NOEXCEPT;
 
-/* Releases the mutex, which the caller owns, waits, and acquires it. */
+/* Releases the mutex, which the caller must own, waits, and acquires the mutex again. */
 void antiphon_cond_wait(antiphon_cond_t *cond, antiphon_mutex_t *mutex) ANTIPHON_NOEXCEPT;
 
-/* ETIMEDOUT: not notified in time; the mutex is acquired all the same. EINVAL: it did not wait. */
+/* ETIMEDOUT: not notified in time; the mutex is acquired again. EINVAL: the call did not wait, and
+ * the caller still owns the mutex. */
 ANTIPHON_MUST_USE
 int antiphon_cond_timedwait(antiphon_cond_t *cond, antiphon_mutex_t *mutex, int clock,
 			    const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* Notifies the one of the highest real-time priority, else the one that has waited longest, if any.
- * The mutex need not be owned. */
+/* Notifies the waiter with the highest real-time priority, or else the one that has waited longest.
+ * Does nothing if no thread waits. The caller need not own the mutex. */
 void antiphon_cond_signal(antiphon_cond_t *cond) ANTIPHON_NOEXCEPT;
 
-/* Notifies all that wait. */
+/* Notifies all waiters. */
 void antiphon_cond_broadcast(antiphon_cond_t *cond) ANTIPHON_NOEXCEPT;
 
-/* --- barrier: 32 bytes, for any number of rounds. All zero: for one thread. --- */
+/* --- barrier: 32 bytes, for any number of rounds. All bytes zero: a barrier for one thread. --- */
 
-/* EINVAL: for 0 threads. */
+/* EINVAL: `parties` is 0. */
 ANTIPHON_MUST_USE
 int antiphon_barrier_init(antiphon_barrier_t *barrier, uint32_t parties) ANTIPHON_NOEXCEPT;
 
-/* Waits until nobody looks at the barrier any more. May be called as soon as a wait of the last
- * round has returned. */
+/* Waits until no thread accesses the barrier any more. May be called as soon as one wait of the
+ * last round has returned. */
 void antiphon_barrier_destroy(antiphon_barrier_t *barrier) ANTIPHON_NOEXCEPT;
 
-/* Waits until so many threads have come. 1 for one of them, whichever; 0 for the others. */
+/* Waits until `parties` threads have come. Returns 1 to one of them, and 0 to the others. */
 int antiphon_barrier_wait(antiphon_barrier_t *barrier) ANTIPHON_NOEXCEPT;
 
-/* As wait. ETIMEDOUT: as if the caller had not come. EINVAL: it has not. */
+/* Same as wait. ETIMEDOUT: the caller is not counted any more. EINVAL: it was not counted. */
 ANTIPHON_MUST_USE
 int antiphon_barrier_timedwait(antiphon_barrier_t *barrier, int clock,
 			       const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* --- semaphore: 16 bytes. All zero: no permits. Any thread may give, whoever took. --- */
+/* --- semaphore: 16 bytes. All bytes zero: no permits. Any thread may post, not only those that
+ * have taken a permit. --- */
 
-/* EINVAL: more than ANTIPHON_SEM_MAX. */
+/* EINVAL: `permits` is more than ANTIPHON_SEM_MAX. */
 ANTIPHON_MUST_USE
 int antiphon_sem_init(antiphon_sem_t *sem, uint32_t permits) ANTIPHON_NOEXCEPT;
 
-/* EBUSY: somebody waits. */
+/* EBUSY: a thread waits. */
 int antiphon_sem_destroy(antiphon_sem_t *sem) ANTIPHON_NOEXCEPT;
 
 void antiphon_sem_wait(antiphon_sem_t *sem) ANTIPHON_NOEXCEPT;
@@ -375,38 +384,40 @@ ANTIPHON_MUST_USE
 int antiphon_sem_timedwait(antiphon_sem_t *sem, int clock,
 			   const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* Gives so many permits; never waits. EOVERFLOW: there would be more than ANTIPHON_SEM_MAX, and
- * none is given. The semaphore is not touched after another thread could have taken them. */
+/* Adds `permits`; never waits. EOVERFLOW: there would be more than ANTIPHON_SEM_MAX; none is added.
+ * The semaphore is not touched after another thread could have taken the permits. */
 int antiphon_sem_post(antiphon_sem_t *sem, uint32_t permits) ANTIPHON_NOEXCEPT;
 
-/* How many permits there are; it may be otherwise at once. */
+/* The number of permits, which may be out of date at once. */
 uint32_t antiphon_sem_value(const antiphon_sem_t *sem) ANTIPHON_NOEXCEPT;
 
 /* --- once: 4 bytes --- */
 
-/* Calls run(argument) if nobody has, or waits for who does; what that one has done is seen by all
- * that return. 0 if it was done. If the caller's own run returns something else that is returned,
- * it was not done, and the next caller runs its own. The run must return: an exception that leaves
- * it, or the end of its thread in it, ends the program. A run that comes here again with the same
- * object waits for itself for ever. */
+/* Calls run(argument) unless a call with this object has succeeded already; if another thread is in
+ * such a call, waits for it. Returns 0 if the initialisation is done; its effects are visible to
+ * all callers that got 0. If the caller's own `run` returns a value other than 0, that value is
+ * returned, the initialisation is not done, and the next caller runs its own. `run` must return: an
+ * exception that leaves it, or the end of its thread in it, ends the program. A `run` that calls
+ * this with the same object waits for itself for ever. */
 int antiphon_once(antiphon_once_t *once, int (*run)(void *argument),
 		  void *argument) ANTIPHON_NOEXCEPT;
 
-/* --- readers-writer lock for processes: 4 bytes, in memory that they share, at any address. They
- * must see the same thread numbers: one PID namespace. Writers are preferred, and readers wait
- * behind one that waits for a while at most. The thread that writes must unlock.
+/* --- readers-writer lock for processes: 4 bytes, in memory that they share, at any address. All
+ * processes must be in one PID namespace, so that they see the same thread numbers. Writers are
+ * preferred; readers wait behind a waiting writer, but only for a while. The thread that has locked
+ * for writing must unlock.
  *
- * A writer that was killed is found by who waits for the lock: it has the lock then, and is told so
- * by EOWNERDEAD, as all are after it until one says that what the lock guards is whole again. A
- * reader that was killed stays counted, and no writer comes in. --- */
+ * If a writer is killed, a waiter finds out and acquires the lock with EOWNERDEAD. So do all later
+ * callers, until one calls antiphon_pshared_rwlock_recovered. A reader that is killed stays
+ * counted, and no writer gets the lock. --- */
 
 void antiphon_pshared_rwlock_init(antiphon_pshared_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
-/* EOWNERDEAD: the lock is acquired, and a writer has died with it. So the others below. Who reads
- * already may wait for a while. */
+/* EOWNERDEAD, here and below: the lock is acquired, but a writer has died while it held it. A
+ * caller that is a reader already may wait for a while. */
 int antiphon_pshared_rwlock_rdlock(antiphon_pshared_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
-/* EBUSY: a writer is in, dead or alive, or readers are and one waits. EOWNERDEAD. */
+/* EBUSY: a writer, dead or alive, holds the lock; or readers do, and a writer waits. EOWNERDEAD. */
 ANTIPHON_MUST_USE
 int antiphon_pshared_rwlock_tryrdlock(antiphon_pshared_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
@@ -420,7 +431,7 @@ void antiphon_pshared_rwlock_rdunlock(antiphon_pshared_rwlock_t *lock) ANTIPHON_
 /* EOWNERDEAD. */
 int antiphon_pshared_rwlock_wrlock(antiphon_pshared_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
-/* EBUSY: somebody is in, dead or alive. EOWNERDEAD. */
+/* EBUSY: a reader or writer, dead or alive, holds the lock. EOWNERDEAD. */
 ANTIPHON_MUST_USE
 int antiphon_pshared_rwlock_trywrlock(antiphon_pshared_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
@@ -429,50 +440,52 @@ ANTIPHON_MUST_USE
 int antiphon_pshared_rwlock_timedwrlock(antiphon_pshared_rwlock_t *lock, int clock,
 					const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* As antiphon_mutex_unlock. */
+/* The lock is not touched after another thread could have acquired it. */
 void antiphon_pshared_rwlock_wrunlock(antiphon_pshared_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
-/* Says, as the writer, that what the lock guards is whole again. */
+/* Called by the writer: the data that the lock guards is consistent again. */
 void antiphon_pshared_rwlock_recovered(antiphon_pshared_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
-/* To who is in: 0 if a writer has died with the lock and nobody has said that since, else 1. */
+/* Called by a reader or writer. 0 if a writer has died with the lock and
+ * antiphon_pshared_rwlock_recovered was not called afterwards, else 1. */
 int antiphon_pshared_rwlock_is_whole(const antiphon_pshared_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
-/* --- barrier for processes: 8 bytes, as above. All zero: for one thread. Who is killed before it
- * comes never comes. A process may unmap it when its own threads have returned. --- */
+/* --- barrier for processes: 8 bytes, in memory that they share, as above. All bytes zero: for one
+ * thread. A thread that is killed before it has come is waited for in vain. A process may unmap the
+ * barrier when its own threads have returned. --- */
 
-/* EINVAL: for 0 threads, or more than 65535. */
+/* EINVAL: `parties` is 0 or more than 65535. */
 ANTIPHON_MUST_USE
 int antiphon_pshared_barrier_init(antiphon_pshared_barrier_t *barrier,
 				  uint32_t parties) ANTIPHON_NOEXCEPT;
 
-/* Waits until so many threads have come. 1 for one of them, whichever; 0 for the others. */
+/* Waits until `parties` threads have come. Returns 1 to one of them, and 0 to the others. */
 int antiphon_pshared_barrier_wait(antiphon_pshared_barrier_t *barrier) ANTIPHON_NOEXCEPT;
 
-/* As wait. ETIMEDOUT: as if the caller had not come. EINVAL: it has not. */
+/* Same as wait. ETIMEDOUT: the caller is not counted any more. EINVAL: it was not counted. */
 ANTIPHON_MUST_USE
 int antiphon_pshared_barrier_timedwait(antiphon_pshared_barrier_t *barrier, int clock,
 				       const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* --- policies: which waiter is served next. "numa" (from the start: those of one socket together),
- * "distance" (the nearest), "priority" (the most urgent, and equals by "numa"), "none" (as they
- * came); "priority+distance" and "priority+none" join two. --- */
+/* --- policies: which waiter is served next. "numa" (the default: waiters of one socket together),
+ * "distance" (the nearest), "priority" (the most urgent; equals by "numa"), "none" (in order of
+ * arrival); "priority+distance" and "priority+none" join two. --- */
 
-/* May be called at any time, also while threads wait. EINVAL: no such policy, nothing changed. */
+/* May be called at any time, also while threads wait. EINVAL: no such policy; nothing changed. */
 int antiphon_mutex_set_policy(antiphon_mutex_t *mutex, const char *policy) ANTIPHON_NOEXCEPT;
 int antiphon_rwlock_set_policy(antiphon_rwlock_t *lock, const char *policy) ANTIPHON_NOEXCEPT;
 int antiphon_spin_set_policy(antiphon_spin_t *spin, const char *policy) ANTIPHON_NOEXCEPT;
 
-/* How urgent the calling thread is to locks that have "priority", from its next wait on: 0 to 255,
- * larger goes first. -1: as the kernel holds it to be (20 - nice, or 100 + the real-time priority),
- * which is what holds for a new thread. EINVAL: another number. */
+/* Sets the urgency of the calling thread for locks with "priority", from its next wait on: 0 to
+ * 255, larger goes first. -1, the default: the kernel's value (20 - nice, or 100 + the real-time
+ * priority). EINVAL: another number. */
 int antiphon_set_priority(int rank) ANTIPHON_NOEXCEPT;
 
 #if defined(__cplusplus)
 }
 #endif
 
-/* The ABI: the library asserts the same. For the other headers too. */
+/* Checks of the ABI, for all headers; the library asserts the same. */
 #if defined(__cplusplus)
 #define ANTIPHON_ASSERT_LAYOUT(type, size, align) \
 	static_assert(sizeof(type) == (size) && alignof(type) == (align), #type)

@@ -1,9 +1,9 @@
-//! Futures that a fiber, or a thread, waits for.
+//! Waiting for a future, on a fiber or a thread.
 //!
-//! - BLOCK-1 (no lost wake): a wake leaves the node's token due, and the next sleep with that
-//!   ticket ends at once. It is looked for what was done before it, by a poll after the sleep.
-//! - BLOCK-2: the waker is a ticket, and no more: one that comes when the call is over finds a node
-//!   that is another's, whom it wakes for no reason, or nobody.
+//! - BLOCK-1 (no lost wake-up): a wake-up leaves the node's token due, so the next sleep with that
+//!   ticket ends at once. The poll after the sleep sees what was done before the wake-up.
+//! - BLOCK-2: the waker is a ticket and nothing else. A wake-up that comes after the call is over
+//!   finds a node of another waiter, for which it is spurious, or a node without one.
 
 use std::future::IntoFuture;
 use std::pin::pin;
@@ -16,9 +16,9 @@ use antiphon_runtime::message::Park;
 
 use super::may_be_ready;
 
-/// Waits for a future, and returns what that does: it is polled here, when it was woken. A fiber is
-/// suspended meanwhile; a thread blocks, also one of a pool without fibers, and one of another
-/// executor.
+/// Blocks until `future` is ready, and returns its output. The future is polled here, after each of
+/// its wake-ups. A fiber is suspended while it waits; a thread blocks, and so does a thread of a
+/// pool without fibers or of another executor.
 ///
 /// ```
 /// use antiphon::{channel, fiber};
@@ -29,9 +29,10 @@ use super::may_be_ready;
 /// assert_eq!(sends.join().unwrap(), Ok(()));
 /// ```
 ///
-/// A future that needs its executor's context is spawned there, and its handle waited for; or it is
-/// polled within that, and keeps no guard of it while it waits: the guard is the thread's, and
-/// other fibers run meanwhile. A future that is woken always, and never ready, lets those run.
+/// A future that needs the context of its executor should be spawned there, and its handle be
+/// waited for. If it is polled within the context here, it must keep no guard of the context while
+/// it waits: the guard belongs to the thread, and other fibers run meanwhile. A future that is
+/// always woken and never ready lets other fibers run.
 pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     let mut future = pin!(future.into_future());
     let sleeper = Sleeper(Park::<Linux>::NEW.begin());

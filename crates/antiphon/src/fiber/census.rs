@@ -1,4 +1,4 @@
-//! What the fibers of a pool do: each thread tells of its own.
+//! A report of what the fibers of a pool do. Each thread answers for its own fibers.
 //!
 //! ```text
 //!   who asks                    a thread of the pool            a fiber that waits
@@ -29,55 +29,56 @@ use crate::channel::{self, Receiver, Sender};
 use crate::pool::Trace;
 use crate::unpoisoned::lock;
 
-/// What the fibers of a pool did when they were [asked](crate::pool::Pool::fibers). Displayed, it
-/// names the places where they wait, and how many do there.
+/// What the fibers of a pool did at the time of [`Pool::fibers`](crate::pool::Pool::fibers). Its
+/// `Display` names the places where fibers wait, with the number that waits at each.
 #[derive(Debug)]
 pub struct Census {
-    /// Of each thread that is there.
+    /// One entry for each thread of the pool that exists.
     pub threads: Vec<Hosted>,
 }
 
 /// What the fibers of a thread did.
 #[derive(Debug)]
 pub struct Hosted {
-    /// What the thread is called.
+    /// The name of the thread.
     pub thread: String,
     /// `None` if the thread has not answered in time: one of its fibers or tasks has occupied it
     /// for that long.
     pub answer: Option<Answer>,
-    /// Where it is in that task, if it has not answered and the pool names hogs.
+    /// Where the thread is in its task, if it has not answered and the pool names hogs.
     pub busy: Option<Trace>,
 }
 
-/// What a thread says of its fibers.
+/// The answer of a thread about its fibers.
 #[derive(Debug, Default)]
 pub struct Answer {
-    /// How many may go on.
+    /// The number of fibers that may go on.
     pub ready: usize,
-    /// How many wait.
+    /// The number of fibers that wait.
     pub waiting: usize,
-    /// How many of these until a time, at the latest.
+    /// The number of waiting fibers with a deadline.
     pub with_deadline: usize,
-    /// How many of these for a file that is ready; some of them may go on already.
+    /// The number of waiting fibers that wait for a file or socket; some may go on already.
     pub for_files: usize,
-    /// Why there is no stack for a task, if one waits for that.
+    /// Why a task waits for a stack, if one does.
     pub no_stack: Option<String>,
-    /// How often one has gone on or has begun, on that thread, modulo 2³².
+    /// How often a fiber of that thread has begun or gone on, modulo 2³².
     pub(crate) moved: u32,
-    /// Where these wait, of as many as it was asked for.
+    /// Where waiting fibers wait, at most as many as were asked for.
     pub waits: Vec<Wait>,
 }
 
 /// Where a fiber waits.
 #[derive(Debug)]
 pub struct Wait {
-    /// `None`: there is too little of its stack left to say.
+    /// The backtrace of the fiber; `None` if too little of its stack is left for one.
     pub backtrace: Option<Backtrace>,
-    /// Whether it waits until a time, at the latest.
+    /// Whether the wait has a deadline.
     pub has_deadline: bool,
-    /// The lock that it waits for: a [`Mutex`](crate::Mutex), say. Other waits don't tell what for.
+    /// The lock that it waits for, if it waits for one, such as a [`Mutex`](crate::Mutex). Other
+    /// waits don't say what they wait for.
     pub lock: Option<Lock>,
-    /// What of its stack it used.
+    /// The part of its stack that it used.
     pub(super) stack: Range<usize>,
 }
 
@@ -85,9 +86,9 @@ pub struct Wait {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Lock {
-    /// Where it is.
+    /// Its address.
     pub address: usize,
-    /// What it is.
+    /// Its kind: `mutex`, `readers-writer lock`, `spinlock` or `semaphore`.
     pub kind: &'static str,
 }
 
@@ -252,7 +253,7 @@ impl Question {
 }
 
 impl Census {
-    /// How many wait, of all threads that have answered.
+    /// The number of fibers that wait, on all threads that have answered.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.answers().map(|answer| answer.waiting).sum()
@@ -267,9 +268,9 @@ impl Census {
         self.threads.iter().filter_map(|thread| thread.answer.as_ref())
     }
 
-    /// The places where they wait, of those that have said so: the most frequent one first.
+    /// The places where fibers wait, the most frequent one first, of fibers that have reported one.
     ///
-    /// Names are looked up in the program's symbols, which takes some 10 ms for the first.
+    /// Names are looked up in the program's symbols: the first lookup takes some 10 ms.
     #[must_use]
     pub fn places(&self) -> Vec<Place> {
         frames::places(self.answers().flat_map(|answer| &answer.waits))

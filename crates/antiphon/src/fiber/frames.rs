@@ -6,37 +6,38 @@ use std::fmt;
 use super::census::Wait;
 use super::sources::Sources;
 
-/// A place where fibers wait, and how many do there. Displayed, it is all of its frames.
+/// A place where fibers wait. Its `Display` lists all of its frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Place {
-    /// How many wait there.
+    /// The number of fibers that wait there.
     pub count: usize,
-    /// Whether they wait until a time, at the latest.
+    /// Whether their waits have a deadline.
     pub has_deadline: bool,
-    /// From where they wait down to the closure that they run. Empty: there is too little of their
-    /// stacks left to say.
+    /// The calls from the wait down to the closure that they run. Empty if too little of their
+    /// stacks is left for a backtrace.
     pub frames: Vec<Frame>,
 }
 
-/// A function that has called the one above it.
+/// A frame of a backtrace: a function that has called the one above it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Frame {
-    /// Its name.
+    /// The name of the function.
     pub name: String,
-    /// The file, the line and the column of the call, if they are known.
+    /// The file, line and column of the call, if they are known.
     pub place: Option<String>,
 }
 
 impl Place {
-    /// The first function that is not of this crate, nor a lock's wrapper: the user's own.
+    /// The first function that belongs neither to this crate nor to a lock's wrapper: the user's
+    /// own.
     #[must_use]
     pub fn user(&self) -> Option<&Frame> {
         users(&self.frames)
     }
 
-    /// What that waits by: a function of this crate, or of `lock_api`.
+    /// The function of this crate, or of `lock_api`, by which that function waits.
     #[must_use]
     pub fn by(&self) -> Option<&Frame> {
         self.frames.iter().take_while(|frame| frame.is_of_library()).last()

@@ -1,10 +1,9 @@
-//! Code that reads straight down: where it waits, its fiber is suspended, and its thread runs
-//! others.
+//! Fibers: tasks on stacks of their own, which are suspended where they wait.
 //!
-//! The tasks of a pool that is built with [`fibers`](crate::pool::Builder::fibers) run as fibers,
-//! each on a stack of its own: it waits by this crate's locks, events, condition variables,
-//! barriers and semaphores, for tasks and at the end of scopes as a thread does, beside threads in
-//! the same queues, and keeps no thread from other tasks meanwhile.
+//! The tasks of a pool that is built with [`fibers`](crate::pool::Builder::fibers) run as fibers. A
+//! fiber waits as a thread does, in the middle of any call and beside threads in the same queues:
+//! by this crate's locks, events, condition variables, barriers and semaphores, for tasks, and at
+//! the end of scopes. While it waits, its thread runs other tasks.
 //!
 //! ```
 //! use antiphon::{Event, fiber, pool::Pool};
@@ -29,35 +28,35 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! A task that waits to be run costs what its closure does; it has a stack from its beginning to
-//! its end, of which as much is in memory as it has used: a page at least. One that has begun stays
-//! on its thread. So it may use `Rc`, `RefCell` and thread-locals; and where its thread is in a
-//! long task, it waits for that. (Only in pools for experiments it moves: the feature
+//! A task that has not begun costs as much memory as its closure. From its beginning to its end it
+//! has a stack, of which as much is in memory as it has used: at least a page. A fiber that has
+//! begun stays on its thread. So it may use `Rc`, `RefCell` and thread-locals; and while its thread
+//! is in a long task, it waits for that. (Fibers move only in pools for experiments: feature
 //! `migrating`.)
 //!
-//! [`block_on`] has one wait for a future, of Tokio's, say; and a task's handle is a future itself.
+//! [`block_on`] waits for a future, for example one of Tokio's. A task's handle is a future itself.
 //!
 //! # What to know
 //!
-//! - **No fiber may wait while it makes a thread-local**, in its initializer, nor within what sets
-//!   one for a while: so to ask for fibers is [`unsafe`](crate::pool::Builder::fibers), and to
-//!   spawn them is not. Nothing checks it.
+//! - **A fiber must not wait while it initialises a thread-local**, nor within a scope that sets
+//!   one for a while. Nothing checks this, so [asking for fibers](crate::pool::Builder::fibers) is
+//!   `unsafe`; spawning them is not.
 //! - **Other ways to wait block the thread**: a `std::sync` lock, a channel of another crate, a
-//!   file, a socket that is not of [`net`](crate::net), a [`SpinMutex`](crate::SpinMutex); so do
-//!   the types of [`shared`](crate::shared). [`pool::blocking`](crate::pool::blocking) has another
-//!   thread run what has not begun meanwhile. Where a guard of `std::sync::Mutex` or `SpinMutex` is
-//!   held while a fiber waits, the next fiber of its thread that wants the lock blocks the thread
-//!   for ever.
-//! - **Fibers take turns.** One that computes and never waits calls [`checkpoint`] now and then, or
-//!   keeps those on its thread from going on. One whose waits are always over at once, as that for
-//!   a latch that is open, lets others run at each 128th of them.
-//! - **The stack is as large as was asked for**, and what needs more ends the process: there is a
-//!   page below that nobody may touch. That is a `SIGSEGV`, without the message that threads get.
-//! - **While a panic unwinds** a fiber blocks its thread where it waits: who is on another stack
-//!   would be taken to panic, too. If what it waits for is another fiber of its thread, one that
-//!   holds a lock and waits, say, that is for ever. So a destructor tries a lock, or locks what no
-//!   fiber holds while it waits.
-//! - **A pool that is dropped** waits for its fibers, which wait for others.
+//!   file, a socket that is not of [`net`](crate::net), a [`SpinMutex`](crate::SpinMutex), and the
+//!   types of [`shared`](crate::shared). With [`pool::blocking`](crate::pool::blocking) another
+//!   thread runs tasks that have not begun meanwhile. If a fiber waits while it holds a guard of
+//!   `std::sync::Mutex` or `SpinMutex`, the next fiber of its thread that wants the lock blocks the
+//!   thread for ever.
+//! - **Fibers take turns.** A fiber that computes and never waits should call [`checkpoint`] now
+//!   and then; otherwise it keeps other fibers of its thread from running. A fiber whose waits are
+//!   always over at once, such as waits for an open latch, lets others run at each 128th of them.
+//! - **The stack has the size that was asked for.** A fiber that needs more ends the process by
+//!   `SIGSEGV`, because there is a guard page below its stack. There is no message as for threads.
+//! - **While a panic unwinds**, a fiber that waits blocks its thread: a fiber on another stack
+//!   would be taken to panic, too. If it waits for another fiber of its thread, for example one
+//!   that holds a lock and waits, it waits for ever. So a destructor should try a lock, or lock
+//!   only what no fiber holds while it waits.
+//! - **A pool that is dropped** waits for its fibers, including those that wait for others.
 
 mod block_on;
 mod census;
@@ -102,13 +101,14 @@ pub(crate) use host::{GoesOn, Host, Next, has_begun, monotonic_ns, stacks};
 use crate::raw::deadline_after;
 use control::Said;
 
-/// How large a fiber's stack is if nobody has a reason for another size: 64 KiB.
+/// The size of a fiber's stack that is enough for most tasks: 64 KiB.
 pub const STACK_BYTES: usize = 64 << 10;
 
-/// Lets others run: the other fibers of this thread, and tasks that have not begun, one after every
-/// fourth turn of a fiber: so that whatever the policy, what one waits for this way gets its turn.
-/// Now and then that is a task from outside, or of another worker. On a thread, lets other threads
-/// run.
+/// Lets other fibers of this thread and tasks that have not begun run.
+///
+/// One task begins after every fourth turn of a fiber, now and then a task from outside or of
+/// another worker. So whatever the policy, a task that the caller waits for in this way gets its
+/// turn. If the caller is not a fiber, lets other threads run.
 #[inline(always)]
 pub fn yield_now() {
     if !hooks::leave(Said::Yields { soft: false }) {
@@ -116,8 +116,8 @@ pub fn yield_now() {
     }
 }
 
-/// As [`yield_now`], and costs less: other fibers of this thread run, and tasks that have not begun
-/// only now and then.
+/// Lets other fibers of this thread run, and begins tasks only now and then. Costs less than
+/// [`yield_now`].
 #[inline(always)]
 pub fn yield_soft() {
     if !hooks::leave(Said::Yields { soft: true }) {
@@ -125,10 +125,12 @@ pub fn yield_soft() {
     }
 }
 
-/// Lets others run as [`yield_now`] does, if the fiber has run for 100 µs or more without a break:
-/// for what computes, as often as is convenient. Where it has not, this costs a nanosecond or two:
-/// a count, and now and then a look at the clock, about every 25 µs. A fiber of quick steps that
-/// becomes slow is noticed in 1024 of them at the latest. On a thread, does nothing.
+/// Lets others run as [`yield_now`] does, if the fiber has run for 100 µs or more without a break.
+///
+/// Call it in code that computes, as often as is convenient. If the time is not over it costs a
+/// nanosecond or two: a count, and about every 25 µs a reading of the clock. A fiber whose quick
+/// steps become slow is noticed after at most 1024 of them. If the
+/// caller is not a fiber, does nothing.
 #[inline]
 pub fn checkpoint() {
     if slice::is_over() && current_is_ours() {
@@ -136,9 +138,9 @@ pub fn checkpoint() {
     }
 }
 
-/// As [`checkpoint`], where the fiber may not have to wait; also has others run at each 128th of
-/// such steps. It is called before the step, so nobody has what that takes while others run. Public
-/// for the C API.
+/// A [`checkpoint`] before a step that may not have to wait; also lets others run at each 128th
+/// such step. It is called before the step, so what the step takes is not held while others run.
+/// Public for the C API.
 #[doc(hidden)]
 #[inline]
 pub fn may_be_ready() {
@@ -147,14 +149,14 @@ pub fn may_be_ready() {
     }
 }
 
-/// Once in many steps, so what a switch costs more in a function of its own is of no matter.
+/// Out of line: it is called once in many steps, so the cost of another call does not matter.
 #[cold]
 #[inline(never)]
 fn others_go_on() {
     yield_now();
 }
 
-/// Waits for so long, or somewhat longer. On a thread, as [`thread::sleep`].
+/// Suspends the fiber for at least `time`. If the caller is not a fiber, same as [`thread::sleep`].
 pub fn sleep(time: Duration) {
     if !current_is_ours() && !hooks::current_is_looped() {
         return thread::sleep(time);
@@ -163,12 +165,12 @@ pub fn sleep(time: Duration) {
     let deadline = deadline_after(time);
     let waiter = Waiter::NEW;
     while Linux::now(deadline.clock) < deadline.ns {
-        // Nobody knows this node.
+        // No other thread knows this node.
         let _: Parked = Linux::park(&waiter, Some(deadline));
     }
 }
 
-/// Whether the caller is a fiber of a pool, and is suspended where it waits.
+/// Whether the caller is a fiber of a pool, which is suspended when it waits.
 #[must_use]
 pub fn is_fiber() -> bool {
     current_is_ours()
