@@ -1,4 +1,4 @@
-//! What the time of tasks went to, by the line that has spawned them.
+//! What the time of tasks went to, by the line that spawned them.
 
 use std::collections::HashMap;
 use std::panic::Location;
@@ -6,29 +6,30 @@ use std::panic::Location;
 use super::recording::{Latency, Recording, Times};
 use super::timed::{Part, Timed};
 
-/// What the time of the tasks went to that were spawned at a place: see [`Recording::by_place`].
+/// What the time of tasks that were spawned at one line went to: see [`Recording::by_place`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Spawned {
-    /// The line; `None`: they are of several, or closures, of which there is no room to say.
+    /// The line. `None` if the tasks are of several lines, or closures, whose records have no room
+    /// for it.
     pub at: Option<&'static Location<'static>>,
-    /// Of how many places they are.
+    /// The number of lines.
     pub places: usize,
-    /// How many of those that were recorded have not ended.
+    /// The number of recorded tasks that have not ended.
     pub live: usize,
-    /// For how long they could run, and did not, in nanoseconds: all together, and those for which
-    /// they stand.
+    /// Time in which the tasks, and those for which they stand, could run and did not, in
+    /// nanoseconds, all together.
     pub delayed_ns: u64,
-    /// Where their time went; of those that live, so far. What is hogged is so by the bound of
+    /// What their time went to; for tasks that have not ended, so far. `hogged` uses the bound of
     /// [`Timed::hogged_ns`].
     pub latency: Latency,
 }
 
 impl Recording {
-    /// What the time of tasks went to, by the line that has [spawned](super::Pool::spawn) them, of
-    /// so many places: those first whose tasks could run and did not for the longest, all together.
-    /// If there are more, these are one more at the end; so 0 has all tasks in one. Those that have
-    /// not ended count, too, unlike in [`latency`](Self::latency).
+    /// What the time of tasks went to, by the line that [spawned](super::Pool::spawn) them. Returns
+    /// at most `most` lines, sorted by the total time in which their tasks could run and did not,
+    /// and one more entry for all other lines; so 0 returns all tasks in one entry. Tasks that have
+    /// not ended count too, unlike in [`latency`](Self::latency).
     ///
     /// ```
     /// use antiphon::{Event, fiber, pool::Pool};

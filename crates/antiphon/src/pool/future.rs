@@ -14,9 +14,9 @@ use super::blocks::Blocks;
 use super::{JoinHandle, Policy, Pool};
 
 impl<Y: Policy<Linux> + 'static> Pool<Y> {
-    /// Has the workers drive a future: it is polled as a task, by whichever worker takes that, when
-    /// it was spawned and each time it was woken. One that is woken is never polled where it is
-    /// woken, and never refused: where there is no room, room is made.
+    /// Runs a future on the workers. It is polled as a task, by whichever worker takes it, when it
+    /// is spawned and after each wake-up. It is never polled by the thread that wakes it, and never
+    /// refused: where there is no room, room is made.
     ///
     /// ```
     /// use antiphon::pool::Pool;
@@ -28,9 +28,9 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
-    /// A panic of the future's is its handle's to return. If the pool is dropped while the future
-    /// waits for something, or nothing is left that could wake it, it is dropped, and what its
-    /// handle returns is an error.
+    /// A panic of the future is returned by its handle. If the pool is dropped while the future
+    /// waits, or nothing is left that could wake it, the future is dropped and its handle returns
+    /// an error.
     #[track_caller]
     pub fn spawn_future<F>(&self, future: F) -> JoinHandle<F::Output>
     where
@@ -55,8 +55,8 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     }
 }
 
-/// What the task has returned, or what it has panicked with. A task that awaits keeps no worker
-/// from others, as one that [joins](JoinHandle::join) does.
+/// The result of the task, or the payload of its panic. Unlike [joining](JoinHandle::join),
+/// awaiting does not occupy a worker.
 impl<T> Future for JoinHandle<T> {
     type Output = thread::Result<T>;
 

@@ -1,4 +1,4 @@
-//! Tasks that were too long: on which thread, and where they were.
+//! Tasks that were too long: on which thread, and where in the program.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -16,27 +16,27 @@ use super::{Policy, Pool};
 use crate::fiber::{Desks, Frame, show_stack, telling, top_of, write_frames};
 use crate::unpoisoned::lock;
 
-/// A task that had its thread for longer than the pool's [patience](super::Builder::patience): see
-/// [`Pool::hogs`].
+/// A task that occupied its thread for longer than the pool's
+/// [patience](super::Builder::patience): see [`Pool::hogs`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Hog {
     /// The name of the thread.
     pub thread: String,
-    /// For how long it was seen in that task: it may have gone on for longer.
+    /// How long the thread was seen in that task. It may have stayed longer.
     pub seen: Duration,
-    /// How long ago that was; nothing: it is in that task still.
+    /// How long ago that was; zero if the thread is still in that task.
     pub ago: Duration,
-    /// Where it was then; `None`: the pool does not [name hogs](super::Builder), or the thread has
-    /// not answered, or the task was over.
+    /// Where the thread was then. `None` if the pool does not [name hogs](super::Builder), the
+    /// thread has not answered, or the task was over.
     pub trace: Option<Trace>,
 }
 
-/// Where a thread was: functions, the innermost first. Displayed, it is those of the task that it
-/// was in.
+/// Where a thread was: its functions, the innermost first. The `Display` lists those of the task
+/// that it was in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// From the innermost to the thread's first, or to the first of the fiber.
+    /// The frames, from the innermost to the first of the thread or fiber.
     pub frames: Vec<Frame>,
 }
 
@@ -194,11 +194,11 @@ impl Hogs {
 }
 
 impl<Y: Policy<Linux> + 'static> Pool<Y> {
-    /// The latest tasks that were too long, 64 at the most, the oldest first: of a pool with
-    /// [patience](super::Builder::patience). What they were in the middle of is known of a pool
-    /// that names them (`Builder::name_hogs`, with the feature of that name).
+    /// The latest tasks that exceeded the pool's [patience](super::Builder::patience), at most 64,
+    /// the oldest first. Empty without patience. Where they were is known only if the pool names
+    /// hogs (`Builder::name_hogs`, with the feature of that name).
     ///
-    /// To find the names may take half a second the first time, as tables of the program are read.
+    /// The first call may take half a second, because tables of the program are read.
     #[must_use]
     pub fn hogs(&self) -> Vec<Hog> {
         self.shared.hogs.read(MOST, |long| self.shared.crew.lasts(long))

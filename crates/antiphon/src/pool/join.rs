@@ -10,8 +10,8 @@ use super::blocks::Blocks;
 use super::here::{Forking, ask, wait_for};
 use super::{Policy, Pool};
 
-/// Runs both closures, the second perhaps on another worker of the pool meanwhile, and returns what
-/// they return. It costs a few nanoseconds: fork as finely as you like.
+/// Runs both closures and returns their results. The second may run on another worker of the pool
+/// at the same time. Costs a few nanoseconds: fork as finely as you like.
 ///
 /// ```
 /// use antiphon::pool::{self, Pool};
@@ -31,16 +31,17 @@ use super::{Policy, Pool};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// The second becomes a task once a beat (five times what it costs to wake a thread) at most, and
-/// only where a worker has nothing to do: of those that are forked and not begun the oldest, which
-/// is as a rule the largest. So what takes less than a beat is run where it is, and wakes nobody.
-/// On a thread that is no worker both are run here.
+/// A second closure becomes a task only if a worker has nothing to do, and at most once a beat
+/// (five times the cost of waking a thread). Of the closures that are forked and not begun the
+/// oldest is chosen, which is usually the largest. So work that takes less than a beat runs on its
+/// own worker and wakes no thread. If the caller is not a worker, it runs both closures.
 ///
-/// While it waits for the second the worker runs other tasks of its pool.
+/// While it waits for the second closure, the worker runs other tasks of its pool.
 ///
 /// # Panics
 ///
-/// If one of them panics, with that, when both are done; or the second was dropped, not begun.
+/// If a closure panics, with its payload, when both are done; or if the second closure was dropped
+/// before it began.
 #[inline]
 pub fn join<A, B, RA, RB>(first: A, second: B) -> (RA, RB)
 where
@@ -52,12 +53,13 @@ where
 }
 
 impl<Y: Policy<Linux> + 'static> Pool<Y> {
-    /// Has a worker run `work`, and waits for what it returns: here, if this is a worker of the
-    /// pool. If there is no room, here too; then what it [`join`]s is run here.
+    /// Runs `work` on a worker, blocks until it is done, and returns its result. If the caller is a
+    /// worker of the pool, or there is no room, the caller runs `work` itself; in the latter case
+    /// what `work` [`join`]s runs there too.
     ///
     /// # Panics
     ///
-    /// If `work` panics, with that.
+    /// If `work` panics, with its payload.
     #[track_caller]
     pub fn run<F, T>(&self, work: F) -> T
     where

@@ -1,4 +1,4 @@
-//! What a pool has recorded: of each worker, and what follows for tasks.
+//! The recording of a pool: the events of each worker, and the latencies of tasks.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,67 +12,69 @@ use super::timed::{Part, Timed};
 use super::{Policy, Pool};
 use crate::raw::nanos;
 
-/// What the workers of a pool have done of late: see [`Pool::recording`].
+/// What the workers of a pool have done recently: see [`Pool::recording`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recording {
-    /// By seat.
+    /// The events of each worker, by its worker slot.
     pub workers: Vec<Recorded>,
-    /// The tasks that were timed; fibers that have not ended, too.
+    /// The tasks that were timed, including fibers that have not ended.
     pub tasks: Vec<Timed>,
 }
 
-/// What one worker has done.
+/// The events of one worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recorded {
-    /// The name of its thread.
+    /// The name of the worker's thread.
     pub name: String,
-    /// As they ended. Of a task, others that the worker ran while that waited come first.
+    /// The events in the order in which they ended: tasks that a worker ran while another task
+    /// waited come before that task.
     pub events: Vec<Event>,
 }
 
-/// How long tasks took to be done, by where the time went: see [`Recording::latency`].
+/// How long tasks took, split by what their time went to: see [`Recording::latency`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Latency {
-    /// From when a task was made ready until it began.
+    /// Time from when a task was made ready until it began.
     pub queued: Times,
-    /// For how long it ran; a closure, from when it began until it ended, with others that its
-    /// worker ran while it waited.
+    /// Time that a task ran. Of a closure: from its beginning to its end, including other tasks
+    /// that its worker ran while it waited.
     pub running: Times,
-    /// For how long a fiber was suspended and waited, until it was let go on.
+    /// Time that a fiber was suspended, until it could go on.
     pub waiting: Times,
-    /// For how long a fiber could go on, and others ran.
+    /// Time that a fiber could go on while others ran.
     pub runnable: Times,
-    /// The part of `queued` in which the worker that had made it ready was kept from its queue, of
-    /// a task from outside, all workers; and of `runnable` as of [`Timed::hogged_ns`].
+    /// The part of `queued` in which the worker that had made the task ready was kept from its
+    /// queue (for a task from outside: all workers were), and the part of `runnable` that
+    /// [`Timed::hogged_ns`] describes.
     pub hogged: Times,
 }
 
-/// Times of many tasks, in nanoseconds. Displayed, they are a line.
+/// Times of many tasks, in nanoseconds. Its `Display` is one line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Times {
-    /// How many tasks were recorded.
+    /// The number of tasks that were recorded.
     pub recorded: u64,
-    /// For how many they stand.
+    /// The number of tasks for which they stand.
     pub tasks: u64,
-    /// For half of these it was no longer.
+    /// The median: half of the tasks took no longer.
     pub p50_ns: u64,
-    /// For 9 of 10 it was no longer.
+    /// 9 of 10 tasks took no longer.
     pub p90_ns: u64,
-    /// For 99 of 100 it was no longer.
+    /// 99 of 100 tasks took no longer.
     pub p99_ns: u64,
-    /// For 999 of 1000 it was no longer.
+    /// 999 of 1000 tasks took no longer.
     pub p999_ns: u64,
-    /// The longest that was recorded.
+    /// The longest time that was recorded.
     pub max_ns: u64,
 }
 
 impl<Y: Policy<Linux> + 'static> Pool<Y> {
-    /// What its workers have done of late. Does not block them: what they do at the moment, a task
-    /// that has not ended, say, is not there yet.
+    /// Reads what the workers have done recently. Does not block them. What they are doing now,
+    /// such as a task that has not ended, is not included.
     ///
     /// ```
     /// use antiphon::pool::Pool;
@@ -110,9 +112,9 @@ struct Away {
 }
 
 impl Recording {
-    /// How long tasks have waited and run, of those that were recorded; and for how long they
-    /// waited because a worker was kept from its queue for longer than `kept`, 250 µs at the least
-    /// ([`LONG_NS`](super::LONG_NS)). Of those that have ended. Displayed, it is a table.
+    /// Quantiles of how long recorded tasks that have ended waited and ran, and of how long they
+    /// waited because a worker was kept from its queue for longer than `kept`, at least 250 µs
+    /// ([`LONG_NS`](super::LONG_NS)). The `Display` of the result is a table.
     #[must_use]
     pub fn latency(&self, kept: Duration) -> Latency {
         let away = Away::of(&self.workers, nanos(kept));
@@ -129,8 +131,8 @@ impl Recording {
         }
     }
 
-    /// Of the tasks that were timed, those on which most time went to that, the worst first; fibers
-    /// that have not ended, too.
+    /// The timed tasks that spent the most time in `part`, the worst first, including fibers that
+    /// have not ended.
     ///
     /// ```
     /// use antiphon::{fiber, pool::{Part, Pool}};

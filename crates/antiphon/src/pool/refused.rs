@@ -1,4 +1,4 @@
-//! Back-pressure for those who choose it: a task that the pool has no room for.
+//! Back-pressure on request: a task for which the pool has no room.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
@@ -10,15 +10,15 @@ use antiphon_runtime::task::Task;
 use super::blocks::Blocks;
 use super::{JoinHandle, Policy, Pool};
 
-/// A task that was refused: dropped, it is not run.
+/// A task that was refused. If it is dropped, it is not run.
 pub struct Refused<T> {
     task: Task<Linux>,
     handle: JoinHandle<T>,
 }
 
 impl<Y: Policy<Linux> + 'static> Pool<Y> {
-    /// As [`spawn`](Self::spawn), for those who would rather do something else than run the task
-    /// here: try again later, drop it, or give it to another pool.
+    /// Queues a task as [`spawn`](Self::spawn) does, but hands it back if there is no room. The
+    /// caller can then try again later, drop it, run it, or give it to another pool.
     ///
     /// ```
     /// use antiphon::pool::Pool;
@@ -34,7 +34,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     ///
     /// # Errors
     ///
-    /// If there is no room: the task.
+    /// The task, if there is no room.
     #[track_caller]
     pub fn try_spawn<F, T>(&self, work: F) -> Result<JoinHandle<T>, Refused<T>>
     where
@@ -51,11 +51,11 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
 }
 
 impl<T> Refused<T> {
-    /// Tries again, with this pool or another.
+    /// Tries to queue the task again, on this pool or another.
     ///
     /// # Errors
     ///
-    /// If there is no room: the task.
+    /// The task, if there is no room.
     pub fn try_spawn<Y>(self, pool: &Pool<Y>) -> Result<JoinHandle<T>, Self>
     where
         Y: Policy<Linux> + 'static,
@@ -67,9 +67,9 @@ impl<T> Refused<T> {
         }
     }
 
-    /// Waits until the pool, this or another, has room for it. Sleeps; a worker of that pool runs
-    /// others of its tasks meanwhile, and this one if it has none. So workers of two pools that
-    /// wait for room in each other's may wait for ever.
+    /// Blocks until `pool` has room for the task, and queues it. A worker of that pool runs other
+    /// tasks while it waits, and this one if it has none; any other thread sleeps. So workers of
+    /// two pools that wait for room in each other's pool may wait for ever.
     ///
     /// ```
     /// use antiphon::pool::Pool;
@@ -91,11 +91,11 @@ impl<T> Refused<T> {
         self.handle
     }
 
-    /// Runs it here.
+    /// Runs the task on the calling thread.
     ///
     /// # Errors
     ///
-    /// What it has panicked with.
+    /// The payload of the task's panic.
     pub fn run(self) -> thread::Result<T> {
         self.task.run();
         self.handle.join()

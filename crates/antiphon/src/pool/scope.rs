@@ -1,4 +1,4 @@
-//! Tasks that borrow: a scope ends when all of its tasks have.
+//! Tasks that borrow. A scope ends when all of its tasks have ended.
 
 use std::any::Any;
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::unpoisoned::lock;
 
 type Panic = Box<dyn Any + Send>;
 
-/// Where tasks are spawned that may borrow what outlives it: see [`Pool::scope`].
+/// Spawns tasks that may borrow data which outlives the scope: see [`Pool::scope`].
 pub struct Scope<'scope, 'env: 'scope, Y: Policy<Linux> + 'static = Standard> {
     shared: &'scope Shared<Y>,
     left: Countdown<Linux>,
@@ -28,12 +28,12 @@ pub struct Scope<'scope, 'env: 'scope, Y: Policy<Linux> + 'static = Standard> {
 }
 
 impl<Y: Policy<Linux> + 'static> Pool<Y> {
-    /// Runs `work`, which may spawn tasks that borrow, and waits until all of them are done, and
-    /// those that they have spawned. A worker of the pool runs tasks meanwhile.
+    /// Runs `work`, which may spawn tasks that borrow, and blocks until all of them are done,
+    /// including those that they have spawned. A worker of the pool runs tasks while it waits.
     ///
     /// # Panics
     ///
-    /// If `work` panics, with that; or one of the tasks, with what the first has panicked with.
+    /// If `work` panics, with its payload; or if tasks panic, with the payload of the first.
     pub fn scope<'env, W, R>(&self, work: W) -> R
     where
         W: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Y>) -> R,
@@ -56,7 +56,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
 }
 
 impl<'scope, Y: Policy<Linux> + 'static> Scope<'scope, '_, Y> {
-    /// Has a worker run `work` before the scope ends. Where there is no room, as
+    /// Queues `work` for a worker; it is done before the scope ends. Without room it behaves as
     /// [`Pool::spawn`](super::Pool::spawn).
     #[track_caller]
     pub fn spawn<F>(&'scope self, work: F)
@@ -79,15 +79,15 @@ impl<'scope, Y: Policy<Linux> + 'static> Scope<'scope, '_, Y> {
 }
 
 impl<Y: Policy<Linux> + 'static> Scope<'_, '_, Y> {
-    /// Keeps what the first task has panicked with, and hands back what others have.
+    /// Keeps the payload of the first panic, and hands back those of others.
     fn keep(&self, panic: Panic) -> Option<Panic> {
         let mut first = lock(&self.panic);
         if first.is_some() { Some(panic) } else { first.replace(panic) }
     }
 }
 
-/// Waits until all tasks of a countdown are done, as its maker: see [`Countdown::wait`]. A worker,
-/// of whichever pool, runs other tasks of its pool meanwhile.
+/// Blocks until all tasks of a countdown are done; for the maker of the countdown, see
+/// [`Countdown::wait`]. A worker, of whichever pool, runs other tasks of its pool while it waits.
 ///
 /// ```
 /// use antiphon::pool::{Countdown, Pool, wait_all};

@@ -1,6 +1,6 @@
-//! The thread that looks whether all fibers of a pool wait, and none can let another go on.
+//! The thread that checks whether all fibers of a pool wait, and none can wake another.
 //!
-//! Two looks that see the same moves have seen a pool in which nothing went on between:
+//! If two checks see the same counts, nothing has gone on in the pool in between:
 //!
 //! | | changes when |
 //! |---|---|
@@ -22,14 +22,14 @@ use super::shared::Shared;
 use super::{Builder, Policy};
 use crate::fiber::{Census, Waits};
 
-/// A pool in which nothing goes on, and its fibers. Displayed, it is what
+/// A pool in which nothing goes on, and its fibers. Its `Display` is the report that
 /// [`report_stuck`](super::Builder::report_stuck) writes.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Stuck {
-    /// What the pool's threads are called.
+    /// The prefix of the names of the pool's threads.
     pub pool: String,
-    /// For how long nothing has gone on, at the least.
+    /// The least time for which nothing has gone on.
     pub still_for: Duration,
     /// Where the fibers wait.
     pub census: Census,
@@ -56,21 +56,21 @@ struct Moves {
 }
 
 impl Builder {
-    /// Has the places where its [fibers](Builder::fibers) wait be written to stderr, when for so
-    /// long all of its threads have rested and all fibers have waited, none until a time or for a
-    /// file: once for each time that they come to that. It needs a thread, which looks each half of
-    /// that time, and until the pool has ended: while it is dropped, too.
+    /// Writes the places where the pool's [fibers](Builder::fibers) wait to stderr, if for the time
+    /// `after` all threads of the pool have rested and all fibers have waited, none with a deadline
+    /// or for a file. Reports once each time the pool gets into that state. Costs a thread, which
+    /// checks each half of that time until the pool has ended, also while the pool is dropped.
     ///
-    /// Nothing is said of a pool without fibers, or where one of them waits until a time or for a
-    /// socket: what that does then is not known. And what is said may be wrong: a thread that is
-    /// not of the pool may let a fiber go on at any time.
+    /// Does not report a pool without fibers, nor one with a fiber that has a deadline or waits for
+    /// a socket, because it is unknown what that fiber does next. A report may be wrong: a thread
+    /// outside the pool may wake a fiber at any time.
     pub fn report_stuck(self, after: Duration) -> Self {
         self.on_stuck(after, |stuck| eprintln!("{stuck}"))
     }
 
-    /// As [`report_stuck`](Self::report_stuck), to `tell`, on a thread that does nothing else: that
-    /// may block, and as long as it does, dropping the pool does, too. In a test it may end the
-    /// process.
+    /// Passes such a report to `tell` instead of writing it: see
+    /// [`report_stuck`](Self::report_stuck). `tell` runs on a thread of its own and may block;
+    /// dropping the pool then blocks, too. In a test it may end the process.
     ///
     /// ```
     /// use antiphon::{Mutex, fiber, pool::Pool};

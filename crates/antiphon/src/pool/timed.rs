@@ -1,4 +1,4 @@
-//! A task that was timed, and what its time went to.
+//! Timed tasks, and what their time went to.
 //!
 //! ```text
 //!            begins        waits          may go on       goes on        ends
@@ -9,7 +9,7 @@
 //!                     └────────────────────────────────┘
 //! ```
 //!
-//! `hogged` is that of `queued` and `runnable` in which one other task did not let the thread go.
+//! `hogged` is the part of `queued` and `runnable` in which one other task occupied the thread.
 
 use std::panic::Location;
 
@@ -21,73 +21,73 @@ use super::ledger::Spans;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timed {
-    /// Tells it from the others of a recording.
+    /// Identifies the task within a recording.
     pub number: u64,
-    /// The name of the thread that ran it.
+    /// The name of the thread that ran the task.
     pub thread: String,
-    /// When it was made ready, by whom, and for how many tasks it stands.
+    /// When the task was made ready, by which worker, and for how many tasks it stands.
     pub sample: Sample,
-    /// When it began, in nanoseconds of the monotonic clock, as all times here.
+    /// When the task began, in nanoseconds of the monotonic clock, like all times here.
     pub began_ns: u64,
-    /// When it ended; of one that has not, when the recording was read.
+    /// When the task ended, or when the recording was read if it has not ended.
     pub until_ns: u64,
-    /// Whether it has ended.
+    /// Whether the task has ended.
     pub is_over: bool,
-    /// Whether it is a fiber. What a closure waits for counts as run.
+    /// Whether the task is a fiber. Waits of a closure count as running.
     pub is_fiber: bool,
-    /// For how long it ran.
+    /// Time that the task ran.
     pub running_ns: u64,
-    /// For how long it waited: from when it was suspended until somebody let it go on, or its
-    /// deadline was over.
+    /// Time that the task waited: from its suspension until it was woken or its deadline had
+    /// passed.
     pub waiting_ns: u64,
-    /// For how long it could go on, and others ran.
+    /// Time that the task could go on while others ran.
     pub runnable_ns: u64,
-    /// That part of the time in the queue, and of `runnable_ns`, in which its thread was busy with
-    /// one other task for longer than the pool's patience, or a millisecond if it has none.
+    /// The part of the time in the queue, and of `runnable_ns`, in which one other task occupied
+    /// the thread for longer than the pool's patience, or a millisecond if the pool has none.
     pub hogged_ns: u64,
-    /// The line that has spawned it, or has made the stage whose it is; `None`: a closure, of which
-    /// there is no room to say.
+    /// The line that spawned the task or made its stage. `None` for a closure, whose record has no
+    /// room for it.
     pub spawned_at: Option<&'static Location<'static>>,
-    /// The latest times of more than 250 µs ([`LONG_NS`]) in which it did not run, 64 at the most,
-    /// in order.
+    /// The latest spans of more than 250 µs ([`LONG_NS`]) in which the task did not run, at most
+    /// 64, in order.
     pub spans: Vec<Span>,
     /// Of `hogged_ns`, what is not of the queue.
     pub(super) late_ns: u64,
 }
 
-/// A part of a task's time in which it did not run.
+/// A span of a task's time in which it did not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// When it began, in nanoseconds of the monotonic clock.
+    /// When the span began, in nanoseconds of the monotonic clock.
     pub from_ns: u64,
-    /// When it ended.
+    /// When the span ended.
     pub to_ns: u64,
-    /// [`Waiting`](Part::Waiting), [`Runnable`](Part::Runnable), or [`Hogged`](Part::Hogged): it
-    /// could go on, and one other task did not let the thread go, for a part of that at least.
+    /// [`Waiting`](Part::Waiting), [`Runnable`](Part::Runnable), or [`Hogged`](Part::Hogged): the
+    /// task could go on, and one other task occupied the thread for at least a part of the span.
     pub part: Part,
 }
 
-/// What a task's time goes to.
+/// A part of a task's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// It was made ready, and has not begun.
+    /// The task was made ready, and has not begun.
     Queued,
-    /// It runs.
+    /// The task runs.
     Running,
-    /// It is suspended, and waits.
+    /// The task is suspended and waits.
     Waiting,
-    /// It could go on, and others run.
+    /// The task could go on, and others run.
     Runnable,
-    /// It could begin or go on, and one other task does not let its thread go.
+    /// The task could begin or go on, and one other task occupies its thread.
     Hogged,
 }
 
 impl Part {
-    /// All there are.
+    /// All parts.
     pub const ALL: [Self; 5] =
         [Self::Queued, Self::Running, Self::Waiting, Self::Runnable, Self::Hogged];
 
-    /// As it is called in tables and traces.
+    /// The name of the part in tables and traces.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -132,13 +132,13 @@ impl Timed {
         })
     }
 
-    /// For how long it was ready before it began.
+    /// Time from when the task was ready until it began, in nanoseconds.
     #[must_use]
     pub fn queued_ns(&self) -> u64 {
         self.began_ns.saturating_sub(self.sample.ready_ns)
     }
 
-    /// For how long it could run, and did not: in the queue, and afterwards.
+    /// Time in which the task could run and did not, in the queue and afterwards, in nanoseconds.
     #[must_use]
     pub fn delayed_ns(&self) -> u64 {
         self.queued_ns().saturating_add(self.runnable_ns)
@@ -149,7 +149,7 @@ impl Timed {
         Self { thread: self.thread.clone(), spans, ..*self }
     }
 
-    /// How much of its time, in nanoseconds, went to that.
+    /// Time that went to `part`, in nanoseconds.
     #[must_use]
     pub fn spent_ns(&self, part: Part) -> u64 {
         match part {

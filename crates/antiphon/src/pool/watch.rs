@@ -1,4 +1,5 @@
-//! The thread that looks after workers in long tasks, and what a task says that is about to wait.
+//! The thread that watches for workers in long tasks, and the call of a task that is about to
+//! block.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,14 +11,14 @@ use super::here;
 use super::shared::Shared;
 use crate::raw::nanos;
 
-/// Who has less patience takes the CPU from those that it looks after.
+/// With less patience the watching thread would take the CPU from the workers that it watches.
 pub(super) const LEAST: Duration = Duration::from_micros(100);
 
-/// How long a hog's thread is waited for, to say where it is: others wait for that, too.
+/// How long to wait for the answer of a hog's thread; other tasks wait for that, too.
 const MOST: Duration = Duration::from_millis(20);
 
-/// Has other threads take the seats of workers that are in a task for longer than `patience`, until
-/// its threads have ended.
+/// Lets backup threads take the seats of workers that are in a task for longer than `patience`,
+/// until the pool's threads have ended.
 pub(super) fn watch<Y: Policy<Linux> + 'static>(shared: &Arc<Shared<Y>>, patience: Duration) {
     let Some(mut watchdog) = shared.crew.watchdog(nanos(patience.max(LEAST))) else {
         return;
@@ -38,10 +39,10 @@ pub(super) fn watch<Y: Policy<Linux> + 'static>(shared: &Arc<Shared<Y>>, patienc
     }
 }
 
-/// Runs what may wait for something else than the pool: a file, a lock, another process. If the
-/// calling thread is a worker, another takes its seat at once, with all tasks that are in its
-/// queue; where there is none to be had, as the pool has no [spare](super::Builder::spares) threads
-/// left, this is the same as a call.
+/// Runs `work`, which may wait for something other than the pool: a file, a lock, another process.
+/// If the caller is a worker, a [backup thread](super::Builder::spares) takes over its queue at
+/// once, with all tasks in it. Without a backup thread, or on any other thread, this is a plain
+/// call.
 ///
 /// ```
 /// use antiphon::pool::{self, Pool};
@@ -55,8 +56,8 @@ pub(super) fn watch<Y: Policy<Linux> + 'static>(shared: &Arc<Shared<Y>>, patienc
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// The task goes on without a seat until it ends: what it spawns goes where tasks from outside go,
-/// and what it waits for others run.
+/// Until it ends, the task is then not a worker's: tasks that it spawns count as tasks from
+/// outside, and while it waits for a task, other threads run it.
 pub fn blocking<R>(work: impl FnOnce() -> R) -> R {
     here::leave();
     work()
