@@ -1,5 +1,4 @@
-/* antiphon_stage.h: a program as steps that its items go through, each with a line of its own that
- * has a bound, on pools of fibers.
+/* antiphon_stage.h: pipelines of stages with bounded queues, on pools of fibers.
  *
  *	antiphon_stage_options_t options = { "square", sizeof(uint64_t), 0, 4, 0, 0 };
  *	antiphon_stage_create(&stage, &inlet, pool, &options, square, NULL, next);
@@ -7,13 +6,14 @@
  *	antiphon_inlet_destroy(inlet);
  *	antiphon_stage_join(stage, NULL);
  *
- * A stage has no threads: while it has items it has servers, which are tasks of its pool, up to its
- * width when half of its room is taken. Who sends to a full line waits: a fiber is suspended, a
- * thread sleeps. So the slowest stage sets the pace of all before it. A server has turns of 100
- * microseconds times the weight; then others of the pool have theirs.
+ * A stage has no threads. While it has items it has servers, which are tasks of its pool, up to its
+ * width when half of its room is taken. A sender to a full queue waits: a fiber is suspended, a
+ * thread sleeps. So the slowest stage sets the pace of all before it. A server runs for 100
+ * microseconds times the weight; then other tasks of the pool run.
  *
- * A stage is over when nobody has an inlet of it any more and all is served. What it sends to, it
- * has inlets of in its context, and destroys in `end`: so a pipeline ends from its beginning on.
+ * A stage is over when all its inlets are destroyed and all items are served. It keeps the inlets
+ * of the next stages in its context, and destroys them in `end`: so a pipeline ends from its
+ * beginning.
  *
  * Fibers, pools and memory are as antiphon_fiber.h says. */
 
@@ -26,34 +26,34 @@
 extern "C" {
 #endif
 
-/* What is known of a stage, and how to wait for its end. */
+/* A stage: its counts, and the wait for its end. */
 typedef struct antiphon_stage antiphon_stage_t;
 
-/* Sends items to a stage, and keeps it from its end. */
+/* Sends items to a stage; while it exists, the stage does not end. */
 typedef struct antiphon_inlet antiphon_inlet_t;
 
-/* How a stage is to be. Zero but for the bytes: what is in brackets. */
+/* Options of a stage. All but item_bytes may be zero: the default in brackets is used. */
 typedef struct antiphon_stage_options {
-	/* For who looks at it; copied. */
+	/* The name in reports; copied. */
 	const char *name;
-	/* Of an item, ANTIPHON_ITEM_MAX at most. */
+	/* Size of an item, at most ANTIPHON_ITEM_MAX. */
 	size_t item_bytes;
-	/* For so many items that wait, rounded up to a power of two; ANTIPHON_CHANNEL_MAX at most
-	 * (128). */
+	/* Capacity of the queue in items, rounded up to a power of two; at most
+	 * ANTIPHON_CHANNEL_MAX (128). */
 	size_t room;
-	/* So many are served at a time; with 1, in the order in which they were sent (the threads of
-	 * the pool). */
+	/* The number of items that are served at a time; with 1, in the order in which they were
+	 * sent (the threads of the pool). */
 	size_t width;
-	/* So many turns where others have one (1). */
+	/* The number of turns for each turn of other stages (1). */
 	uint32_t weight;
-	/* 0. */
+	/* Must be 0. */
 	uint32_t kept;
 } antiphon_stage_options_t;
 
-/* What a stage has done, and has before it. */
+/* Counts of a stage. */
 typedef struct antiphon_stage_stats {
 	uint64_t served;
-	/* How often who sent had to wait: this stage, or one behind it, is the slow one. */
+	/* How often a sender had to wait: this stage, or a later one, is the slow one. */
 	uint64_t full;
 	uint64_t waiting;
 	uint64_t room;
@@ -61,36 +61,36 @@ typedef struct antiphon_stage_stats {
 	uint64_t kept;
 } antiphon_stage_stats_t;
 
-/* Has the pool run `serve(context, item)` for each item: several at a time, as wide as the stage
- * is, each in a fiber. The item is a copy, aligned to 8 bytes, or 16 if it has more than 32, and is
- * gone when `serve` is back. `end(context)` is called once, as a task of the pool, when the stage
- * is over; NULL: nothing is. The pool is destroyed after the stage is over: antiphon_pool_destroy
- * waits for that. EINVAL: the pool has no fibers, a number is too large, or `kept` is not 0. */
+/* Makes a stage: the pool runs serve(context, item) for each item, up to `width` at a time, each in
+ * a fiber. The item is a copy, aligned to 8 bytes, or 16 if it has more than 32, and is gone when
+ * `serve` returns. end(context) is called once, as a task of the pool, when the stage is over,
+ * unless it is NULL. antiphon_pool_destroy waits until the stage is over. EINVAL: the pool has no
+ * fibers, a number is too large, or `kept` is not 0. */
 ANTIPHON_MUST_USE
 int antiphon_stage_create(antiphon_stage_t **stage, antiphon_inlet_t **inlet, antiphon_pool_t *pool,
 			  const antiphon_stage_options_t *options,
 			  void (*serve)(void *context, void *item), void (*end)(void *context),
 			  void *context) ANTIPHON_NOEXCEPT;
 
-/* Waits until the stage is over, `end` is back, too, and lets go of it. `stats` is NULL, or where
- * they go. */
+/* Waits until the stage is over and `end` has returned, and frees it. Stores the counts in `stats`
+ * unless it is NULL. */
 void antiphon_stage_join(antiphon_stage_t *stage, antiphon_stage_stats_t *stats) ANTIPHON_NOEXCEPT;
 
-/* Lets go of the stage, which goes on. */
+/* Frees the handle; the stage goes on. */
 void antiphon_stage_detach(antiphon_stage_t *stage) ANTIPHON_NOEXCEPT;
 
-/* What it has done so far; may be otherwise at once. */
+/* The counts so far; may be out of date at once. */
 void antiphon_stage_stats(const antiphon_stage_t *stage,
 			  antiphon_stage_stats_t *stats) ANTIPHON_NOEXCEPT;
 
 /* Another inlet of the same stage. */
 antiphon_inlet_t *antiphon_inlet_clone(const antiphon_inlet_t *inlet) ANTIPHON_NOEXCEPT;
 
-/* Sends nothing more by this. The last one ends the stage, when all is served. Never waits. */
+/* Destroys an inlet. After the last one the stage ends when all items are served. Never waits. */
 void antiphon_inlet_destroy(antiphon_inlet_t *inlet) ANTIPHON_NOEXCEPT;
 
-/* Sends the item that `item` points to; waits for room. A stage does not send to itself by this,
- * nor by way of others: when all who serve wait for room in their own line, nobody makes some. */
+/* Sends the item that `item` points to; waits for room. A stage must not send to itself by this,
+ * nor by way of others: if all servers wait for room in their own queue, none makes room. */
 void antiphon_inlet_send(antiphon_inlet_t *inlet, const void *item) ANTIPHON_NOEXCEPT;
 
 /* EAGAIN: there is no room. Never waits. */
