@@ -13,47 +13,53 @@
 //! assert_eq!(*COUNT.lock(), 4000);
 //! ```
 //!
-//! [`Mutex`] is 8 bytes beside its value, [`SpinMutex`] 4, [`RwLock`] 16; a free lock owns nothing
-//! else, and none is ever poisoned. All are [`lock_api`] types, so what is written for those works:
-//! timed locks, mapped guards, downgrade and upgrade. All constructors are `const`. [`Barrier`],
-//! [`Semaphore`], [`Once`], [`OnceLock`] and [`LazyLock`] wait as the locks do. [`Event`],
-//! [`Latch`], [`EventCount`] and [`Broadcast`] tell other threads that something has happened.
-//! [`Clock`] gives timestamps without a shared counter, with a measured uncertainty.
-//! [`enable_light`] makes unlocking a [`Mutex`] cheaper, where the machine can do it; off at first.
-//! Waiters are sorted by socket; [`policy`] has other orders, for each lock and at any time.
-//! [`message`] has active messages: mailboxes whose owners run what others post.
-//! [`pool`] has threads that run tasks, in the order that you want; as [`fiber`]s, if they wait.
-//! [`look`] shows the pools of a live program to `antiphon top`.
-//! [`net`] has sockets, which such fibers wait for as if they were threads.
-//! [`channel`] has what one sends to another, who waits for it; [`select`] waits for the first of
-//! several things. [`promise`] has a value that somebody comes up with, and [`cancel`] tokens that
-//! say that work is to end. Futures wait for these, too, and fibers for futures
-//! ([`fiber::block_on`]).
-//! [`coop`] has loops that are on time on a busy machine.
-//! [`shared`] has types for memory that several processes share.
-//! [`generic`] has the same locks for other machines than this one: a model checker, a simulator.
+//! # What is where
+//!
+//! | you want | see |
+//! |---|---|
+//! | a lock | [`Mutex`] (8 bytes), [`SpinMutex`] (4), [`RwLock`] (16), [`ReentrantMutex`] |
+//! | to wait for a condition | [`Condvar`], [`EventCount`], [`Barrier`], [`Semaphore`] |
+//! | to signal other threads | [`Event`], [`Latch`], [`Broadcast`] |
+//! | to initialise once | [`Once`], [`OnceLock`], [`LazyLock`] |
+//! | an order of waiters | [`policy`]: by socket (the default), distance, priority, or your own |
+//! | memory that processes share | [`shared`] |
+//! | threads that run tasks | [`pool`]; tasks that wait without a thread: [`fiber`] |
+//! | values between tasks | [`channel`], [`promise`], [`select`]; to end a wait: [`cancel`] |
+//! | sockets for fibers; pipelines | [`net`]; [`stage`] |
+//! | timers on time | [`event_loop`]; beside other programs: [`coop`] |
+//! | another thread to run something | [`message`] |
+//! | timestamps | [`Clock`] |
+//! | a look at a live program | [`look`] |
+//! | the locks on other platforms | [`generic`]: a model checker, a simulator |
+//!
+//! A free lock owns nothing but its words, and none is ever poisoned. All locks are [`lock_api`]
+//! types: timed locks, mapped guards, downgrade and upgrade work. All constructors are `const`.
+//! Futures and fibers wait for the same objects as threads do ([`fiber::block_on`]).
+//! [`enable_light`] makes unlocking a [`Mutex`] cheaper, where the machine can do it; off by
+//! default.
 //!
 //! # What to know
 //!
-//! - **No poison.** A panic while a guard is alive unlocks and no more; the value is as the panic
-//!   left it.
-//! - **Guards may be sent** to another thread and dropped there, if the value allows it: no lock
-//!   here knows its owner. [`ReentrantMutex`] does; its guards stay where they are.
-//! - **A guard may be forgotten**, and a locked lock moved or dropped. It stays locked, no more.
-//! - **No fair unlock.** `lock_api`'s `RawMutexFair` and `RawRwLockFair` promise that nobody can
-//!   take the lock in between, and here a try always may. A waiter that is overtaken for long has
-//!   the lock kept for it all the same, without being asked: 50 µs or more, as the machine is.
-//! - **No timed spinlock.** Who may wait for long enough to give up wants a [`Mutex`].
-//! - A lock must be used through one copy of this crate in a process: not by a program and a plugin
+//! - **No poison.** A panic while a guard is alive unlocks the lock; the value is as the panic left
+//!   it.
+//! - **Guards may be sent** to another thread and dropped there, if the value allows it: these
+//!   locks don't know their owners. [`ReentrantMutex`] does; its guards stay on their thread.
+//! - **A guard may be forgotten**, and a locked lock moved or dropped. It stays locked.
+//! - **No fair unlock.** `lock_api`'s `RawMutexFair` and `RawRwLockFair` promise that no thread
+//!   takes the lock in between, and here a `try_lock` always may. A waiter that is overtaken for
+//!   long gets the lock reserved without asking: after 50 µs or more, depending on the machine.
+//! - **No timed spinlock.** For waits long enough to give up, use a [`Mutex`].
+//! - A lock must be used through one copy of this crate in a process, not by a program and a plugin
 //!   that have each linked their own.
 //!
 //! # Features
 //!
-//! - `arc_lock`: guards that keep an `Arc` of their lock and borrow nothing, as `ArcMutexGuard`.
+//! - `arc_lock`: guards that own an `Arc` of their lock and borrow nothing, such as
+//!   `ArcMutexGuard`.
 //! - `deterministic`: pools for tests, on a simulated machine: one seed, one schedule.
-//! - `io_uring`: fibers wait for sockets by a ring, where the kernel lets them: [`net::backend`].
-//! - `migrating`: for experiments, pools whose fibers move between threads. With it yields, waits
-//!   of fibers, and spawning take 2 to 5 % longer in all pools, and a fork 0.3 ns.
+//! - `io_uring`: fibers wait for sockets by a ring, where the kernel permits it: [`net::backend`].
+//! - `migrating`: for experiments, pools whose fibers move between threads. It makes yields, waits
+//!   of fibers and spawns in all pools 2 to 5 % slower, and a fork 0.3 ns.
 
 mod alarm;
 #[cfg(feature = "arc_lock")]

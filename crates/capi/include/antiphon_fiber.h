@@ -1,32 +1,34 @@
-/* antiphon_fiber.h: code that reads straight down, and where it waits, its thread runs other code.
+/* antiphon_fiber.h: fibers, which wait in the middle of a call while their thread runs others.
  *
  *	antiphon_fiber_pool_create(&pool, 0, NULL, 0);
  *	antiphon_pool_spawn(pool, &group, serve, connection);
  *
- * The tasks of such a pool are fibers, each on a stack of its own. One that waits is suspended, and
- * its thread runs others. That is so of all waits of this library but those on memory that
+ * The tasks of such a pool are fibers, each on a stack of its own. A fiber that waits is suspended,
+ * and its thread runs others. That holds for all waits of this library except on memory that
  * processes share: mutexes, readers-writer locks, condition variables, barriers, semaphores,
- * events, latches, event counts, broadcasts, task groups, and what is here, in antiphon_stage.h and
- * in antiphon_net.h. Threads and fibers wait in the same queues, and each wakes the other; all but
- * the pools is for threads, too, which sleep.
+ * events, latches, event counts, broadcasts, task groups, and the objects of this header,
+ * antiphon_stage.h and antiphon_net.h. Threads and fibers wait in the same queues, and each wakes
+ * the other. All objects except the pools may be used by threads, too, which sleep.
  *
- * Who uses fibers knows, and the compiler does not:
+ * Rules for code in fibers, which the compiler cannot check:
  *
- * - No fiber may wait while it makes a thread-local (in the initialiser of a C++ thread_local or of
- *   a static in a function), nor within what sets one for a while and then puts back what was
- *   there. Others run on the same thread meanwhile, and do the same.
- * - One that has begun stays on its thread. errno is the thread's: after a wait it is what others
- *   have left.
- * - What else waits blocks the thread, with all its fibers: files, sockets that are not of
- *   antiphon_net.h, pthread locks. antiphon_pool_blocking helps those that have not begun. Two
- *   fibers of a thread that lock a pthread mutex, and wait while they have it, block it for ever.
- * - One that computes for long calls antiphon_fiber_checkpoint now and then.
- * - The stack does not grow: what needs more ends the process by SIGSEGV. Large arrays are for the
- *   heap.
+ * - A fiber must not wait while it initialises a thread-local (in the initialiser of a C++
+ *   thread_local or of a static in a function), nor in a scope that sets a thread-local and
+ *   restores its former value at the end: other fibers run on the same thread meanwhile, and do the
+ *   same.
+ * - A fiber that has begun stays on its thread. errno belongs to the thread: after a wait it has
+ *   the value that others have left.
+ * - Other ways to wait block the thread with all its fibers: files, sockets that are not of
+ *   antiphon_net.h, pthread locks. antiphon_pool_blocking helps tasks that have not begun. Two
+ *   fibers of a thread that lock a pthread mutex, and wait while they own it, block the thread for
+ *   ever.
+ * - A fiber that computes for long should call antiphon_fiber_checkpoint now and then.
+ * - The stack does not grow: a fiber that needs more ends the process by SIGSEGV. Put large arrays
+ *   on the heap.
  *
- * As antiphon_pool.h says of all functions: objects are made and destroyed by the functions here,
- * and without memory the program ends. What is destroyed, nobody uses any more, nor waits for. Who
- * has waited sees what was done before that which it waited for. */
+ * The rules of antiphon_pool.h hold: objects are made and destroyed by functions, and without
+ * memory the program ends. An object that is destroyed must not be in use, and no thread may wait
+ * for it. What was done before a wait was ended happens before the return of the wait. */
 
 #ifndef ANTIPHON_FIBER_H
 #define ANTIPHON_FIBER_H
@@ -38,21 +40,21 @@
 extern "C" {
 #endif
 
-/* Items, from those who send to those who receive, and no more at a time than there is room for. */
+/* A bounded queue of items between senders and receivers. */
 typedef struct antiphon_channel antiphon_channel_t;
 
-/* The duty to come up with a value, and what to wait for that by. */
+/* The duty to deliver a value, and the handle to wait for it. */
 typedef struct antiphon_promise antiphon_promise_t;
 typedef struct antiphon_awaited antiphon_awaited_t;
 
-/* Says whether work is to end. */
+/* Says whether work should end. */
 typedef struct antiphon_token antiphon_token_t;
 
 /* --- fibers --- */
 
-/* As antiphon_pool_create, of a pool whose tasks are fibers with stacks of so many bytes; 0 is 64
- * KiB. EINVAL: also no such stacks. EAGAIN: also where there is no memory for one, or another
- * runtime's fibers wait by this library. */
+/* Makes a pool as antiphon_pool_create does, whose tasks are fibers with stacks of `stack_bytes`;
+ * 0: 64 KiB. EINVAL: also if there can be no such stacks. EAGAIN: also if there is no memory for
+ * one, or fibers of another runtime wait by this library. */
 ANTIPHON_MUST_USE
 int antiphon_fiber_pool_create(antiphon_pool_t **pool, size_t threads, const char *policy,
 			       size_t stack_bytes) ANTIPHON_NOEXCEPT;
@@ -60,38 +62,39 @@ int antiphon_fiber_pool_create(antiphon_pool_t **pool, size_t threads, const cha
 /* 1 if the caller is a fiber, else 0. */
 int antiphon_fiber_is_fiber(void) ANTIPHON_NOEXCEPT;
 
-/* Lets others run: other fibers of this thread, and after every fourth turn a task that has not
- * begun. On a thread, other threads. */
+/* Lets other fibers of this thread run, and after every fourth turn a task that has not begun. If
+ * the caller is not a fiber, lets other threads run. */
 void antiphon_fiber_yield(void) ANTIPHON_NOEXCEPT;
 
-/* As that, and costs less: tasks that have not begun run now and then. */
+/* Lets other fibers of this thread run, and begins tasks only now and then. Costs less than
+ * antiphon_fiber_yield. */
 void antiphon_fiber_yield_soft(void) ANTIPHON_NOEXCEPT;
 
-/* As antiphon_fiber_yield, if the fiber has run for 100 microseconds or more; else costs a
- * nanosecond or two. On a thread, does nothing. */
+/* Yields if the fiber has run for 100 microseconds or more; otherwise costs a nanosecond or two. If
+ * the caller is not a fiber, does nothing. */
 void antiphon_fiber_checkpoint(void) ANTIPHON_NOEXCEPT;
 
-/* Waits for so many nanoseconds, or somewhat longer. */
+/* Sleeps for at least `ns` nanoseconds. */
 void antiphon_fiber_sleep(uint64_t ns) ANTIPHON_NOEXCEPT;
 
-/* Waits until that time. EINVAL. */
+/* Sleeps until `until`. EINVAL. */
 ANTIPHON_MUST_USE
 int antiphon_fiber_sleep_until(int clock, const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* --- channels: each item is received once, in the order in which they were sent. Items are copied
- * in and out, as bytes; of more than 32 bytes each is an allocation. --- */
+/* --- channels: each item is received once, in the order in which items were sent. Items are copied
+ * in and out as bytes; an item of more than 32 bytes is an allocation. --- */
 
-/* The most room that a channel may have, and the most bytes of an item. */
+/* The largest room of a channel in items, and the largest item in bytes. */
 #define ANTIPHON_CHANNEL_MAX 1048576u
 #define ANTIPHON_ITEM_MAX 1048576u
 
-/* For items of so many bytes, 0 to ANTIPHON_ITEM_MAX, with room for so many, 1 to
- * ANTIPHON_CHANNEL_MAX, rounded up to a power of two. EINVAL: other numbers. */
+/* Makes a channel for items of `item_bytes`, 0 to ANTIPHON_ITEM_MAX, with room for `room` items, 1
+ * to ANTIPHON_CHANNEL_MAX, rounded up to a power of two. EINVAL: other numbers. */
 ANTIPHON_MUST_USE
 int antiphon_channel_create(antiphon_channel_t **channel, size_t item_bytes,
 			    size_t room) ANTIPHON_NOEXCEPT;
 
-/* Items that nobody has received are gone. Never waits. */
+/* Items that were not received are lost. Never waits. */
 void antiphon_channel_destroy(antiphon_channel_t *channel) ANTIPHON_NOEXCEPT;
 
 /* Sends the item that `item` points to; waits for room. EPIPE: the channel is closed. */
@@ -107,8 +110,8 @@ ANTIPHON_MUST_USE
 int antiphon_channel_timedsend(antiphon_channel_t *channel, const void *item, int clock,
 			       const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* Receives an item to where `item` points; waits for one. EPIPE: the channel is closed, and all was
- * received. */
+/* Receives an item to where `item` points; waits for one. EPIPE: the channel is closed, and all
+ * items were received. */
 ANTIPHON_MUST_USE
 int antiphon_channel_recv(antiphon_channel_t *channel, void *item) ANTIPHON_NOEXCEPT;
 
@@ -121,30 +124,32 @@ ANTIPHON_MUST_USE
 int antiphon_channel_timedrecv(antiphon_channel_t *channel, void *item, int clock,
 			       const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* Nothing is sent from now on; what was sent is received. Lets all go that wait. Never waits. */
+/* Closes the channel: later sends fail, and items that were sent are received. Ends all waits.
+ * Never waits. */
 void antiphon_channel_close(antiphon_channel_t *channel) ANTIPHON_NOEXCEPT;
 
-/* How many items there are, which may be otherwise at once; for how many there is room. */
+/* The number of items, which may be out of date at once; the number of items for which there is
+ * room. */
 size_t antiphon_channel_len(const antiphon_channel_t *channel) ANTIPHON_NOEXCEPT;
 size_t antiphon_channel_room(const antiphon_channel_t *channel) ANTIPHON_NOEXCEPT;
 
-/* --- promises: a pointer, which one comes up with, and one waits for --- */
+/* --- promises: a pointer that one thread delivers and another waits for --- */
 
 void antiphon_promise_create(antiphon_promise_t **promise,
 			     antiphon_awaited_t **awaited) ANTIPHON_NOEXCEPT;
 
-/* Hands the value over; the promise is gone. Never waits. */
+/* Delivers the value, and frees the promise. Never waits. */
 void antiphon_promise_fulfil(antiphon_promise_t *promise, void *value) ANTIPHON_NOEXCEPT;
 
-/* There will be no value; the promise is gone. Never waits. */
+/* Says that there will be no value, and frees the promise. Never waits. */
 void antiphon_promise_break(antiphon_promise_t *promise) ANTIPHON_NOEXCEPT;
 
-/* Waits for the value. EPIPE: the promise was broken. Asked again, says the same. A worker of a
- * pool without fibers runs other tasks of its pool meanwhile. */
+/* Waits for the value. EPIPE: the promise was broken. Later calls return the same. A worker of a
+ * pool without fibers runs other tasks of its pool while it waits. */
 ANTIPHON_MUST_USE
 int antiphon_awaited_wait(antiphon_awaited_t *awaited, void **value) ANTIPHON_NOEXCEPT;
 
-/* EBUSY: it is not there. EPIPE. Never waits. */
+/* EBUSY: the value is not there yet. EPIPE. Never waits. */
 ANTIPHON_MUST_USE
 int antiphon_awaited_trywait(antiphon_awaited_t *awaited, void **value) ANTIPHON_NOEXCEPT;
 
@@ -153,39 +158,40 @@ ANTIPHON_MUST_USE
 int antiphon_awaited_timedwait(antiphon_awaited_t *awaited, void **value, int clock,
 			       const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* A value that nobody has had is gone; what it points to is the program's. */
+/* A value that was not taken is lost; the program still owns the memory that it points to. */
 void antiphon_awaited_destroy(antiphon_awaited_t *awaited) ANTIPHON_NOEXCEPT;
 
-/* --- tokens: work that is to end is told so, and ends by itself. A token is cancelled for good, by
+/* --- tokens: tell work to end, which it does by itself. A token is cancelled once and for all, by
  * antiphon_token_cancel, at its deadline, or with its parent. --- */
 
-/* `parent` is NULL, or a token: which may be destroyed before this one. */
+/* `parent` is NULL or a token, which may be destroyed before this one. */
 void antiphon_token_create(antiphon_token_t **token,
 			   const antiphon_token_t *parent) ANTIPHON_NOEXCEPT;
 
-/* With a deadline, not after its parent's. EINVAL. */
+/* Makes a token with a deadline, which is not after its parent's. EINVAL. */
 ANTIPHON_MUST_USE
 int antiphon_token_create_until(antiphon_token_t **token, const antiphon_token_t *parent,
 				int clock, const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* Cancels nothing. */
+/* Destroys the token without cancelling it. */
 void antiphon_token_destroy(antiphon_token_t *token) ANTIPHON_NOEXCEPT;
 
-/* Cancels it, and all that come of it. Takes time by how many these are; never waits. */
+/* Cancels the token and all its descendants. Takes time in proportion to their number; never
+ * waits. */
 void antiphon_token_cancel(antiphon_token_t *token) ANTIPHON_NOEXCEPT;
 
-/* 1 if it is cancelled, else 0. */
+/* 1 if the token is cancelled, else 0. */
 int antiphon_token_is_cancelled(const antiphon_token_t *token) ANTIPHON_NOEXCEPT;
 
-/* Waits until it is cancelled. */
+/* Waits until the token is cancelled. */
 void antiphon_token_wait(const antiphon_token_t *token) ANTIPHON_NOEXCEPT;
 
-/* ETIMEDOUT: it is not cancelled, EINVAL. */
+/* ETIMEDOUT: the token is not cancelled. EINVAL. */
 ANTIPHON_MUST_USE
 int antiphon_token_timedwait(const antiphon_token_t *token, int clock,
 			     const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* --- select: waits for the first of several things, and has that one alone.
+/* --- select: waits for the first of several cases, and takes only that one.
  *
  *	antiphon_case_t cases[] = {
  *		ANTIPHON_CASE_RECV(requests, &request),
@@ -193,11 +199,11 @@ int antiphon_token_timedwait(const antiphon_token_t *token, int clock,
  *	};
  *	antiphon_select(cases, 2, &chosen);
  *
- * Of several that are ready one is chosen at random, each as likely as the others. The others are
- * left as they are: what was not sent is not, an event that was not taken is set. While one waits,
- * an event may be handed to it that it does not take; it is set again then. A closed channel is
- * always ready: give its case the kind ANTIPHON_CASE_KIND_NEVER. Up to eight cases need no
- * allocation. --- */
+ * Of several ready cases one is chosen at random, each as likely as the others. The others are left
+ * as they are: an item that was not sent stays with the caller, an event that was not taken stays
+ * set. An event may be handed to a waiting select that takes another case; it is set again then. A
+ * closed channel is always ready: give its case the kind ANTIPHON_CASE_KIND_NEVER. Up to eight
+ * cases need no allocation. --- */
 
 enum antiphon_case_kind {
 	ANTIPHON_CASE_KIND_NEVER = 0,
@@ -209,14 +215,14 @@ enum antiphon_case_kind {
 	ANTIPHON_CASE_KIND_AWAITED = 6
 };
 
-/* Something to wait for. */
+/* A case of a select. */
 typedef struct antiphon_case {
-	/* Of enum antiphon_case_kind. */
+	/* An enum antiphon_case_kind. */
 	int kind;
-	/* Of the one that was chosen: 0, or EPIPE, as of receiving, sending and awaiting. */
+	/* The result of the chosen case: 0, or EPIPE, as of recv, send and wait. */
 	int code;
 	void *object;
-	/* Where an item is received, or sent from; where a value goes. */
+	/* Where an item is received to or sent from; where a value is stored. */
 	void *item;
 } antiphon_case_t;
 
@@ -230,12 +236,13 @@ typedef struct antiphon_case {
 #define ANTIPHON_CASE_AWAITED(awaited, value) { ANTIPHON_CASE_KIND_AWAITED, 0, (awaited), (value) }
 /* clang-format on */
 
-/* Waits until one is ready; `chosen` is its number. An awaited is in one case at most. EINVAL:
- * there are no cases, or a kind that is none. */
+/* Waits until a case is ready, and stores its number in `chosen`. An awaited may be in one case
+ * only.
+ * EINVAL: there are no cases, or a kind is unknown. */
 ANTIPHON_MUST_USE
 int antiphon_select(antiphon_case_t *cases, size_t count, size_t *chosen) ANTIPHON_NOEXCEPT;
 
-/* EAGAIN: none is ready. EINVAL. Never waits. */
+/* EAGAIN: no case is ready. EINVAL. Never waits. */
 ANTIPHON_MUST_USE
 int antiphon_tryselect(antiphon_case_t *cases, size_t count, size_t *chosen) ANTIPHON_NOEXCEPT;
 
