@@ -1,31 +1,31 @@
-/* antiphon_pshared_event.h: to tell threads of any process that something has happened, by memory
- * that they share.
+/* antiphon_pshared_event.h: events, latches and broadcasts in memory that processes share.
  *
  *	struct common { antiphon_pshared_event_t ready; … } *common = mmap(… MAP_SHARED …);
  *
  *	antiphon_pshared_event_set(&common->ready);	one process
  *	antiphon_pshared_event_wait(&common->ready);	another
  *
- * | type                         | tells                             | bytes, alignment |
+ * | type                         | signals                           | bytes, alignment |
  * |------------------------------|-----------------------------------|------------------|
  * | antiphon_pshared_event_t     | one thread, and resets itself     | 4, 4             |
- * | antiphon_pshared_latch_t     | all, once so many things are done | 8, 4             |
- * | antiphon_pshared_broadcast_t | all that wait, or of a condition  | 4, 4             |
- * |                              | in other words, as often as you   |                  |
- * |                              | like                              |                  |
+ * | antiphon_pshared_latch_t     | all, once the count is zero       | 8, 4             |
+ * | antiphon_pshared_broadcast_t | all that wait, any number of      | 4, 4             |
+ * |                              | times; also for a condition in    |                  |
+ * |                              | your data                         |                  |
  *
- * As antiphon.h says of all types and functions; the memory may be mapped at any address. None has
- * a lock: what never waits may be called in signal handlers, those that interrupt a call on the
- * same object too, and a fork leaves nothing locked. So these serve in one process for what
- * antiphon_event.h has not, and are smaller; but who sends wakes all sleepers itself, and they wait
- * in the kernel in no order.
+ * The rules of antiphon.h hold; the memory may be mapped at any address. None of these types has a
+ * lock: functions that never wait may be called in signal handlers, also in one that interrupts a
+ * call on the same object, and a fork leaves nothing locked. So they serve within one process, too,
+ * where the types of antiphon_event.h do not, and are smaller. But the sender wakes all sleepers
+ * itself, and they wait in the kernel in no particular order.
  *
- * What was done before a set, count down or send happens before what is done by who was told. Who
- * was told may use the memory otherwise once no other waits: nothing is touched after another could
- * have been. A process may unmap it when its own threads have returned.
+ * What was done before a set, count down or send happens before the return of the wait that it
+ * ends. A thread whose wait has returned may reuse the memory once no other thread waits: the
+ * object is not touched after it could have been released. A process may unmap it when its own
+ * threads have returned.
  *
- * A process may be killed anywhere. An event that it had taken is lost, and what it was to count
- * down is not counted; waits with a time find out. */
+ * A process may be killed at any point. An event that it had taken is lost, and its count down is
+ * not counted; use waits with deadlines to find out. */
 
 #ifndef ANTIPHON_PSHARED_EVENT_H
 #define ANTIPHON_PSHARED_EVENT_H
@@ -54,12 +54,12 @@ typedef struct antiphon_pshared_broadcast {
 /* clang-format off */
 #define ANTIPHON_PSHARED_EVENT_INIT        { { 0 } }
 #define ANTIPHON_PSHARED_BROADCAST_INIT    { { 0 } }
-/* Counts down from so many, ANTIPHON_LATCH_MAX at most. */
+/* Counts down from `count`, at most ANTIPHON_LATCH_MAX. */
 #define ANTIPHON_PSHARED_LATCH_INIT(count) { { 0, (count) - 1u } }
 /* clang-format on */
 
-/* --- event. A set lets one waiter go, or the next one that comes; comers take it ahead of those
- * that sleep. Several that nobody has waited for are one. --- */
+/* --- event. A set releases one waiter, or the next one that comes; arriving waiters take it ahead
+ * of sleeping ones. Several sets without a waiter count as one. --- */
 
 void antiphon_pshared_event_init(antiphon_pshared_event_t *event) ANTIPHON_NOEXCEPT;
 
@@ -69,7 +69,7 @@ void antiphon_pshared_event_set(antiphon_pshared_event_t *event) ANTIPHON_NOEXCE
 /* Waits until the event is set, and resets it. */
 void antiphon_pshared_event_wait(antiphon_pshared_event_t *event) ANTIPHON_NOEXCEPT;
 
-/* Resets the event if it is set. EBUSY: it is not. Never waits. */
+/* Resets the event if it is set. EBUSY: it is not set. Never waits. */
 ANTIPHON_MUST_USE
 int antiphon_pshared_event_trywait(antiphon_pshared_event_t *event) ANTIPHON_NOEXCEPT;
 
@@ -78,20 +78,20 @@ ANTIPHON_MUST_USE
 int antiphon_pshared_event_timedwait(antiphon_pshared_event_t *event, int clock,
 				     const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* --- latch: opens once and for all. All zero: counts down from 1. --- */
+/* --- latch: opens once and stays open. All bytes zero: counts down from 1. --- */
 
-/* EINVAL: more than ANTIPHON_LATCH_MAX. 0: it is open. */
+/* A `count` of 0 is an open latch. EINVAL: `count` is more than ANTIPHON_LATCH_MAX. */
 ANTIPHON_MUST_USE
 int antiphon_pshared_latch_init(antiphon_pshared_latch_t *latch, uint32_t count) ANTIPHON_NOEXCEPT;
 
-/* By so much, or by what is left if that is less; at zero, all that wait go on. Never waits. */
+/* Counts down by `step`, at most to zero, where all waiters are released. Never waits. */
 void antiphon_pshared_latch_count_down(antiphon_pshared_latch_t *latch,
 				       uint32_t step) ANTIPHON_NOEXCEPT;
 
 /* Waits until the latch is open. */
 void antiphon_pshared_latch_wait(antiphon_pshared_latch_t *latch) ANTIPHON_NOEXCEPT;
 
-/* 0 if the latch is open. EBUSY: it is not. Never waits. */
+/* 0 if the latch is open, EBUSY if not. Never waits. */
 ANTIPHON_MUST_USE
 int antiphon_pshared_latch_trywait(antiphon_pshared_latch_t *latch) ANTIPHON_NOEXCEPT;
 
@@ -100,7 +100,7 @@ ANTIPHON_MUST_USE
 int antiphon_pshared_latch_timedwait(antiphon_pshared_latch_t *latch, int clock,
 				     const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* --- broadcast: also in place of an event count.
+/* --- broadcast: also serves as an event count.
  *
  *	for (;;) {
  *		uint32_t seen = antiphon_pshared_broadcast_now(&common->work);
@@ -112,15 +112,16 @@ int antiphon_pshared_latch_timedwait(antiphon_pshared_latch_t *latch, int clock,
 
 void antiphon_pshared_broadcast_init(antiphon_pshared_broadcast_t *broadcast) ANTIPHON_NOEXCEPT;
 
-/* The present generation, to be asked for before the look at what one waits for: what is sent from
- * then on ends a wait with it. They are counted modulo 2^31: so many sends in one wait are none. */
+/* The present generation. Ask for it before you check your condition: any later send ends a wait
+ * with this generation. Generations are counted modulo 2^31: 2^31 sends during one wait look like
+ * none. */
 uint32_t antiphon_pshared_broadcast_now(const antiphon_pshared_broadcast_t *broadcast)
 	ANTIPHON_NOEXCEPT;
 
-/* Ends the waits of all that wait with the present generation. Never waits. */
+/* Ends all waits with the present generation. Never waits. */
 void antiphon_pshared_broadcast_send(antiphon_pshared_broadcast_t *broadcast) ANTIPHON_NOEXCEPT;
 
-/* Waits until something was sent behind that generation. */
+/* Waits until there was a send after the generation `seen`. */
 void antiphon_pshared_broadcast_wait(antiphon_pshared_broadcast_t *broadcast,
 				     uint32_t seen) ANTIPHON_NOEXCEPT;
 
