@@ -1,8 +1,8 @@
-/* antiphon_coop.h: threads that are on time while the machine is busy, and share a CPU fairly.
+/* antiphon_coop.h: threads that share a CPU fairly, and are on time while the machine is busy.
  *
- * Each tells when its next timer is due and how important the rest of its work is, is told the same
- * of the others, and gives the CPU away when they are due. An event loop of antiphon_loop.h does
- * that by itself (antiphon_loop_cooperate); here is what a loop of one's own does:
+ * Each member says when its next timer is due and how important the rest of its work is, learns the
+ * same of the others, and gives the CPU away when they are due. An event loop of antiphon_loop.h
+ * does that by itself (antiphon_loop_cooperate); a loop of your own does this:
  *
  *	antiphon_coop_t part = { .domain = "players" };
  *	antiphon_coop_join(&member, &part);
@@ -13,9 +13,10 @@
  *		decode_until(answer.until_ns);
  *	}
  *
- * Only members wait for each other: processes of one user, in one PID namespace, that name the same
- * domain and CPU. One that does not poll is waited for until its slice and the slack are over, and
- * demoted until it polls. docs/event-loop.md has the tiers, docs/coop-line.md what is shared. */
+ * Only members wait for each other: threads of processes of one user, in one PID namespace, that
+ * name the same domain and CPU. Others wait for a member that does not poll until its slice and the
+ * slack are over; then it is demoted until it polls. docs/event-loop.md has the tiers,
+ * docs/coop-line.md the shared memory. */
 
 #ifndef ANTIPHON_COOP_H
 #define ANTIPHON_COOP_H
@@ -26,130 +27,135 @@
 extern "C" {
 #endif
 
-/* A time or an importance that there is not. */
+/* No time, or no importance. */
 #define ANTIPHON_COOP_NEVER UINT64_MAX
 
-/* How the timers of a loop come to run: tiers. */
+/* Tiers: ways in which the timers of a loop come to run. */
 enum {
-	/* By ANTIPHON_COOP_BOOST where it is to be had, else by ANTIPHON_COOP_BATON. */
+	/* ANTIPHON_COOP_BOOST if it is available, else ANTIPHON_COOP_BATON. */
 	ANTIPHON_COOP_AUTO = 0,
 	/* None: the kernel shares the CPU out. */
 	ANTIPHON_COOP_ALONE = 1,
 	/* T3: members of a domain hand the CPU to each other. Needs no right. */
 	ANTIPHON_COOP_BATON = 2,
-	/* T1: a helper, a thread, has the loop run first while it is late. Needs real-time rights.
-	 * In a group, members share that one's part by weights, which needs RLIMIT_NICE, too. */
+	/* T1: a helper thread makes the loop run first while it is late. Needs real-time rights. In
+	 * a group, members share the group's part by weights, which needs RLIMIT_NICE, too. */
 	ANTIPHON_COOP_BOOST = 4,
-	/* T2 and T1b, of antiphon_split.h, and of no loop: timers in a thread of their own. */
+	/* T2 and T1b, for antiphon_split.h and not for loops: timers in a thread of their own. */
 	ANTIPHON_COOP_SPLIT = 8,
 	ANTIPHON_COOP_RT_SPLIT = 16
 };
 
-/* What a member may expect. */
+/* The standing of a member: what it may expect. */
 enum {
-	/* Its fair share at any time: it has not polled yet. */
+	/* Its fair share, at any time: it has not polled yet. */
 	ANTIPHON_COOP_PLAIN = 0,
 	/* To run when it is due. */
 	ANTIPHON_COOP_TIMELY = 1,
-	/* Its fair share, as it was demoted: it has run beyond its slice and the slack; */
+	/* Its fair share. Demoted because it has run beyond its slice and the slack. */
 	ANTIPHON_COOP_OVERRUN = 2,
-	/* it has slept otherwise than by polling; */
+	/* The same. Demoted because it has slept otherwise than by polling. */
 	ANTIPHON_COOP_SLEPT = 3,
-	/* it has had more than its share, and the threshold. */
+	/* The same. Demoted because it has had more than its share and the threshold. */
 	ANTIPHON_COOP_SHARE = 4
 };
 
-/* The CPU of that number, for `cpu` below. */
+/* CPU `number`, for `cpu` below. */
 #define ANTIPHON_COOP_CPU(number) ((uint32_t)(number) + 1)
 
-/* The part that a thread wants. All zero: what is in brackets. No time is above 10 seconds. */
+/* The part that a thread wants. Zero means the default in brackets. No time may be above 10
+ * seconds. */
 typedef struct antiphon_coop {
 	/* 1 to 64 letters, digits, `-` and `_` ("default", as `antiphon run --coop` has it). */
 	const char *domain;
-	/* ANTIPHON_COOP_CPU(n): the thread is pinned to it (that which it runs on). */
+	/* ANTIPHON_COOP_CPU(n): the thread is pinned to it (the CPU that it runs on). */
 	uint32_t cpu;
-	/* Those of one number share a part, which goes to whom it is most important (its own). */
+	/* Members with one number share a part, which goes to the member with the most important
+	 * work (a group of its own). */
 	uint32_t group;
-	/* Beside others; 1024 is that of nice 0 (1024). */
+	/* The weight beside others; 1024 is that of nice 0 (1024). */
 	uint32_t weight;
-	/* ANTIPHON_COOP_BOOST: the real-time priority while it is late, up to 98 (2). The right has to
-	 * reach one more. With 1, others wait again for one that has used up its slack before. */
+	/* ANTIPHON_COOP_BOOST: the real-time priority while it is late, up to 98 (2). The right must
+	 * reach one more. With 1, others wait again for a loop that has used up its slack before. */
 	uint32_t priority;
-	/* Who opens a domain that nobody uses decides how it is scheduled. In so long each member
-	 * that is ready has a turn (20 ms). */
+	/* The thread that opens an unused domain sets the following four. The period in which each
+	 * ready member has a turn (20 ms). */
 	uint64_t period_ns;
-	/* Nobody loses the CPU before (100 us). */
+	/* The least slice (100 us). */
 	uint64_t min_slice_ns;
-	/* So long after its slice a member that does not poll loses it (1 ms). */
+	/* The time after its slice at which a member that does not poll loses the CPU (1 ms). */
 	uint64_t slack_ns;
-	/* Who has had so much more than others, for its weight, is not on time (20 ms). */
+	/* A member that has had this much more than others, for its weight, is not on time
+	 * (20 ms). */
 	uint64_t threshold_ns;
-	/* 0. */
+	/* Must be 0. */
 	uint64_t kept;
 } antiphon_coop_t;
 
-/* What a member is told of the others; ANTIPHON_COOP_NEVER: there is none. */
+/* What a member learns of the others; ANTIPHON_COOP_NEVER: none. */
 typedef struct antiphon_coop_answer {
 	/* The earliest release of all others. */
 	uint64_t release_ns;
 	/* The least importance of the others of its group that are ready. */
 	uint64_t importance;
-	/* Until when it may go on, before it polls again. */
+	/* The time until which it may go on before it polls again. */
 	uint64_t until_ns;
 } antiphon_coop_answer_t;
 
-/* What has become of a member, or of a loop. */
+/* The state of a member or a loop. */
 typedef struct antiphon_coop_status {
 	/* ANTIPHON_COOP_ALONE, _BATON or _BOOST. */
 	int tier;
-	/* As above; PLAIN where it is no member with turns. */
+	/* The standing, as above; PLAIN if it is not a member with turns. */
 	int standing;
-	/* How often it was demoted, by reason. */
+	/* The number of demotions, by reason. */
 	uint64_t overrun;
 	uint64_t slept;
 	uint64_t share;
-	/* Boosted: how often it was raised, and could not be; what it ran so, and what of that it has
-	 * yet to give back: between two polls, with all since the first of them. */
+	/* Boosted: how often it was raised, and could not be; the time that it ran raised, and the
+	 * part that it still has to give back, including all since the last poll. */
 	uint64_t raises;
 	uint64_t refusals;
 	uint64_t borrowed_ns;
 	uint64_t owed_ns;
-	/* By what it goes: as the domain, or the helper, has it. 0: alone. */
+	/* The options in force, of the domain or the helper. 0: alone. */
 	uint64_t period_ns;
 	uint64_t min_slice_ns;
 	uint64_t slack_ns;
 	uint64_t threshold_ns;
 } antiphon_coop_status_t;
 
-/* A thread's part in a domain. */
+/* A thread's membership in a domain. */
 typedef struct antiphon_coop_member antiphon_coop_member_t;
 
-/* Which tiers there are here, joined by |: tried out, on a thread that ends with that. `report` is
- * NULL, or gets a table of all tiers that says why the others are not, in lines, cut to `bytes`
- * with the 0 at its end. */
+/* The tiers that are available, joined by |. They are tried out, on a thread of the library. Unless
+ * `report` is NULL, writes a table of all tiers that says why the others are not available, cut to
+ * `bytes` including the final zero. */
 int antiphon_coop_available(char *report, size_t bytes) ANTIPHON_NOEXCEPT;
 
-/* Joins a domain by ANTIPHON_COOP_BATON. From here on the thread runs on that CPU, and is to poll;
- * its timer slack is a nanosecond. One membership a thread and domain: the latest. `part` is NULL,
- * or as above. EINVAL: a number, or the name, is not as above, or the thread may not run on that
- * CPU. ENOSPC: 64 threads have joined. EAGAIN: others kept the thread from running while it tried,
- * for a second. EPROTO: its members are of another version of this library or another PID
- * namespace. EBUSY: a program that makes the domain does not go on. EACCES: its file, or the
- * folder, is not the user's alone. Else what the system says of it. */
+/* Joins a domain by ANTIPHON_COOP_BATON. From now on the thread runs on that CPU and must poll; its
+ * timer slack is a nanosecond. A thread has one membership in a domain: the latest. `part` may be
+ * NULL. EINVAL: a number or the name is wrong, or the thread may not run on that CPU. ENOSPC: 64
+ * threads have joined.
+ * EAGAIN: for a second, others kept the thread from running while it tried. EPROTO: the members use
+ * another version of this library or another PID namespace. EBUSY: a program that initialises the
+ * domain does not go on. EACCES: the file or its folder does not belong to the user alone. Or
+ * another error of the system. */
 ANTIPHON_MUST_USE
 int antiphon_coop_join(antiphon_coop_member_t **member,
 		       const antiphon_coop_t *part) ANTIPHON_NOEXCEPT;
 
-/* Says when the caller's next timer is due, and the least user virtual time of its work, or
- * ANTIPHON_COOP_NEVER; lets others run, and returns when it is the caller's turn. Without work it
- * sleeps until the release. EINVAL: there is neither, or the caller is between the halves. EPERM:
- * the caller is another thread than has joined, or its forked child. */
+/* Publishes when the caller's next timer is due and the least user virtual time of its work, each
+ * or ANTIPHON_COOP_NEVER; lets others run, and returns when it is the caller's turn. Without work
+ * it sleeps until the release. EINVAL: there is neither, or the caller is between the halves.
+ * EPERM: the caller is not the thread that has joined, or is its forked child. */
 int antiphon_coop_poll(antiphon_coop_member_t *member, uint64_t release_ns, uint64_t importance,
 		       antiphon_coop_answer_t *answer) ANTIPHON_NOEXCEPT;
 
-/* The same in two halves, for who has more to wait for: between them the caller waits for its files
- * until `until_ns` (ANTIPHON_COOP_NEVER: for good), and only looks if that has passed. EINVAL: they
- * do not take turns. EPERM. */
+/* A poll in two halves, for callers that wait for files too: between the halves the caller waits
+ * for its files until `until_ns` (ANTIPHON_COOP_NEVER: without a limit), and only checks them if
+ * that has passed.
+ * EINVAL: the halves were not called in turn. EPERM. */
 int antiphon_coop_before(antiphon_coop_member_t *member, uint64_t release_ns, uint64_t importance,
 			 uint64_t *until_ns) ANTIPHON_NOEXCEPT;
 int antiphon_coop_after(antiphon_coop_member_t *member,
@@ -159,8 +165,8 @@ int antiphon_coop_after(antiphon_coop_member_t *member,
 int antiphon_coop_status(const antiphon_coop_member_t *member,
 			 antiphon_coop_status_t *status) ANTIPHON_NOEXCEPT;
 
-/* Leaves, and lets go of the member. A forked child lets go of its copy so, and any thread of that
- * of a thread which has ended. EPERM: it is another thread's, and stays. */
+/* Leaves the domain, and frees the member. A forked child frees its copy so, and any thread may
+ * free the member of a thread that has ended. EPERM: it belongs to another thread, and stays. */
 int antiphon_coop_leave(antiphon_coop_member_t *member) ANTIPHON_NOEXCEPT;
 
 #if defined(__cplusplus)
