@@ -3,7 +3,7 @@
 //! Every lock, queue and wait of Antiphon is written once, generic over [`Platform`]. The same
 //! source line then runs on Linux threads and fibers, in a model checker, on a simulated NUMA
 //! machine and on bare metal. An algorithm never names a back end; a back end never names an
-//! algorithm. `ARCHITECTURE.md` says why the trait is as it is.
+//! algorithm. `docs/decisions` says why the trait is as it is.
 //!
 //! Four rules keep the seam honest:
 //!
