@@ -1,19 +1,20 @@
-//! The workers of a pool: their queues, the one that tasks from outside come in by, and who rests.
+//! The workers of a pool: their queues, the queue for tasks from outside, and the resting workers.
 //!
 //! - CREW-1: a task is in one queue, or has been handed out by [`Worker::next_task`], once.
-//! - CREW-2: a worker rests only when it has seen all queues empty since it was counted among those
-//!   that rest; and who puts in what others find looks for one that rests then. So no task stays
-//!   while all rest.
-//! - CREW-3: [`Worker::next_task`] is `None` only when the crew is closed, all its workers but the
-//!   one that looks have rested, none of them to [wait](Worker::next_until) for something, and that
-//!   has seen all queues empty. So one that is in a task, or has some that wait, has others run
-//!   what these make.
-//! - CREW-4: a worker that sees tasks and can't have them (their owner was stopped while it moved
-//!   them, or the policy leaves them to it) rests for a while all the same: it is to be had by who
-//!   puts others in, and takes no CPU from the owner.
-//! - CREW-5: who waits for room has said so before it tries once more; and a worker that finds
-//!   nothing looks for who waits after that. So nobody waits while all rest. A worker that has
-//!   tasks looks, too, now and then, without a fence: it may miss one that comes just then.
+//! - CREW-2: a worker rests only when it has seen all queues empty after it was counted among the
+//!   resting. A producer whose task others can find then looks for a resting worker. So no task
+//!   stays while all workers rest.
+//! - CREW-3: [`Worker::next_task`] is `None` only when the crew is closed, all its workers except
+//!   the caller have rested, none of them to [wait](Worker::next_until) for something, and the
+//!   caller has seen all queues empty. So a worker that is in a task, or has tasks that wait, can
+//!   rely on the others to run the tasks that these make.
+//! - CREW-4: a worker that sees tasks and cannot take them (their owner was stopped while it moved
+//!   them, or the policy leaves them to the owner) rests for a while all the same: producers of
+//!   other tasks can then wake it, and it takes no CPU from the owner.
+//! - CREW-5: a thread that waits for room announces that before it tries once more; a worker that
+//!   finds nothing looks for such threads after that. So no thread waits for room while all workers
+//!   rest. A worker that has tasks looks now and then, too, without a fence: it may miss a thread
+//!   that comes just then.
 //! - CREW-6: a worker without a seat depends on the other workers to run the tasks that it makes,
 //!   and may wait for these tasks. The other workers therefore stay until it has left. A leaving
 //!   worker first removes itself, then checks whether the crew is closed; a resting worker first
@@ -59,22 +60,22 @@ pub struct Crew<P: Platform, Y: Policy<P>> {
     turns: Option<P::U32>,
 }
 
-/// Nothing comes from outside any more.
+/// No more tasks come from outside.
 const CLOSED: u32 = 1;
-/// A worker has seen that there is nothing to do for any.
+/// A worker has seen that no worker has anything to do.
 const OVER: u32 = 2;
 
 impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
-    /// A crew of so many workers, none of which is there yet, and no [spare](Self::spares) ones;
-    /// `outside` tasks from outside have room, rounded up to a power of two.
+    /// A crew with `workers` worker slots, no workers yet, and no [spares](Self::spares). The queue
+    /// for tasks from outside has room for `outside` tasks, rounded up to a power of two.
     ///
     /// # Panics
     ///
-    /// If it is to be of no workers, or of 2²¹ or more; or if the policy has tasks already.
+    /// If `workers` is 0, or 2²¹ or more; or if the policy has tasks already.
     #[must_use]
     pub fn new(policy: Y, workers: usize, outside: usize) -> Self {
         assert!(workers > 0 && workers < MOST, "a crew of {workers}");
-        assert!(!policy.has_tasks(), "a policy that has tasks, of nobody knows whom");
+        assert!(!policy.has_tasks(), "the policy has tasks already: a crew needs a fresh one");
         Self {
             queues: (0..workers).map(|_| Lines(policy.queue())).collect(),
             shared: RelaxedQueue::new(outside),
@@ -91,12 +92,12 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         }
     }
 
-    /// So many more workers than seats may be there, without a seat: each in a task that it was in
-    /// when it [left](Worker::leave) its seat, or when that was [taken](Watchdog) from it.
+    /// Permits `spares` more workers than seats. Such a worker has no seat: it is in a task in
+    /// which it [left](Worker::leave) its seat, or in which that was [taken](Watchdog) from it.
     ///
     /// # Panics
     ///
-    /// If there are to be 2²¹ or more with them.
+    /// If workers and spares together are 2²¹ or more.
     #[must_use]
     pub fn spares(self, spares: usize) -> Self {
         let workers = self.workers();
@@ -104,64 +105,65 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         Self { seats: Seats::new(workers, workers + spares), ..self }
     }
 
-    /// Has what comes from outside wake workers in turn, of those that rest; else it is the first.
-    /// For tasks that keep to the worker that has begun them: so each has its share of those that
+    /// Makes tasks from outside wake resting workers in turn, and not always the first one. For
+    /// tasks that stay with the worker that has begun them: each then has its share of tasks that
     /// come one by one.
     #[must_use]
     pub fn in_turn(self) -> Self {
         Self { turns: Some(P::U32::ZERO), ..self }
     }
 
-    /// Has each worker record what it does: its latest events, so many; 0 has none recorded.
+    /// Makes each worker record its latest `events` events; 0 turns recording off.
     #[must_use]
     pub fn recorded(self, events: usize) -> Self {
         let seats = if events > 0 { self.workers() } else { 0 };
         Self { records: (0..seats).map(|_| Lines(Records::new(events))).collect(), ..self }
     }
 
-    /// What its workers have recorded, by seat: the latest events, the oldest first; none, if it is
-    /// not [recorded](Self::recorded). What a worker does at the moment is not there yet. Does not
-    /// block them.
+    /// The events that the workers have recorded, by seat, the oldest first; none if it is not
+    /// [recorded](Self::recorded). What a worker does at the moment is not included. Does not block
+    /// the workers.
     pub fn events(&self) -> Vec<Vec<Event>> {
         self.records.iter().map(|records| flight::events(&records.0)).collect()
     }
 
-    /// By seat, when the latest event ended that its worker has recorded: since then it is in what
-    /// it does now, or in tasks of less than a millisecond in all. `None`: there is none.
+    /// By seat, when the latest recorded event of its worker ended. Since then the worker has been
+    /// in its present task, or in tasks of less than a millisecond in all. `None`: there is no
+    /// event.
     pub fn latest_ns(&self) -> Vec<Option<u64>> {
         self.records.iter().map(|records| flight::latest_ns(&records.0)).collect()
     }
 
-    /// Whether there is something to write to.
+    /// Whether events are recorded.
     pub fn is_recorded(&self) -> bool {
         !self.records.is_empty()
     }
 
-    /// Puts a task in from outside. Does not block. Once the crew is [closed](Self::close), perhaps
-    /// nobody runs it any more: [`take_left`](Self::take_left) has it then.
+    /// Queues a task from outside. Does not block. After [`close`](Self::close) it may not be run
+    /// any more: [`take_left`](Self::take_left) returns it then.
     ///
     /// # Errors
     ///
-    /// If there is no room: the task.
+    /// The task, if there is no room.
     pub fn submit(&self, task: Item) -> Result<(), Full> {
         self.accept(task, None)
     }
 
-    /// As [`submit`](Self::submit), of a task that has a rank.
+    /// Queues a task with a rank, as [`submit`](Self::submit) does.
     ///
     /// # Errors
     ///
-    /// As of that.
+    /// See [`submit`](Self::submit).
     pub fn submit_ranked(&self, task: Item, rank: u64) -> Result<(), Full> {
         self.accept(task, Some(rank))
     }
 
-    /// As [`submit`](Self::submit), of who waits until there is room. Sleeps; a worker of the crew
-    /// would wait for itself.
+    /// Queues a task as [`submit`](Self::submit) does, and sleeps until there is room. Not for
+    /// workers of the crew, which would wait for themselves.
     ///
     /// # Errors
     ///
-    /// If there is no room and the crew is closed: the task.
+    /// The task, if there is no room and the crew is closed.
     pub fn submit_waiting(&self, mut task: Item) -> Result<(), Full> {
         loop {
             match self.submit(task) {
@@ -181,11 +183,12 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         }
     }
 
-    /// As [`submit`](Self::submit), and tells nobody: that is to be [next](Self::tell).
+    /// Queues a task as [`submit`](Self::submit) does, and wakes no worker: call
+    /// [`tell`](Self::tell) next.
     ///
     /// # Errors
     ///
-    /// As of that.
+    /// See [`submit`](Self::submit).
     pub fn submit_untold(&self, task: Item) -> Result<(), Full> {
         self.policy.submit(&self.shared, task, None)
     }
@@ -204,7 +207,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         pushed
     }
 
-    /// Which worker is to be woken by what comes from outside, if it rests.
+    /// The worker that a task from outside is to wake, if it rests.
     #[inline]
     fn turn(&self) -> usize {
         // Relaxed: any will do.
@@ -212,8 +215,8 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         turns as usize % self.workers()
     }
 
-    /// As [`submit`](Self::submit), of a task that must not be refused: where there is no room,
-    /// room is made.
+    /// Queues a task that must not be refused, as [`submit`](Self::submit) does: where there is no
+    /// room, room is made.
     pub fn submit_always(&self, task: Item) {
         if let Err(Full(task)) = self.submit(task) {
             self.surplus.push(task);
@@ -221,8 +224,8 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         }
     }
 
-    /// The worker of seat `me`, from 0 on: `None` if there is no such seat, it is taken, or no more
-    /// workers may be there. It has what the last one of that seat had in its queue.
+    /// Makes the worker of seat `me`, from 0 on. `None` if there is no such seat, it is taken, or
+    /// there are as many workers as permitted. It inherits the queue of the seat.
     pub fn worker(&self, me: usize) -> Option<Worker<'_, P, Y>> {
         let seat = self.seats.take(me)?;
         let taken = self.counters[me].0.taken();
@@ -230,19 +233,20 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         Some(Worker::new(self, seat, me, taken, log))
     }
 
-    /// Who looks after workers that are in a task for too long; `None` if somebody does. Where the
-    /// platform has no [heavy fence](Platform::heavy_fence), it sees them, and can't take a seat.
+    /// The watchdog for workers that are in a task for too long; `None` if there is one already.
+    /// Where the platform has no [heavy fence](Platform::heavy_fence), it sees such workers, but
+    /// cannot take a seat.
     pub fn watchdog(&self, patience_ns: u64) -> Option<Watchdog<'_, P, Y>> {
         Watchdog::new(self, patience_ns)
     }
 
-    /// Ends its watchdog, when its workers are gone.
+    /// Ends the watchdog, after the workers have gone.
     pub fn dismiss(&self) {
         self.watch.dismiss();
     }
 
-    /// Has workers end that find nothing more to do, when no other is in a task, or has some that
-    /// wait: they wait for each [`Worker`] that is there, and is not as they are.
+    /// Lets workers end that find nothing more to do, once no other worker is in a task or has
+    /// tasks that wait. They wait for each [`Worker`] that is not as far as they are.
     pub fn close(&self) {
         // Release: what was put in before; pairs with the acquire in `is_closed`. Who rests sees it
         // by the fence of `notify_all`.
@@ -257,17 +261,17 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         self.idlers.are_any()
     }
 
-    /// What decides.
+    /// The policy of the crew.
     pub fn policy(&self) -> &Y {
         &self.policy
     }
 
-    /// How many workers there may be.
+    /// The number of seats: workers that may be there at a time, without spares.
     pub fn workers(&self) -> usize {
         self.queues.len()
     }
 
-    /// What the workers have done so far.
+    /// Counts of what the workers have done so far.
     pub fn stats(&self) -> Stats {
         let mut sum = Stats::default();
         self.counters.iter().for_each(|counters| counters.0.add_to(&mut sum));
@@ -275,7 +279,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         sum
     }
 
-    /// Takes a task out that nobody has run, when all workers have ended.
+    /// Takes out a task that was not run, after all workers have ended.
     pub fn take_left(&mut self) -> Option<Item> {
         // SAFETY: no worker is there, each of which borrows the crew.
         let own = |queue: &Lines<Y::Queue>| unsafe { queue.0.pop_front() };
@@ -290,8 +294,8 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         self.closed.load(Acquire) != 0
     }
 
-    /// Whether there is nothing to do for any worker, and never will be. A worker asks, which is
-    /// counted among those that rest, or is not.
+    /// Whether no worker has anything to do, now or ever. `rests` says whether the worker that asks
+    /// is counted among the resting.
     pub(super) fn is_over(&self, rests: bool) -> bool {
         // Acquire: as in `is_closed`; pairs with the releases in `close`, and below.
         match self.closed.load(Acquire) {
@@ -312,7 +316,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         is_over
     }
 
-    /// Whether a task is to be seen somewhere.
+    /// Whether a task is visible in any queue.
     pub(super) fn has_tasks(&self) -> bool {
         !self.shared.is_empty()
             || !self.surplus.is_empty()

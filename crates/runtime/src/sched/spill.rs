@@ -36,13 +36,14 @@ impl<P: Platform, Y: Policy<P>> Spill<P, Y> {
         Self::onto(policy, MultiQueue::new(shards, capacity))
     }
 
-    /// With this queue: one whose shards [become more](MultiQueue::growing), perhaps.
+    /// Builds the policy over the queue `spilt`, for example a queue whose number of shards
+    /// [grows](MultiQueue::growing).
     ///
     /// # Panics
     ///
-    /// Unless it is empty.
+    /// If the queue is not empty.
     pub fn onto(policy: Y, spilt: MultiQueue<P>) -> Self {
-        assert!(spilt.is_empty(), "a queue that has tasks, of nobody knows whom");
+        assert!(spilt.is_empty(), "the queue has tasks already: it must be empty");
         Self { policy, spilt: Spilt::Free(spilt) }
     }
 
