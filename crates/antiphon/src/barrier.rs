@@ -1,4 +1,4 @@
-//! The barrier as the standard library has it.
+//! The barrier, as in the standard library.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use antiphon_sync::wait;
 use crate::fiber::may_be_ready;
 use crate::raw::deadline_after;
 
-/// Lets threads go on when so many have come; to be used any number of times. 32 bytes. If a thread
-/// was in a call while another one forked, the child makes a new barrier, as of an
+/// Blocks threads until a given number have arrived, any number of times. It takes 32 bytes. If a
+/// thread was in a call while another one forked, make a new barrier in the child; see
 /// [`Event`](crate::Event).
 ///
 /// ```
@@ -34,26 +34,26 @@ pub struct Barrier(wait::Barrier<Linux>);
 pub struct BarrierWaitResult(pub(crate) bool);
 
 impl Barrier {
-    /// A barrier for `threads` threads; 0 is the same as 1.
+    /// Creates a barrier for `threads` threads; 0 is the same as 1.
     ///
     /// # Panics
     ///
-    /// If they are more than a `u32` can count.
+    /// If `threads` does not fit in a `u32`.
     #[must_use]
     pub const fn new(threads: usize) -> Self {
         assert!(threads <= u32::MAX as usize, "a barrier for more threads than there can be");
         Self(wait::Barrier::new(threads as u32))
     }
 
-    /// Blocks until as many threads have come as the barrier is for, the caller included. What each
-    /// did before happens before what any of them does afterwards.
+    /// Blocks until as many threads have arrived as the barrier is for, the caller included. What
+    /// each did before happens before what any of them does afterwards.
     pub fn wait(&self) -> BarrierWaitResult {
         may_be_ready();
         BarrierWaitResult(self.0.wait())
     }
 
-    /// As [`wait`](Self::wait), but gives up after `timeout`: then it is as if the caller had not
-    /// come.
+    /// Waits like [`wait`](Self::wait), but gives up after `timeout`: then it is as if the caller
+    /// had not arrived.
     pub fn wait_for(&self, timeout: Duration) -> Option<BarrierWaitResult> {
         may_be_ready();
         self.0.wait_until(deadline_after(timeout)).map(BarrierWaitResult)
@@ -61,7 +61,7 @@ impl Barrier {
 }
 
 impl BarrierWaitResult {
-    /// Whether the caller is the one of its round that is to do what one has to do.
+    /// Whether the caller is the leader of its round: exactly one thread of each round is.
     #[must_use]
     pub fn is_leader(&self) -> bool {
         self.0

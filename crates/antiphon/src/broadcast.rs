@@ -10,15 +10,16 @@ pub use antiphon_sync::wait::Generation;
 use crate::fiber::may_be_ready;
 use crate::raw::deadline_after;
 
-/// Tells all threads that wait that something has happened. Sleepers of one NUMA node are woken by
-/// one system call; where more than eight are on several, the sender wakes eight, and each of these
-/// as many, so that all are back together. 1152 bytes.
+/// Tells all waiting threads that something has happened. Sleepers of one NUMA node are woken by
+/// one system call. Where more than eight sleepers are on several nodes, the sender wakes eight,
+/// and each of these wakes eight more, so that all are back at about the same time. It takes 1152
+/// bytes.
 ///
-/// A thread asks [`now`](Self::now), looks whether it has to wait, and waits with what it was told:
-/// what is sent in between is not lost. Threads that need a mutex next want a
-/// [`Condvar`](crate::Condvar), which hands them the mutex one after the other. Of signal handlers
-/// and forks [`Event`](crate::Event) says more; there is a
-/// [`shared::Broadcast`](crate::shared::Broadcast) without a lock.
+/// A thread calls [`now`](Self::now), checks whether it has to wait, and waits with the generation
+/// it got: a send in between is not lost. For threads that need a mutex next, use a
+/// [`Condvar`](crate::Condvar), which hands them the mutex one after the other. For signal handlers
+/// and forks see [`Event`](crate::Event); [`shared::Broadcast`](crate::shared::Broadcast) has no
+/// lock.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -44,13 +45,13 @@ use crate::raw::deadline_after;
 pub struct Broadcast(wait::Broadcast<Linux>);
 
 impl Broadcast {
-    /// Nothing was sent, and nobody waits.
+    /// Creates a broadcast without waiters.
     #[must_use]
     pub const fn new() -> Self {
         Self(wait::Broadcast::NEW)
     }
 
-    /// The present generation, to [wait](Self::wait) with. What was done before each send so far
+    /// The current generation, to [wait](Self::wait) with. What was done before each send so far
     /// happens before the return.
     #[inline]
     #[must_use]
@@ -58,23 +59,23 @@ impl Broadcast {
         self.0.now()
     }
 
-    /// Ends the waits of all that wait with the present generation. Makes system calls only if
-    /// threads sleep, or did with the generation before: one, or one a NUMA node.
+    /// Releases all threads that wait with the current generation. Makes system calls only if
+    /// threads sleep, or slept in the generation before: one, or one per NUMA node.
     #[inline]
     pub fn send(&self) {
         self.0.send();
     }
 
-    /// Blocks until something was sent that `seen` does not count; returns the generation by then.
-    /// Spins for a while, and then sleeps. `seen` is of this broadcast; 2³² sends between two looks
-    /// are none.
+    /// Blocks until a send that `seen` does not count; returns the generation then. Spins for a
+    /// while, then sleeps. `seen` must come from this broadcast. Exactly 2³² sends between two
+    /// calls look like none.
     #[inline]
     pub fn wait(&self, seen: Generation) -> Generation {
         may_be_ready();
         self.0.wait(seen)
     }
 
-    /// As [`wait`](Self::wait), but gives up after `timeout`: `None`.
+    /// Waits like [`wait`](Self::wait), but gives up after `timeout` and returns `None`.
     pub fn wait_for(&self, seen: Generation, timeout: Duration) -> Option<Generation> {
         may_be_ready();
         self.0.wait_until(seen, Some(deadline_after(timeout)))

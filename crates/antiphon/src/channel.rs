@@ -1,4 +1,4 @@
-//! Channels with room for so many values: who sends more waits, and who receives waits for one.
+//! Bounded channels: a sender waits while the channel is full, a receiver while it is empty.
 //!
 //! ```
 //! use antiphon::{channel, fiber, pool::Pool};
@@ -15,13 +15,14 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! Both ends are for any number of threads, fibers and clones. Values are received in the order in
-//! which they were sent, each once. When all senders are gone, what they have sent is received, and
-//! then there is nothing more; when all receivers are, what is there is dropped with the channel.
+//! Any number of threads and fibers may use both ends, and both can be cloned. Values are received
+//! in the order in which they were sent, each once. Once all senders are gone, the values in the
+//! channel are still received, and then the channel has ended. Once all receivers are gone, the
+//! values left are dropped with the channel.
 //!
-//! A thread that waits sleeps; a [fiber](crate::fiber) is suspended, and one that has not had to
-//! wait for a while lets others run. Room is what makes those who send wait for
-//! those who receive: there are no channels without a bound, and none without room.
+//! A thread that waits sleeps. A [fiber](crate::fiber) that waits is suspended, and a fiber that
+//! has not had to wait for a while lets others run. The bound is what makes senders wait for
+//! receivers; so there are no unbounded channels, and no channels of capacity zero.
 
 use std::fmt;
 use std::sync::Arc;
@@ -44,21 +45,21 @@ struct Shared<T: Send> {
     receivers: AtomicUsize,
 }
 
-/// Sends values; clones do so to the same channel.
+/// The sending end; clones send to the same channel.
 pub struct Sender<T: Send>(Arc<Shared<T>>);
 
-/// Receives values; clones do so from the same channel, and each value goes to one.
+/// The receiving end. Clones receive from the same channel, and each value goes to one of them.
 pub struct Receiver<T: Send>(Arc<Shared<T>>);
 
-/// The values that are received until there are no senders: see [`Receiver::iter`].
+/// An iterator over the values received until there are no senders: see [`Receiver::iter`].
 #[derive(Debug)]
 pub struct Iter<'a, T: Send>(&'a Receiver<T>);
 
-/// A channel with room for so many values, rounded up to a power of two.
+/// Creates a channel with room for `room` values, rounded up to a power of two.
 ///
 /// # Panics
 ///
-/// If that is none, or more than 2³¹.
+/// If `room` is 0 or above 2³¹.
 #[must_use]
 pub fn bounded<T: Send>(room: usize) -> (Sender<T>, Receiver<T>) {
     let shared = Arc::new(Shared {
@@ -70,7 +71,7 @@ pub fn bounded<T: Send>(room: usize) -> (Sender<T>, Receiver<T>) {
 }
 
 impl<T: Send> Sender<T> {
-    /// Sends a value; waits while there is no room.
+    /// Sends a value. Waits while the channel is full.
     ///
     /// # Errors
     ///
@@ -82,18 +83,18 @@ impl<T: Send> Sender<T> {
         })
     }
 
-    /// As [`send`](Self::send), and waits no longer than that.
+    /// Sends like [`send`](Self::send), but gives up after `timeout`.
     ///
     /// # Errors
     ///
-    /// If there is no room until then, or there are no receivers: the value.
+    /// The value, if the channel stayed full, or if there are no receivers.
     pub fn send_timeout(&self, value: T, timeout: Duration) -> Result<(), TrySendError<T>> {
         may_be_ready();
         self.0.channel.send(value, Some(deadline_after(timeout))).map_err(not_sent)
     }
 
-    /// As [`send`](Self::send), of a future, which stands in the same queue as threads and fibers.
-    /// Dropped before it is ready, the value was not sent, and is dropped.
+    /// Sends like [`send`](Self::send), as a future. The future stands in the same queue as threads
+    /// and fibers. If it is dropped before it is ready, the value was not sent, and is dropped.
     ///
     /// # Errors
     ///
@@ -104,11 +105,11 @@ impl<T: Send> Sender<T> {
         value.map_or(Ok(()), |value| Err(SendError(value)))
     }
 
-    /// Sends a value. Does not block.
+    /// Sends a value without blocking.
     ///
     /// # Errors
     ///
-    /// If there is no room, or there are no receivers: the value.
+    /// The value, if the channel is full, or if there are no receivers.
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         self.0.channel.try_send(value).map_err(not_sent)
     }
@@ -122,7 +123,7 @@ fn not_sent<T>(error: NotSent<T>) -> TrySendError<T> {
 }
 
 impl<T: Send> Receiver<T> {
-    /// Receives a value; waits for one.
+    /// Receives a value. Waits while the channel is empty.
     ///
     /// # Errors
     ///
@@ -132,11 +133,11 @@ impl<T: Send> Receiver<T> {
         self.0.channel.recv(None).map_err(|_| RecvError)
     }
 
-    /// As [`recv`](Self::recv), and waits no longer than that.
+    /// Receives like [`recv`](Self::recv), but gives up after `timeout`.
     ///
     /// # Errors
     ///
-    /// If there is none until then; or if there are no senders.
+    /// If no value came in time, or if the channel is empty and there are no senders.
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         may_be_ready();
         self.0.channel.recv(Some(deadline_after(timeout))).map_err(|error| match error {
@@ -145,9 +146,10 @@ impl<T: Send> Receiver<T> {
         })
     }
 
-    /// As [`recv`](Self::recv), of a future, which stands in the same queue as threads and fibers.
-    /// Dropped before it is ready, it has received nothing. It is ready as long as there are
-    /// values: one that receives many at once lets others of its executor run, now and then.
+    /// Receives like [`recv`](Self::recv), as a future. The future stands in the same queue as
+    /// threads and fibers. If it is dropped before it is ready, it has received nothing. It is
+    /// ready as long as there are values; but a task that receives many at once lets other tasks of
+    /// its executor run now and then.
     ///
     /// # Errors
     ///
@@ -157,12 +159,12 @@ impl<T: Send> Receiver<T> {
         received.expect("it was chosen").map_err(|_| RecvError)
     }
 
-    /// Receives a value. Does not block.
+    /// Receives a value without blocking.
     ///
     /// # Errors
     ///
-    /// If there is none; also if others have sent some, while one that has begun before them is in
-    /// the middle of its send, as its value comes first.
+    /// If the channel is empty. Also if other senders have sent values while a sender that began
+    /// before them is still in the middle of its send, because its value comes first.
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         self.0.channel.try_recv().map_err(|error| match error {
             NotReceived::Empty => TryRecvError::Empty,
@@ -170,7 +172,7 @@ impl<T: Send> Receiver<T> {
         })
     }
 
-    /// All values until there are no senders; waits for each.
+    /// An iterator that waits for each value, and ends when there are no senders.
     pub fn iter(&self) -> Iter<'_, T> {
         Iter(self)
     }
@@ -200,19 +202,19 @@ macro_rules! end {
                 &self.0.channel
             }
 
-            /// How many values there are; may be stale at once.
+            /// The number of values in the channel. It may be out of date at once.
             #[must_use]
             pub fn len(&self) -> usize {
                 self.0.channel.len()
             }
 
-            /// Whether there are none; may be stale at once.
+            /// Whether the channel is empty. The answer may be out of date at once.
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
 
-            /// For how many there is room.
+            /// How many values the channel has room for.
             #[must_use]
             pub fn room(&self) -> usize {
                 self.0.channel.room()

@@ -11,11 +11,12 @@ use crate::fiber::may_be_ready;
 use crate::raw::deadline_after;
 use crate::select::polled;
 
-/// Tells one thread that something has happened, and resets itself. 192 bytes, so that the two
-/// sides don't disturb each other.
+/// Tells one thread that something has happened, and resets itself (an auto-reset event). It takes
+/// 192 bytes, so that the two sides do not share a cache line.
 ///
-/// A [set](Self::set) lets one waiter go, or, if nobody waits, the next one that comes. Several
-/// that nobody has waited for are one: who goes on sees what was done before each of them.
+/// A [set](Self::set) releases one waiter or, if there is none, the next thread that arrives. Sets
+/// that happen while no thread waits count as one: the thread that takes the event sees everything
+/// that was done before each of them.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -39,50 +40,51 @@ use crate::select::polled;
 ///
 /// # Signal handlers and forks
 ///
-/// Sleepers are listed under a lock. So no method may be called **in a signal handler**: if that
-/// has interrupted the lock's owner, it waits without end. [`shared::Event`](crate::shared::Event)
-/// has no lock, and may be set there. And if a thread was in a call while another one **forked**,
-/// the next call in the child may wait without end: the child makes a new event, or the parent
-/// forks when nobody is in a call. The same holds of [`Latch`], [`EventCount`],
-/// [`Broadcast`](crate::Broadcast) and [`Barrier`](crate::Barrier).
+/// The list of sleepers is guarded by a lock. So no method may be called **in a signal handler**:
+/// if the handler has interrupted the owner of that lock, the call never returns.
+/// [`shared::Event`](crate::shared::Event) has no such lock, and may be set there. And if a thread
+/// was in a call while another one **forked**, the next call in the child may never return: make a
+/// new event in the child, or fork while no thread is in a call. The same holds for [`Latch`],
+/// [`EventCount`], [`Broadcast`](crate::Broadcast) and [`Barrier`](crate::Barrier).
 #[repr(transparent)]
 pub struct Event(wait::Event<Linux>);
 
 impl Event {
-    /// An event that is not set.
+    /// Creates an event that is not set.
     #[must_use]
     pub const fn new() -> Self {
         Self(wait::Event::NEW)
     }
 
-    /// Lets one waiter go, the nearest of the first few, or leaves the event set for the next.
-    /// Makes a system call only if that one sleeps.
+    /// Releases one waiter (the nearest of the first few), or leaves the event set for the next
+    /// one. Makes a system call only if that waiter sleeps.
     #[inline]
     pub fn set(&self) {
         self.0.set();
     }
 
-    /// Blocks until the event is set, and resets it. Spins for a while, and then sleeps.
+    /// Blocks until the event is set, and resets it. Spins for a while, then sleeps.
     #[inline]
     pub fn wait(&self) {
         may_be_ready();
         self.0.wait();
     }
 
-    /// As [`wait`](Self::wait), of a future, which stands in the same queue as threads and fibers.
-    /// Dropped before it is ready, the event stays set if it was.
+    /// Waits like [`wait`](Self::wait), as a future. The future stands in the same queue as threads
+    /// and fibers. If it is dropped before it is ready, an event that was set stays set.
     pub async fn wait_async(&self) {
         polled(self).await;
     }
 
-    /// As [`wait`](Self::wait), but gives up after `timeout`; says whether the event was set. One
-    /// that is set is had whatever the timeout.
+    /// Waits like [`wait`](Self::wait), but gives up after `timeout`. Returns whether the event was
+    /// set. An event that is already set is taken whatever the timeout.
     pub fn wait_for(&self, timeout: Duration) -> bool {
         may_be_ready();
         self.try_wait() || self.0.wait_until(Some(deadline_after(timeout)))
     }
 
-    /// Resets the event; says whether it was set. Never blocks, and is not ahead of any waiters.
+    /// Resets the event, and returns whether it was set. Never blocks, and never overtakes a
+    /// waiter.
     #[inline]
     pub fn try_wait(&self) -> bool {
         self.0.try_wait()
@@ -93,7 +95,7 @@ impl Event {
         self.0.reset();
     }
 
-    /// Whether the event is set; may be stale at once.
+    /// Whether the event is set. The answer may be out of date at once.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.0.is_set()
@@ -116,9 +118,9 @@ impl fmt::Debug for Event {
     }
 }
 
-/// Opens when so many things are done, once and for all that wait. 24 bytes. One that counts from 1
-/// is an event that is set once. Of signal handlers and forks [`Event`] says more; there is a
-/// [`shared::Latch`](crate::shared::Latch) without a lock.
+/// Opens once, when it has been counted down to zero, and then stays open. It takes 24 bytes. A
+/// latch that counts from 1 is an event that is set once. For signal handlers and forks see
+/// [`Event`]; [`shared::Latch`](crate::shared::Latch) has no lock.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -141,17 +143,18 @@ impl fmt::Debug for Event {
 pub struct Latch(wait::Latch<Linux>);
 
 impl Latch {
-    /// A latch that opens when `count` was counted down; it is open if that is 0.
+    /// Creates a latch that opens once `count` has been counted down; it is open if `count` is 0.
     ///
     /// # Panics
     ///
-    /// If it is more than [`MAX_COUNT`].
+    /// If `count` is above [`MAX_COUNT`].
     #[must_use]
     pub const fn new(count: u32) -> Self {
         Self(wait::Latch::new(count))
     }
 
-    /// Counts down by `step`, or by what is left if that is less. At zero, all that wait go on.
+    /// Counts down by `step`, or by what is left if that is less. At zero, all waiters are
+    /// released.
     #[inline]
     pub fn count_down(&self, step: u32) {
         self.0.count_down(step);
@@ -164,18 +167,19 @@ impl Latch {
         self.0.wait();
     }
 
-    /// As [`wait`](Self::wait), of a future.
+    /// Waits like [`wait`](Self::wait), as a future.
     pub async fn wait_async(&self) {
         polled(self).await;
     }
 
-    /// As [`wait`](Self::wait), but gives up after `timeout`; says whether the latch is open.
+    /// Waits like [`wait`](Self::wait), but gives up after `timeout`. Returns whether the latch is
+    /// open.
     pub fn wait_for(&self, timeout: Duration) -> bool {
         may_be_ready();
         self.is_open() || self.0.wait_until(Some(deadline_after(timeout)))
     }
 
-    /// Whether the latch is open. If so, what was done before it was counted down is visible.
+    /// Whether the latch is open. If it is, everything done before the counts is visible.
     #[inline]
     #[must_use]
     pub fn is_open(&self) -> bool {
@@ -193,12 +197,13 @@ impl fmt::Debug for Latch {
     }
 }
 
-/// To wait for a condition that stands elsewhere, as in a queue without locks. 16 bytes.
+/// Waits for a condition that is stored elsewhere, for example in a queue without locks (an event
+/// count). It takes 16 bytes.
 ///
-/// Who waits prepares, looks at the condition once more, and waits or cancels. Who makes the
-/// condition true notifies after that; where nobody waits, this is a fence and a load. Of signal
-/// handlers and forks [`Event`] says more; [`shared::Broadcast`](crate::shared::Broadcast) serves
-/// for conditions too, and has no lock.
+/// The waiter prepares, checks the condition once more, and then waits or cancels. The thread that
+/// makes the condition true notifies afterwards; if there is no waiter, this costs a fence and a
+/// load. For signal handlers and forks see [`Event`];
+/// [`shared::Broadcast`](crate::shared::Broadcast) also serves for conditions, and has no lock.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -223,37 +228,38 @@ impl fmt::Debug for Latch {
 #[repr(transparent)]
 pub struct EventCount(wait::EventCount<Linux>);
 
-/// A wait that was prepared at an [`EventCount`]; cancels it when dropped. One that is forgotten
-/// ([`std::mem::forget`]) stays prepared for ever, and takes a notification from others.
+/// A wait that was prepared at an [`EventCount`]; dropping it cancels the wait. If it is forgotten
+/// ([`std::mem::forget`]), it stays prepared for ever, and takes a notification from another
+/// waiter.
 #[must_use = "a wait that was prepared is to be waited, or cancelled if there is no need any more"]
 pub struct EventKey<'a>(wait::Key<'a, Linux>);
 
 impl EventCount {
-    /// Nobody waits.
+    /// Creates an event count without waiters.
     #[must_use]
     pub const fn new() -> Self {
         Self(wait::EventCount::NEW)
     }
 
-    /// Begins a wait: from now on notifications may be for the caller, who looks at its condition
+    /// Begins a wait. From now on a notification may be for the caller, which checks its condition
     /// next.
     pub fn prepare(&self) -> EventKey<'_> {
         EventKey(self.0.prepare())
     }
 
-    /// Notifies one that has prepared, the nearest of the first few, if there are any.
+    /// Notifies one prepared waiter (the nearest of the first few), if there is one.
     #[inline]
     pub fn notify_one(&self) {
         self.0.notify_one();
     }
 
-    /// Notifies the first `count` that have prepared, or as many as there are.
+    /// Notifies the first `count` prepared waiters, or all of them if there are fewer.
     #[inline]
     pub fn notify(&self, count: u32) {
         self.0.notify(count);
     }
 
-    /// Notifies all that have prepared.
+    /// Notifies all prepared waiters.
     #[inline]
     pub fn notify_all(&self) {
         self.0.notify_all();
@@ -265,19 +271,22 @@ impl EventCount {
 }
 
 impl EventKey<'_> {
-    /// Blocks until notified, or (seldom) for no reason: the caller looks at its condition.
+    /// Blocks until notified, or (seldom) returns without a reason: the caller must check its
+    /// condition.
     pub fn wait(self) {
         may_be_ready();
         self.0.wait(None);
     }
 
-    /// As [`wait`](Self::wait), but gives up after `timeout`; says whether it did not.
+    /// Waits like [`wait`](Self::wait), but gives up after `timeout`. Returns `false` if it gave
+    /// up.
     pub fn wait_for(self, timeout: Duration) -> bool {
         may_be_ready();
         self.0.wait(Some(deadline_after(timeout)))
     }
 
-    /// Ends the wait, as the condition was true. A notification that has come goes to another.
+    /// Ends the wait, because the condition is true. A notification that has arrived goes to
+    /// another waiter.
     pub fn cancel(self) {
         self.0.cancel();
     }

@@ -1,5 +1,4 @@
-//! Once, a value that is set once, and one that makes itself: as the standard library has them,
-//! but never poisoned.
+//! `Once`, `OnceLock` and `LazyLock`, as in the standard library, but never poisoned.
 
 use std::cell::UnsafeCell;
 use std::convert::Infallible;
@@ -11,10 +10,10 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use antiphon_linux::Linux;
 use antiphon_sync::wait;
 
-/// Does something one time, for all threads that need it. 4 bytes.
+/// Runs an initialization once, for all threads that need it. It takes 4 bytes.
 ///
-/// A run that panics has not been: the next caller runs its own. A closure that calls the same
-/// `Once` again waits for itself for ever.
+/// A run that panics does not count: the next caller runs its own closure. A closure that calls the
+/// same `Once` again deadlocks.
 ///
 /// ```
 /// static READY: antiphon::Once = antiphon::Once::new();
@@ -27,29 +26,29 @@ use antiphon_sync::wait;
 pub struct Once(wait::Once<Linux>);
 
 impl Once {
-    /// Not done yet.
+    /// Creates a `Once` that has not run.
     #[must_use]
     pub const fn new() -> Self {
         Self(wait::Once::NEW)
     }
 
-    /// Runs `f` if nobody has, or blocks until who does is done.
+    /// Runs `f` if no call has completed, or blocks until the call in progress has.
     #[inline]
     pub fn call_once(&self, f: impl FnOnce()) {
         self.0.call_once(f);
     }
 
-    /// As [`call_once`](Self::call_once), but if `f` fails the next caller runs its own.
+    /// Like [`call_once`](Self::call_once), but if `f` fails, the next caller runs its own closure.
     ///
     /// # Errors
     ///
-    /// That of `f`.
+    /// The error of `f`.
     #[inline]
     pub fn try_call_once<E>(&self, f: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         self.0.try_call_once(f)
     }
 
-    /// Whether it was done; what was done is visible then.
+    /// Whether a call has completed. If so, its effects are visible.
     #[inline]
     #[must_use]
     pub fn is_completed(&self) -> bool {
@@ -69,7 +68,7 @@ impl fmt::Debug for Once {
     }
 }
 
-/// A value that is set one time, by whoever needs it first. 4 bytes beside the value.
+/// A value that is set once, by the first thread that needs it. It takes 4 bytes beside the value.
 ///
 /// ```
 /// static HOME: antiphon::OnceLock<String> = antiphon::OnceLock::new();
@@ -90,13 +89,13 @@ unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
 impl<T: RefUnwindSafe + UnwindSafe> RefUnwindSafe for OnceLock<T> {}
 
 impl<T> OnceLock<T> {
-    /// Not set yet.
+    /// Creates a cell without a value.
     #[must_use]
     pub const fn new() -> Self {
         Self { once: Once::new(), value: UnsafeCell::new(MaybeUninit::uninit()) }
     }
 
-    /// The value, if it was set. Never blocks.
+    /// The value, if it has been set. Never blocks.
     #[inline]
     pub fn get(&self) -> Option<&T> {
         // SAFETY: completed, so the value was written, which happens before; and nobody writes it
@@ -110,11 +109,11 @@ impl<T> OnceLock<T> {
         self.once.is_completed().then(|| unsafe { self.value.get_mut().assume_init_mut() })
     }
 
-    /// Sets the value if it was not; blocks while another thread is about to.
+    /// Sets the value if there is none. Blocks while another thread sets it.
     ///
     /// # Errors
     ///
-    /// `value`, if there is one already.
+    /// `value`, if the cell has a value already.
     pub fn set(&self, value: T) -> Result<(), T> {
         let mut value = Some(value);
         self.once.call_once(|| {
@@ -126,19 +125,19 @@ impl<T> OnceLock<T> {
         value.map_or(Ok(()), Err)
     }
 
-    /// The value; if it was not set, that of `make`. Blocks while another thread makes it. If
-    /// `make` panics it was not set.
+    /// The value; if there is none, calls `make` for it. Blocks while another thread makes it. If
+    /// `make` panics, the cell stays empty.
     #[inline]
     pub fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
         let Ok(value) = self.get_or_try_init(|| Ok::<T, Infallible>(make()));
         value
     }
 
-    /// As [`get_or_init`](Self::get_or_init), but `make` may fail: then the value was not set.
+    /// Like [`get_or_init`](Self::get_or_init), but `make` may fail: then the cell stays empty.
     ///
     /// # Errors
     ///
-    /// That of `make`.
+    /// The error of `make`.
     #[inline]
     pub fn get_or_try_init<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
         self.once.try_call_once(|| {
@@ -151,7 +150,7 @@ impl<T> OnceLock<T> {
         Ok(unsafe { (*self.value.get()).assume_init_ref() })
     }
 
-    /// Takes the value out; it is not set then.
+    /// Takes the value out, and leaves the cell empty.
     pub fn take(&mut self) -> Option<T> {
         let set = std::mem::take(&mut self.once).is_completed();
         // SAFETY: it was written, and the new `once` says that it is there no more.
@@ -190,10 +189,10 @@ impl<T: fmt::Debug> fmt::Debug for OnceLock<T> {
     }
 }
 
-/// A value that is made when it is needed first.
+/// A value that is made at the first use.
 ///
-/// If making it panics it was not made, and the next who needs it makes it: so the closure must be
-/// one that can be called again.
+/// If the closure panics, there is no value, and the next use calls it again. So the closure must
+/// be one that can be called more than once.
 ///
 /// ```
 /// static WORDS: antiphon::LazyLock<Vec<&str>> =
@@ -207,12 +206,12 @@ pub struct LazyLock<T, F = fn() -> T> {
 }
 
 impl<T, F: Fn() -> T> LazyLock<T, F> {
-    /// Not made yet.
+    /// Creates the cell; `make` is not called yet.
     pub const fn new(make: F) -> Self {
         Self { value: OnceLock::new(), make }
     }
 
-    /// The value. Makes it if that was not done; blocks while another thread does.
+    /// The value. Makes it at the first use; blocks while another thread makes it.
     #[inline]
     pub fn force(this: &Self) -> &T {
         this.value.get_or_init(&this.make)

@@ -1,4 +1,4 @@
-//! Promises: a value that somebody comes up with, and somebody else waits for.
+//! Promises: one side provides a value, the other side waits for it.
 //!
 //! ```
 //! use antiphon::promise;
@@ -6,15 +6,16 @@
 //! let (promise, awaited) = promise::new();
 //! std::thread::spawn(move || promise.fulfil(42));
 //! assert_eq!(awaited.wait(), Ok(42));
-//! // Nobody has it any more.
+//! // The promise is dropped without a value.
 //! let (promise, awaited) = promise::new::<u32>();
 //! drop(promise);
 //! assert_eq!(awaited.wait(), Err(promise::Broken));
 //! ```
 //!
-//! It is fulfilled once, and waited for by one: a thread, which sleeps, a [fiber](crate::fiber),
-//! which is suspended, or a future, which is woken. A worker of a [`pool`] runs other
-//! tasks meanwhile, as where it joins one. A value that nobody waits for any more is dropped.
+//! A promise is fulfilled once, and has one waiter: a thread, which sleeps; a
+//! [fiber](crate::fiber), which is suspended; or a future, which is woken. A worker of a [`pool`]
+//! runs other tasks meanwhile, as it does when it joins a task. If the waiting end is gone, the
+//! value is dropped.
 
 use std::error::Error;
 use std::fmt;
@@ -30,33 +31,33 @@ use crate::fiber::may_be_ready;
 use crate::pool;
 use crate::raw::deadline_after;
 
-/// The duty to come up with a value. Dropped, who waits for that is told.
+/// The side that provides the value. If it is dropped, the waiter gets [`Broken`].
 #[must_use = "dropped, it is broken"]
 pub struct Promise<T: Send + 'static>(task::Promise<Linux, T>);
 
-/// What to wait for the value by. Dropped, the value will be, too.
+/// The side that waits for the value. If it is dropped, the value will be dropped, too.
 #[must_use = "somebody comes up with a value"]
 pub struct Awaited<T>(task::Handle<Linux, T>);
 
-/// The promise was dropped, and there will be no value.
+/// The promise was dropped without a value: there will be none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken;
 
-/// A promise, and what to wait for it by.
+/// Creates a promise, and the side that waits for it.
 pub fn new<T: Send + 'static>() -> (Promise<T>, Awaited<T>) {
     let (promise, handle) = task::Promise::new();
     (Promise(promise), Awaited(handle))
 }
 
 impl<T: Send + 'static> Promise<T> {
-    /// Comes up with the value. Does not block.
+    /// Provides the value. Does not block.
     pub fn fulfil(self, value: T) {
         self.0.fulfil(value);
     }
 }
 
 impl<T> Awaited<T> {
-    /// Waits for the value. Blocks until it is there, or never will be.
+    /// Waits for the value. Blocks until it is there, or until the promise is dropped.
     ///
     /// # Errors
     ///
@@ -66,31 +67,33 @@ impl<T> Awaited<T> {
         self.0.take().ok_or(Broken)
     }
 
-    /// As [`wait`](Self::wait), and no longer than that; a worker runs no other tasks.
+    /// Waits like [`wait`](Self::wait), but gives up after `timeout`. A worker runs no other tasks
+    /// meanwhile.
     ///
     /// # Errors
     ///
-    /// If it is not there until then: this, to wait on.
+    /// `self`, to wait again, if the value did not come in time.
     pub fn wait_for(mut self, timeout: Duration) -> Result<Result<T, Broken>, Self> {
         may_be_ready();
         self.0.awaited().wait_until(Some(deadline_after(timeout)));
         if self.is_ready() { Ok(self.wait()) } else { Err(self) }
     }
 
-    /// Whether the value is there, or never will be: [`wait`](Self::wait) does not block then.
+    /// Whether the value is there or the promise was dropped: [`wait`](Self::wait) does not block
+    /// then.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.0.is_done()
     }
 
-    /// What it is made of, for the C API.
+    /// The representation, for the C API.
     #[doc(hidden)]
     pub fn handle(&mut self) -> &mut task::Handle<Linux, T> {
         &mut self.0
     }
 }
 
-/// The value, or that the promise was dropped.
+/// The value, or [`Broken`] if the promise was dropped.
 impl<T> Future for Awaited<T> {
     type Output = Result<T, Broken>;
 

@@ -1,4 +1,4 @@
-//! The semaphore, with permits that give themselves back.
+//! The semaphore, with permits that are given back when dropped.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,10 +10,10 @@ pub use antiphon_sync::wait::{MAX_PERMITS, TooManyPermits};
 use crate::fiber::may_be_ready;
 use crate::raw::deadline_after;
 
-/// So many permits, which threads take and give. 16 bytes.
+/// A number of permits, which threads acquire and release. It takes 16 bytes.
 ///
-/// Waiters are served in the order in which they came. A comer takes a permit ahead of them if
-/// there is one, but no waiter is overtaken so for much longer than it was called.
+/// Waiters are served in the order of their arrival. An arriving thread takes a free permit ahead
+/// of them, but a waiter that has been signalled is not overtaken for long.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -35,7 +35,7 @@ use crate::raw::deadline_after;
 #[repr(transparent)]
 pub struct Semaphore(wait::Semaphore<Linux>);
 
-/// Permits that were taken; gives them back when dropped.
+/// Permits that were acquired; dropping them releases them.
 #[must_use = "a permit that is dropped at once is given back at once"]
 pub struct SemaphorePermit<'a> {
     semaphore: &'a Semaphore,
@@ -43,49 +43,49 @@ pub struct SemaphorePermit<'a> {
 }
 
 impl Semaphore {
-    /// A semaphore that has so many permits.
+    /// Creates a semaphore with `permits` permits.
     ///
     /// # Panics
     ///
-    /// If they are more than [`MAX_PERMITS`].
+    /// If `permits` is above [`MAX_PERMITS`].
     #[must_use]
     pub const fn new(permits: u32) -> Self {
         Self(wait::Semaphore::new(permits))
     }
 
-    /// Takes a permit; blocks until it is had.
+    /// Acquires a permit. Blocks until there is one.
     pub fn acquire(&self) -> SemaphorePermit<'_> {
         self.acquire_many(1)
     }
 
-    /// Takes `permits` permits together; blocks until they are had. While they gather, others may
-    /// take some that want less; after a while they may not.
+    /// Acquires `permits` permits together. Blocks until there are enough. While they gather,
+    /// threads that want fewer may overtake; after a while they may not.
     ///
     /// # Panics
     ///
-    /// If there can't be so many: more than [`MAX_PERMITS`].
+    /// If `permits` is above [`MAX_PERMITS`]: so many can never be free.
     pub fn acquire_many(&self, permits: u32) -> SemaphorePermit<'_> {
         may_be_ready();
         self.0.acquire_many(permits);
         self.permit(permits)
     }
 
-    /// Takes a permit if there is one, ahead of any waiters; never blocks.
+    /// Acquires a permit if one is free, ahead of any waiters. Never blocks.
     pub fn try_acquire(&self) -> Option<SemaphorePermit<'_>> {
         self.try_acquire_many(1)
     }
 
-    /// Takes `permits` permits if they are there, ahead of any waiters; never blocks.
+    /// Acquires `permits` permits if they are free, ahead of any waiters. Never blocks.
     pub fn try_acquire_many(&self, permits: u32) -> Option<SemaphorePermit<'_>> {
         self.0.try_acquire(permits).then(|| self.permit(permits))
     }
 
-    /// Takes a permit, or gives up after `timeout`. One that is there is had whatever the timeout.
+    /// Acquires a permit, or gives up after `timeout`. A free permit is taken whatever the timeout.
     pub fn try_acquire_for(&self, timeout: Duration) -> Option<SemaphorePermit<'_>> {
         self.try_acquire_many_for(1, timeout)
     }
 
-    /// Takes `permits` permits together, or gives up after `timeout`.
+    /// Acquires `permits` permits together, or gives up after `timeout`.
     ///
     /// # Panics
     ///
@@ -100,8 +100,8 @@ impl Semaphore {
         taken.then(|| self.permit(permits))
     }
 
-    /// Adds permits, to those that were there or instead of some that were
-    /// [forgotten](SemaphorePermit::forget); never blocks.
+    /// Adds permits, either new ones or in place of permits that were
+    /// [forgotten](SemaphorePermit::forget). Never blocks.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl Semaphore {
         self.0.release(permits)
     }
 
-    /// How many permits are there; may be stale at once.
+    /// The number of free permits. It may be out of date at once.
     #[must_use]
     pub fn available_permits(&self) -> u32 {
         self.0.permits()
@@ -122,13 +122,13 @@ impl Semaphore {
 }
 
 impl SemaphorePermit<'_> {
-    /// Keeps the permits for good: they are not given back. Any thread may
-    /// [add](Semaphore::add_permits) others in their place.
+    /// Forgets the permits: they are not released. Any thread may [add](Semaphore::add_permits)
+    /// others in their place.
     pub fn forget(mut self) {
         self.permits = 0;
     }
 
-    /// How many permits these are.
+    /// How many permits this guard holds.
     #[must_use]
     pub fn num_permits(&self) -> u32 {
         self.permits
@@ -136,11 +136,11 @@ impl SemaphorePermit<'_> {
 }
 
 impl Drop for SemaphorePermit<'_> {
-    /// Gives the permits back.
+    /// Releases the permits.
     ///
     /// # Panics
     ///
-    /// If so many were added meanwhile that there is no room for these.
+    /// If so many permits were added meanwhile that the semaphore has no room for these.
     fn drop(&mut self) {
         let given = self.semaphore.0.release(self.permits);
         // Not a second panic, which would end the process.
