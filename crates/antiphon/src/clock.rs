@@ -1,4 +1,5 @@
-//! A clock of counters that no thread has to share, measured on the machine that it runs on.
+//! A clock made of the counters of the CPUs, so that no thread shares a counter; it is measured on
+//! the machine that it runs on.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -20,8 +21,8 @@ const TRIES: u32 = 4;
 
 /// Timestamps without a shared counter, with a known uncertainty ([Ordo](crate::generic::Ordo)).
 ///
-/// A stamp is what the counter of the CPU under the caller says: some 20 ns, whoever else takes
-/// stamps. Counters of two CPUs are apart by a little, which is measured before the first stamp;
+/// A stamp is the value of the counter of the current CPU: about 20 ns, however many threads take
+/// stamps. The counters of two CPUs differ a little, which is measured before the first stamp;
 /// stamps that are closer than that are [`Order::Uncertain`].
 ///
 /// ```
@@ -38,10 +39,10 @@ const TRIES: u32 = 4;
 /// # Ok::<(), antiphon::NotMeasured>(())
 /// ```
 ///
-/// It knows the CPUs that the process could use when it was measured, whatever those of the calling
-/// thread were. A program that goes on while CPUs come online, or while the virtual machine it is
-/// in is moved to another host, or suspended, measures again; [`verify`](Self::verify) says whether
-/// it was.
+/// The clock covers the CPUs that the process could use when it was measured, whatever the affinity
+/// of the calling thread. A program that goes on while CPUs come online, or while its virtual
+/// machine is moved to another host or suspended, must measure again; [`verify`](Self::verify)
+/// detects this.
 #[derive(Clone, Debug)]
 pub struct Clock {
     ordo: Ordo<Linux>,
@@ -49,37 +50,37 @@ pub struct Clock {
     pace: Pace,
 }
 
-/// When something happened, by one [`Clock`]. As good on all threads of this machine, for that
-/// clock and those that are measured later.
+/// A point in time by a [`Clock`]. It is valid on all threads of this machine, for that clock and
+/// for clocks measured later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Timestamp(u64);
 
 impl Timestamp {
-    /// The stamp that these bits are of.
+    /// The stamp made of these bits.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// As a number, for an atomic word, say. Never less than before on one CPU, nor the same where
-    /// the counter is faster than the reading of it, as on x86-64; 0 is a stamp that is certainly
-    /// before all others.
+    /// The stamp as a number, for example for an atomic word. On one CPU it never decreases, and it
+    /// is never the same twice where the counter is faster than reading it, as on x86-64; 0 is a
+    /// stamp certainly before all others.
     #[must_use]
     pub const fn to_bits(self) -> u64 {
         self.0
     }
 }
 
-/// Why a clock can't be measured.
+/// Why a clock cannot be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotMeasured {
-    /// No thread could be made.
+    /// A thread could not be created.
     NoThread,
-    /// No thread may be put on a CPU.
+    /// A thread may not be bound to a CPU.
     NotPinned,
     /// A CPU was taken away meanwhile.
     Moved,
-    /// Ticks can't be told in nanoseconds: the CPU was lost too often.
+    /// Ticks cannot be converted to nanoseconds: the thread lost its CPU too often.
     Disturbed,
 }
 
@@ -107,7 +108,7 @@ impl Clock {
     ///
     /// # Errors
     ///
-    /// As [`measure`](Self::measure). The next call tries again.
+    /// As for [`measure`](Self::measure). The next call tries again.
     pub fn shared() -> Result<&'static Self, NotMeasured> {
         static CLOCK: OnceLock<Clock> = OnceLock::new();
         static MEASURING: Mutex<()> = Mutex::new(());
@@ -123,17 +124,17 @@ impl Clock {
         Ok(CLOCK.get_or_init(|| clock))
     }
 
-    /// Measures how far the counters of all CPUs that this process may use are apart. Blocks, while
-    /// two threads of its own pass a word to and fro: a few milliseconds on two idle CPUs, and some
-    /// 30 ms more at most, or 16 exchanges with each CPU where those take longer. On a busy machine
-    /// it does so up to four times, and all the same the clock may come out less certain than it
-    /// could: [`uncertainty_ns`](Self::uncertainty_ns) says how certain it is. The two wait for
-    /// their turn on each CPU: where a real-time thread (`SCHED_FIFO`) has one, for as long as that
-    /// runs, or until the kernel throttles it.
+    /// Measures how far apart the counters of all CPUs are that this process may use. It blocks
+    /// while two threads of its own pass a word to and fro: a few milliseconds on two idle CPUs,
+    /// and at most about 30 ms more, or 16 exchanges with each CPU if those take longer. On a busy
+    /// machine it tries up to four times; still, the clock may come out less certain than it could:
+    /// [`uncertainty_ns`](Self::uncertainty_ns) says how certain it is. The two threads wait for
+    /// their turn on each CPU: if a real-time thread (`SCHED_FIFO`) occupies one, they wait for as
+    /// long as that runs, or until the kernel throttles it.
     ///
     /// # Errors
     ///
-    /// If threads can't be made or put on CPUs, or the machine is too busy.
+    /// If threads cannot be created or bound to CPUs, or if the machine is too busy.
     pub fn measure() -> Result<Self, NotMeasured> {
         let mut best = Self::measure_once()?;
         for _ in 1..TRIES {
@@ -155,8 +156,8 @@ impl Clock {
         hub.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// A stamp of this moment. It is in its place in the program: no access is moved across, except
-    /// that earlier plain stores may still be on their way.
+    /// A stamp of this moment. It keeps its place in the program: no access is moved across it,
+    /// except that earlier plain stores may still be on their way.
     #[must_use]
     #[inline]
     pub fn now(&self) -> Timestamp {
@@ -169,15 +170,16 @@ impl Clock {
         self.ordo.cmp(one.0, other.0)
     }
 
-    /// A stamp that is certainly after another, of this clock. Spins for as long as stamps are
-    /// uncertain, at most; but if the other is of no moment that was (it was made from bits), until
-    /// that has come.
+    /// A stamp that is certainly after another of this clock. It spins for at most as long as
+    /// stamps are uncertain; but if the other stamp is of a time to come (it was made from bits),
+    /// it spins until then.
     #[must_use]
     pub fn new_time(&self, after: Timestamp) -> Timestamp {
         Timestamp(self.ordo.new_time(after.0))
     }
 
-    /// Stamps that were taken within so many nanoseconds may have no certain order.
+    /// The uncertainty: stamps taken within this many nanoseconds of each other may have no certain
+    /// order.
     #[must_use]
     pub fn uncertainty_ns(&self) -> u64 {
         (self.ordo.uncertainty() as f64 / self.ticks_per_ns()).ceil() as u64
@@ -189,7 +191,7 @@ impl Clock {
         self.cpus
     }
 
-    /// What stamps are made of: the counters of CPUs, or the monotonic clock and why.
+    /// The source of the stamps: the counters of the CPUs, or the monotonic clock, and why.
     #[must_use]
     pub fn source(&self) -> ClockSource {
         source()
@@ -202,14 +204,14 @@ impl Clock {
         }
     }
 
-    /// Looks whether what was measured still holds, as far as that can be told afterwards: whether
-    /// the kernel trusts the counters as it did, and whether they have neither jumped nor changed
-    /// their rate. Some microseconds; reads a file of `/sys`. A jump of less than a millisecond, or
-    /// of a thousandth of the time since, is not seen.
+    /// Checks whether the measurement still holds, as far as that can be found out afterwards:
+    /// whether the kernel trusts the counters as it did, and whether they have neither jumped nor
+    /// changed their rate. It takes some microseconds, and reads a file of `/sys`. It does not see
+    /// a jump of less than a millisecond, or of less than a thousandth of the time that has passed.
     ///
     /// # Errors
     ///
-    /// What has changed. This clock is of no use any more, then.
+    /// What has changed. This clock can no longer be used then.
     pub fn verify(&self) -> Result<(), Changed> {
         self.pace.verify()
     }

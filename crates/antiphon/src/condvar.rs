@@ -14,8 +14,8 @@ use crate::raw::deadline_after;
 
 /// The raw form of [`Condvar`](crate::Condvar), 16 bytes.
 ///
-/// Waiters are notified in the order in which they came. A wait may end for no reason (seldom: when
-/// a million others wait), so the notify functions report no counts.
+/// Waiters are notified in the order of their arrival. A wait may end without a notification
+/// (seldom: when a million others wait), so the notify functions return no counts.
 #[repr(transparent)]
 pub struct RawCondvar<Q: Policy = Chosen>(wait::Condvar<Linux>, PhantomData<Q>);
 

@@ -1,4 +1,5 @@
-//! In which order waiters are served: policies, chosen by name or written by oneself.
+//! Lock policies: the order in which a lock serves its waiters. A policy is chosen by name, or is a
+//! type of your own.
 //!
 //! ```
 //! use antiphon::policy::{Chosen, set_policy, set_priority};
@@ -11,7 +12,7 @@
 //! JOBS.lock().push(1);
 //! ```
 //!
-//! `docs/policies.md` says which there are, and how to write one.
+//! `docs/policies.md` lists the policies, and shows how to write one.
 
 use antiphon_linux::Linux;
 pub use antiphon_linux::may_lend;
@@ -24,17 +25,17 @@ use lock_api::GuardNoSend;
 
 pub use crate::{RawCondvar, RawMutex};
 
-/// A blocking mutex whose waiters are sorted by `Q`; otherwise as [`crate::Mutex`].
+/// A blocking mutex whose waiters are ordered by `Q`; otherwise like [`crate::Mutex`].
 pub type Mutex<Q, T> = lock_api::Mutex<RawMutex<Q>, T>;
 
 /// A condition variable for such a [`Mutex`].
 pub type Condvar<Q> = lock_api::Condvar<RawCondvar<Q>>;
 
-/// A blocking mutex that knows its owner, for policies that have to ([`Boost`], [`Scl`]).
+/// A blocking mutex that records its owner, for policies that need it ([`Boost`], [`Scl`]).
 pub type OwnedMutex<Q, T> = lock_api::Mutex<RawOwnedMutex<Q>, T>;
 
-/// The raw form of [`OwnedMutex`], 16 bytes. The thread that locked it is to unlock it: what it was
-/// lent is given back by the one that unlocks.
+/// The raw form of [`OwnedMutex`], 16 bytes. The thread that locked it must unlock it, because
+/// unlocking takes back the priority that the owner was lent.
 #[repr(transparent)]
 pub struct RawOwnedMutex<Q: Policy>(ShflOwned<Linux, Q>);
 
@@ -72,31 +73,34 @@ unsafe impl<Q: Policy> lock_api::RawMutex for RawOwnedMutex<Q> {
 }
 
 impl<Q: Policy> RawOwnedMutex<Q> {
-    /// As [`set_policy`], for a policy of whatever type, if that has several ([`Policy::of`]).
+    /// Like [`set_policy`], for a policy type `Q` that may contain several policies
+    /// ([`Policy::of`]).
     pub fn set_policy(&self, policy: Q) {
         self.0.set_policy(policy);
     }
 }
 
 impl<Q: Policy> RawMutex<Q> {
-    /// As [`set_policy`], for a policy of whatever type, if that has several ([`Policy::of`]).
+    /// Like [`set_policy`], for a policy type `Q` that may contain several policies
+    /// ([`Policy::of`]).
     pub fn set_policy(&self, policy: Q) {
         self.0.set_policy(policy);
     }
 }
 
-/// Has the waiters of `mutex` sorted by `policy` from now on; never blocks. The lock may be held,
-/// and others may wait for it: they keep what they noted when they began to wait, and are put in
-/// the new order.
+/// Orders the waiters of `mutex` by `policy` from now on. Never blocks. The lock may be held, and
+/// threads may be waiting for it: they keep what they recorded when they began to wait, and are put
+/// in the new order.
 pub fn set_policy<T: ?Sized>(mutex: &crate::Mutex<T>, policy: Chosen) {
     // SAFETY: the lock is neither acquired nor released.
     unsafe { mutex.raw() }.0.set_policy(policy);
 }
 
-/// Says how urgent the calling thread is to locks that serve the most urgent first; larger goes
-/// first. `None`: as the kernel holds it to be, by its nice value (20 − nice: 1 to 40) or real-time
-/// priority (100 + priority), which is what holds for a new thread and costs a system call a wait.
-/// Holds from the thread's next wait on; never blocks. A fiber has the rank of the thread under it.
+/// Sets the priority of the calling thread for locks that serve by priority; a larger number is
+/// served first. `None` uses the kernel's priority: 20 − nice (1 to 40), or 100 + the real-time
+/// priority. That is the default of a new thread, and costs a system call for each wait. The
+/// priority counts from the thread's next wait on. Never blocks. A fiber has the priority of the
+/// thread under it.
 pub fn set_priority(rank: Option<u8>) {
     antiphon_sync::policy::set_priority::<Linux>(rank);
 }

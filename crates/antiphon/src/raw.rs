@@ -10,8 +10,8 @@ use lock_api::GuardSend;
 
 use crate::fiber::may_be_ready;
 
-/// The raw form of [`Mutex`](crate::Mutex), 8 bytes. Any thread may unlock it. Its waiters are
-/// sorted by `Q`.
+/// The raw form of [`Mutex`](crate::Mutex), 8 bytes. Any thread may unlock it. `Q` orders its
+/// waiters.
 #[repr(transparent)]
 pub struct RawMutex<Q: Policy = Chosen>(pub(crate) ShflMutex<Linux, Q>);
 

@@ -1,4 +1,4 @@
-//! A mutex that its owner may lock again.
+//! A mutex that its owner may lock again (a reentrant or recursive mutex).
 
 use core::num::NonZeroUsize;
 use core::ptr::NonNull;
@@ -9,9 +9,9 @@ use antiphon_platform::Platform;
 use crate::RawMutex;
 use crate::fiber::identity;
 
-/// A mutex that the thread, or [fiber](crate::fiber), which holds it may lock again: `lock_api`'s
-/// type over [`RawMutex`], 24 bytes. What it guards is shared by the guards of one owner, so they
-/// give `&T` only.
+/// A mutex that the thread or [fiber](crate::fiber) that holds it may lock again. It is
+/// `lock_api`'s type over [`RawMutex`], and takes 24 bytes. All guards of one owner refer to the
+/// same value, so a guard gives only `&T`.
 ///
 /// ```
 /// use antiphon::ReentrantMutex;
@@ -30,16 +30,18 @@ use crate::fiber::identity;
 /// assert_eq!(DEPTH.lock().get(), 3);
 /// ```
 pub type ReentrantMutex<T> = lock_api::ReentrantMutex<RawMutex, ThreadIdentity, T>;
-/// What [`ReentrantMutex::lock`] returns; unlocks when dropped. Stays on its thread.
+/// What [`ReentrantMutex::lock`] returns. It unlocks when dropped, and cannot be sent to another
+/// thread.
 pub type ReentrantMutexGuard<'a, T> =
     lock_api::ReentrantMutexGuard<'a, RawMutex, ThreadIdentity, T>;
 
-/// Tells owners apart, for [`ReentrantMutex`]: threads by the place of their thread-local state,
-/// and tasks that are [fibers](crate::fiber) by a number that no other task has, before or after: a
-/// guard that was forgotten is nobody's. Fibers of another runtime on one thread are one owner.
+/// Identifies owners for [`ReentrantMutex`]. A thread is identified by the address of its
+/// thread-local state. A task that is a [fiber](crate::fiber) is identified by a number that no
+/// other task ever has, so that a guard which was forgotten has no later owner. Fibers of another
+/// runtime on one thread count as one owner.
 ///
-/// The kernel's id would not do: the thread that survives a fork gets another one, and must still
-/// own what it has locked.
+/// The kernel's thread id would not do: the thread that survives a fork gets a new one, and must
+/// still own what it has locked.
 #[derive(Debug)]
 pub struct ThreadIdentity(());
 

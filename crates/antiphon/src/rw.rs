@@ -13,14 +13,14 @@ use crate::raw::deadline_after;
 /// The raw form of [`RwLock`](crate::RwLock), 16 bytes; with [`Recursive`](crate::Recursive) as its
 /// form, that of [`RecursiveRwLock`](crate::RecursiveRwLock). Any thread may unlock it.
 ///
-/// In the standard form readers wait behind a writer that waits. So a thread that holds the lock
-/// for reading, and reads again, may wait for ever. In the recursive form it doesn't wait, and
-/// readers who are never all out keep writers out.
+/// In the standard form readers wait behind a waiting writer. So a thread that holds the lock for
+/// reading, and reads again, may deadlock. In the recursive form it does not wait; then readers
+/// that overlap without a gap keep writers out.
 ///
 /// # Panics
 ///
-/// All that read do so if there are [`MAX_READERS`](antiphon_sync::lock::MAX_READERS) already, some
-/// eight million: guards that were forgotten count too.
+/// Every method that reads panics if there are [`MAX_READERS`](antiphon_sync::lock::MAX_READERS)
+/// readers already (about eight million). Guards that were forgotten count, too.
 #[repr(transparent)]
 pub struct RawRwLock<F: RwForm = Standard>(ShflRwLock<Linux, Numa, F>);
 

@@ -1,20 +1,20 @@
 //! Locks, a condition variable, a semaphore, a barrier, an event, a latch and a broadcast for
 //! memory that several processes share.
 //!
-//! The other types of this crate know threads of their own process only. These are a word or two
-//! each, without pointers, and wait in the kernel: a little slower under contention, and comers go
-//! ahead of sleepers. They block threads, not fibers.
+//! The other types of this crate work among the threads of one process. These types are one or two
+//! words each, contain no pointers, and wait in the kernel. They are a little slower under
+//! contention, and arriving threads go ahead of sleepers. They block threads, not fibers.
 //!
-//! **In signal handlers** all may be called that doesn't wait, since none of it takes a lock:
+//! **In signal handlers** every method that does not wait may be called, because none takes a lock:
 //! [`Event::set`] and [`try_wait`](Event::try_wait), [`Latch::count_down`], [`Broadcast::send`],
-//! [`Semaphore::release`] and [`try_acquire`](Semaphore::try_acquire), [`Condvar::notify_one`]. Of
-//! the types for one process, [`Event`](crate::Event) and its like may not: a `static` of these
-//! serves instead. A `fork` in the midst of such a call leaves nothing locked.
+//! [`Semaphore::release`] and [`try_acquire`](Semaphore::try_acquire), [`Condvar::notify_one`].
+//! [`Event`](crate::Event) and the other types for one process may not be used there; use a
+//! `static` of one of these instead. A `fork` during such a call leaves nothing locked.
 //!
-//! Memory that is all zero holds a free mutex or readers-writer lock of zeros, a condition
-//! variable, a semaphore without permits, a barrier for one, an event that is not set, a latch that
-//! counts from 1, and a broadcast of which nothing was sent. Who maps it says so by
-//! [`Shared::from_ptr`]:
+//! Memory that is all zero holds a free mutex or readers-writer lock around zeros, a condition
+//! variable, a semaphore without permits, a barrier for one thread, an event that is not set, a
+//! latch that counts from 1, and a broadcast without sends. The process that maps the memory gets a
+//! reference by [`Shared::from_ptr`]:
 //!
 //! ```
 //! use antiphon::shared::{Mutex, Shared};
@@ -71,9 +71,9 @@ mod sealed {
     impl Sealed for super::Broadcast {}
 }
 
-/// What may be used in memory that processes share.
+/// Types that may be placed in memory that processes share.
 pub trait Shared: sealed::Sealed + Sized {
-    /// What stands at `pointer`, for as long as the caller likes.
+    /// Returns a reference to the value at `pointer`, for any lifetime the caller chooses.
     ///
     /// # Safety
     ///
@@ -99,8 +99,9 @@ impl Shared for Barrier {}
 
 /// A mutex that processes share, 4 bytes beside its value.
 ///
-/// It knows when a thread or process has died with it, within a fraction of a second and unless the
-/// kernel has given the number of that thread to another: then whoever waits owns it, and is told.
+/// It detects that a thread or process has died while it held the mutex, within a fraction of a
+/// second, unless the kernel has given the number of that thread to another one. The next waiter
+/// then owns the mutex, and is told by [`OwnerDied`].
 #[repr(C)]
 pub struct Mutex<T> {
     raw: SharedMutex<Linux>,
@@ -110,7 +111,7 @@ pub struct Mutex<T> {
 // SAFETY: the value is touched by the owner alone.
 unsafe impl<T: Send> Sync for Mutex<T> {}
 
-/// What [`Mutex::lock`] returns; unlocks when dropped. The owner is the thread that has locked.
+/// What [`Mutex::lock`] returns; it unlocks when dropped. The owner is the thread that has locked.
 #[must_use = "a mutex is unlocked when its guard is dropped"]
 pub struct MutexGuard<'a, T> {
     mutex: &'a Mutex<T>,
@@ -118,17 +119,19 @@ pub struct MutexGuard<'a, T> {
     thread: PhantomData<*const ()>,
 }
 
-/// The mutex was had, and an owner has died with it: the value may be half changed.
+/// The mutex is locked, and an earlier owner has died while it held it: the value may be half
+/// changed.
 ///
-/// Each owner is told until one says that the value is whole, by [`recover`](Self::recover).
+/// Each owner gets this error until one states that the value is whole, by
+/// [`recover`](Self::recover).
 #[must_use = "the mutex is held, and its value not whole"]
 pub struct OwnerDied<'a, T>(MutexGuard<'a, T>);
 
-/// A guard, with the news that an owner has died or without.
+/// A guard, with or without the notice that an owner has died.
 pub type Locked<'a, T> = Result<MutexGuard<'a, T>, OwnerDied<'a, T>>;
 
 impl<T> Mutex<T> {
-    /// A free mutex, to be written where processes share it.
+    /// A free mutex, to be written into shared memory.
     ///
     /// ```compile_fail,E0133
     /// // A thread could leak a guard, hand out what it leads to, and end.
@@ -137,23 +140,23 @@ impl<T> Mutex<T> {
     ///
     /// # Safety
     ///
-    /// Once the thread that has locked it has ended, nobody uses a reference that it had from a
-    /// guard, which it must have leaked then: others own the mutex from then on.
+    /// When a thread that has locked the mutex has ended, nothing may use a reference that the
+    /// thread had from a guard (which it must have leaked): others own the mutex from then on.
     pub const unsafe fn new(value: T) -> Self {
         Self { raw: SharedMutex::NEW, value: UnsafeCell::new(value) }
     }
 
-    /// Acquires the mutex; blocks until it is had. Its owner waits for itself for ever.
+    /// Acquires the mutex; blocks until it is free. The owner that calls this deadlocks.
     ///
     /// # Errors
     ///
-    /// [`OwnerDied`], with the mutex.
+    /// [`OwnerDied`], which holds the locked mutex.
     pub fn lock(&self) -> Locked<'_, T> {
         self.guard(self.raw.lock())
     }
 
-    /// Acquires the mutex if it is free; never blocks. One whose owner has died is not free before
-    /// somebody has waited for it.
+    /// Acquires the mutex if it is free; never blocks. A mutex whose owner has died becomes free
+    /// only when some thread has waited for it.
     pub fn try_lock(&self) -> Option<Locked<'_, T>> {
         self.raw.try_lock().map(|acquired| self.guard(acquired))
     }
@@ -173,7 +176,7 @@ impl<T> Mutex<T> {
 }
 
 impl<'a, T> OwnerDied<'a, T> {
-    /// The guard, of a value that the caller makes whole, or has found to be: no other owner is
+    /// The guard, for a value that the caller repairs or has found whole: later owners are not
     /// told.
     pub fn recover(self) -> MutexGuard<'a, T> {
         self.0.mutex.raw.recovered();
@@ -212,28 +215,30 @@ impl<T> Drop for MutexGuard<'_, T> {
 
 /// A condition variable that processes share, for a [`Mutex`]; 8 bytes.
 ///
-/// Each notification wakes all that wait, so use it where few do. It must outlive each wait.
+/// Each notification wakes all waiters, so use it where few threads wait. It must outlive each
+/// wait.
 #[repr(transparent)]
 pub struct Condvar(SharedCondvar<Linux>);
 
 impl Condvar {
-    /// One that nobody waits for, to be written where processes share it.
+    /// A condition variable without waiters, to be written into shared memory.
     #[must_use]
     pub const fn new() -> Self {
         Self(SharedCondvar::NEW)
     }
 
-    /// Unlocks the mutex, waits for a notification, and locks it again. May return for no reason.
+    /// Unlocks the mutex, waits for a notification, and locks the mutex again. May return without a
+    /// notification.
     ///
     /// # Errors
     ///
-    /// [`OwnerDied`], with the mutex.
+    /// [`OwnerDied`], which holds the locked mutex.
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> Locked<'a, T> {
         self.wait_until(guard, None).0
     }
 
-    /// As [`wait`](Self::wait), but gives up after `timeout`. Says beside the guard whether a
-    /// notification has come.
+    /// Waits like [`wait`](Self::wait), but gives up after `timeout`. Returns, beside the guard,
+    /// whether a notification came.
     pub fn wait_for<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,
@@ -255,12 +260,12 @@ impl Condvar {
         (mutex.guard(acquired), notified)
     }
 
-    /// Wakes one that waits, and perhaps others.
+    /// Wakes one waiter, and perhaps others.
     pub fn notify_one(&self) {
         self.0.notify_one();
     }
 
-    /// Wakes all that wait.
+    /// Wakes all waiters.
     pub fn notify_all(&self) {
         self.0.notify_all();
     }
@@ -277,44 +282,44 @@ impl Default for Condvar {
 pub struct Semaphore(SharedSemaphore<Linux>);
 
 impl Semaphore {
-    /// A semaphore that has so many permits, to be written where processes share it.
+    /// A semaphore with `permits` permits, to be written into shared memory.
     ///
     /// # Panics
     ///
-    /// If they are more than [`MAX_PERMITS`](crate::MAX_PERMITS).
+    /// If `permits` is above [`MAX_PERMITS`](crate::MAX_PERMITS).
     #[must_use]
     pub const fn new(permits: u32) -> Self {
         Self(SharedSemaphore::new(permits))
     }
 
-    /// Takes a permit; blocks until it is had.
+    /// Acquires a permit; blocks until there is one.
     pub fn acquire(&self) {
         self.0.acquire();
     }
 
-    /// Takes a permit if there is one; never blocks.
+    /// Acquires a permit if one is free; never blocks.
     #[must_use]
     pub fn try_acquire(&self) -> bool {
         self.0.try_acquire()
     }
 
-    /// Takes a permit, or gives up after `timeout`; says whether it was had.
+    /// Acquires a permit, or gives up after `timeout`. Returns whether it has one.
     #[must_use]
     pub fn try_acquire_for(&self, timeout: Duration) -> bool {
         self.0.acquire_until(deadline_after(timeout))
     }
 
-    /// Gives permits, whoever had them; never blocks.
+    /// Releases permits, whichever thread or process acquired them; never blocks.
     ///
     /// # Errors
     ///
     /// [`TooManyPermits`] if there would be more than [`MAX_PERMITS`](crate::MAX_PERMITS); then
-    /// none is given.
+    /// none is released.
     pub fn release(&self, permits: u32) -> Result<(), TooManyPermits> {
         self.0.release(permits)
     }
 
-    /// How many permits there are; may be stale at once.
+    /// The number of free permits. It may be out of date at once.
     #[must_use]
     pub fn available_permits(&self) -> u32 {
         self.0.permits()

@@ -1,5 +1,5 @@
-//! Stages: what a program does to its items in steps, each with a line of its own that has a bound,
-//! on a pool of fibers that they share, or on several.
+//! Stages: the steps in which a program processes its items. Each stage has a bounded queue, and
+//! all run on a pool of fibers that they share, or on several pools.
 //!
 //! ```
 //! use antiphon::{fiber, pool::Pool, stage::Stage};
@@ -24,29 +24,31 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! A graph of them is made by who has whose inlets: a step that sends to several, several that send
-//! to one. It ends from its beginning on, when nobody has an inlet any more; a stage that has one
-//! of its own, by way of others too, never ends by itself. Nor may it [send](Inlet::send) to itself
-//! where all who serve may do so: when its line is full they wait for each other.
+//! Stages form a graph: the closure of a stage owns the inlets of the stages that it sends to. A
+//! stage may send to several stages, and several may send to one. A stage ends when all its inlets
+//! are gone, so the graph ends from its beginning to its end. A stage that owns an inlet of itself,
+//! also by way of other stages, never ends. A stage must not [send](Inlet::send) to itself if all
+//! its servers may do so at once: when its queue is full, they wait for each other.
 //!
 //! # Who is served when
 //!
-//! - **Room**: where the line of a stage is full, who sends waits: a fiber is suspended, and its
-//!   thread has others run; a thread sleeps. So what is slow slows down what is before it, back to
-//!   whoever brings the items in, and no more of them are in memory than there is room for.
-//! - **Width**: a stage serves so many items at a time, and one wide it serves them in order. How
-//!   many it is at the moment its line says: one while few wait, all when half of the room is
-//!   taken.
-//!   Nobody is its own server: the workers of the pool have turns with whichever stage has items.
-//!   So workers are lent from where there is little to do to where there is much.
-//! - **Weight**: a turn lasts for so many times 100 µs, and so many items at least; after it, or
-//!   after eight where the policy prefers what was made ready last, others have theirs. Where a
-//!   pool has more to do than workers, and tasks in order of their coming
-//!   ([`Fifo`](crate::pool::Fifo)), stages have shares of its time by their weights.
-//!   [`Builder::rank`] is for policies that know of ranks, as [`Staged`](crate::pool::Staged) or
+//! - **Room**: if the queue of a stage is full, the sender waits: a fiber is suspended, and its
+//!   thread runs others; a thread sleeps. So a slow stage slows down the stages before it, back to
+//!   the source of the items, and no more items are in memory than there is room for.
+//! - **Width**: the largest number of items that a stage serves at a time; a stage of width 1
+//!   serves them in order. The length of the queue decides how many serve at the moment: one while
+//!   few items wait, all when half of the room is taken. A stage has no threads of its own: the
+//!   workers of the pool take turns at the stages that have items. So workers move from stages with
+//!   little to do to stages with much.
+//! - **Weight**: a turn lasts `weight` times 100 µs, and serves at least `weight` items. After each
+//!   turn (or after eight, if the policy runs the newest task first) other stages have theirs. If a
+//!   pool has more to do than its workers can, and runs tasks in order of arrival
+//!   ([`Fifo`](crate::pool::Fifo)), stages share its time by their weights. [`Builder::rank`] is
+//!   for policies that use ranks, such as [`Staged`](crate::pool::Staged) and
 //!   [`Ranked`](crate::pool::Ranked).
-//! - **Pools**: what must not wait for others has a pool of its own, and is sent to all the same.
-//!   Ten pools of ten threads, each with all the stages, is as easy: an inlet for each.
+//! - **Pools**: a stage that must not wait for others gets a pool of its own; the others send to it
+//!   as to any stage. Ten pools of ten threads, each with all the stages, are no harder: keep an
+//!   inlet for each.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -68,10 +70,11 @@ use crate::pool::{Policy, Pool};
 use crate::raw::deadline_after;
 use crate::{Latch, Mutex};
 
-/// What is known of a stage, and how to wait for its end. Dropped, the stage goes on.
+/// The handle of a stage: its figures, and a way to wait for its end. If it is dropped, the stage
+/// goes on.
 pub struct Stage(Arc<dyn Watched>);
 
-/// How to make a stage: see [`Stage::builder`].
+/// Builds a stage: see [`Stage::builder`].
 #[derive(Clone, Debug)]
 pub struct Builder {
     name: String,
@@ -81,24 +84,24 @@ pub struct Builder {
     rank: Option<u64>,
 }
 
-/// Sends items to a stage, and keeps it from its end; clones do so, too.
+/// Sends items to a stage, and keeps the stage alive; so do clones.
 pub struct Inlet<T: Send + 'static>(Arc<Shared<T>>);
 
-/// What a stage has done so far, and has before it.
+/// The figures of a stage: what it has done, and what waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// How many items were served; of these, how many have panicked.
+    /// How many items were served, those that panicked included.
     pub served: u64,
-    /// See [`served`](Self::served).
+    /// How many of the [`served`](Self::served) items panicked.
     pub panicked: u64,
-    /// How often there was no room for an item, and who sent it had to wait: this stage, or one
-    /// behind it, is what the others wait for.
+    /// How often a sender had to wait because the queue was full: then this stage, or one behind
+    /// it, is the bottleneck.
     pub full: u64,
-    /// How many items wait, and for how many there is room.
+    /// How many items wait.
     pub waiting: usize,
-    /// See [`waiting`](Self::waiting).
+    /// How many items there is room for.
     pub room: usize,
-    /// How many serve, or are about to.
+    /// How many servers run, or are about to.
     pub servers: usize,
 }
 
@@ -153,30 +156,30 @@ const BEHIND_EVERY: u32 = 8;
 const ROOM: usize = 128;
 
 impl Stage {
-    /// A stage of that name, with room for 128 items, as wide as its pool has threads, and of
+    /// A stage called `name`, with room for 128 items, as wide as its pool has threads, and of
     /// weight 1.
     pub fn builder(name: impl Into<String>) -> Builder {
         Builder { name: name.into(), room: ROOM, width: None, weight: 1, rank: None }
     }
 
-    /// What it is called.
+    /// The name of the stage.
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.name()
     }
 
-    /// What it has done so far; may be stale at once.
+    /// The figures of the stage. They may be out of date at once.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.0.stats()
     }
 
-    /// Waits until nobody has an inlet any more, and all items were served; what served them is
-    /// dropped then.
+    /// Waits until all inlets are gone and all items have been served. The closure that served them
+    /// is dropped then.
     ///
     /// # Errors
     ///
-    /// What the first one has panicked with that has. All others were served all the same.
+    /// The payload of the first panic, if items panicked. All other items were served all the same.
     pub fn join(self) -> thread::Result<Stats> {
         self.0.over().wait();
         self.0.take_panic().map_or_else(|| Ok(self.stats()), Err)
@@ -184,38 +187,40 @@ impl Stage {
 }
 
 impl Builder {
-    /// With room for so many items that wait, rounded up to a power of two.
+    /// Sets how many items may wait; rounded up to a power of two.
     #[must_use]
     pub fn room(self, room: usize) -> Self {
         Self { room, ..self }
     }
 
-    /// Serves so many items at a time at the most; with one, in the order in which they were sent.
+    /// Sets the largest number of items served at a time. With 1, items are served in the order in
+    /// which they were sent.
     #[must_use]
     pub fn width(self, width: usize) -> Self {
         Self { width: Some(width), ..self }
     }
 
-    /// Has so many turns where others have one, if there is more to do than there are workers.
+    /// Sets the weight: how many turns the stage gets for one of a stage of weight 1, if there is
+    /// more to do than there are workers.
     #[must_use]
     pub fn weight(self, weight: u32) -> Self {
         Self { weight, ..self }
     }
 
-    /// Its servers are tasks of that rank: see [`Pool::spawn_ranked`].
+    /// Gives the servers of the stage a rank: see [`Pool::spawn_ranked`].
     #[must_use]
     pub fn rank(self, rank: u64) -> Self {
         Self { rank: Some(rank), ..self }
     }
 
-    /// A stage on that pool that has `serve` serve each item, in a fiber. The pool is not dropped
-    /// before the stage is over.
+    /// Starts a stage on `pool` that calls `serve` for each item, in a fiber. The pool is not
+    /// dropped before the stage has ended.
     ///
     /// # Panics
     ///
-    /// If the tasks of the pool are no [fibers](crate::pool::Builder::fibers): who waits for room
-    /// then would keep its thread from making some. If there is to be no room, no width or no
-    /// weight, or more than 2³¹, 2³⁰ − 1 and 2³².
+    /// If the tasks of the pool are not [fibers](crate::pool::Builder::fibers): a sender that waits
+    /// for room would block the thread that is to make it. Also if room, width or weight is 0, if
+    /// room is above 2³¹, or if width is above 2³⁰ − 1.
     #[track_caller]
     pub fn on<T, Y>(
         self,
@@ -359,7 +364,7 @@ impl<T: Send> Watched for Shared<T> {
 }
 
 impl<T: Send + 'static> Inlet<T> {
-    /// Sends an item; waits while there is no room.
+    /// Sends an item. Waits while the queue is full.
     pub fn send(&self, item: T) {
         let Err(item) = self.try_send(item) else { return };
         self.0.full.fetch_add(1, Relaxed);
@@ -367,27 +372,27 @@ impl<T: Send + 'static> Inlet<T> {
         assert!(sent.is_ok(), "a stage is open while it has an inlet");
     }
 
-    /// As [`send`](Self::send), and waits no longer than that.
+    /// Sends like [`send`](Self::send), but gives up after `timeout`.
     ///
     /// # Errors
     ///
-    /// If there is no room until then: the item.
+    /// The item, if the queue stayed full.
     pub fn send_timeout(&self, item: T, timeout: Duration) -> Result<(), T> {
         let Err(item) = self.try_send(item) else { return Ok(()) };
         self.0.full.fetch_add(1, Relaxed);
         self.0.sent(self.0.line.send(item, Some(deadline_after(timeout))))
     }
 
-    /// Sends an item. Does not block.
+    /// Sends an item without blocking.
     ///
     /// # Errors
     ///
-    /// If there is no room: the item.
+    /// The item, if the queue is full.
     pub fn try_send(&self, item: T) -> Result<(), T> {
         self.0.sent(self.0.line.try_send(item))
     }
 
-    /// What the stage has done so far; may be stale at once.
+    /// The figures of the stage. They may be out of date at once.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.0.stats()

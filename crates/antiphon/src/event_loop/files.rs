@@ -36,9 +36,9 @@ enum Waits {
     Ring(Box<Ring>),
 }
 
-/// A file that a loop waits for, and has open until it does not any more. A descriptor is one
-/// event's at a time: `epoll` refuses another with `EEXIST`, which then takes a duplicate of it
-/// (`try_clone`); or one event takes [`both`](Self::both) ways.
+/// A file that a loop waits for, and keeps open meanwhile. A descriptor may be in one event at a
+/// time: `epoll` refuses a second one with `EEXIST`. Use a duplicate (`try_clone`), or one event
+/// for [`both`](Self::both) directions.
 pub struct Source {
     pub(super) file: Box<dyn AsFd>,
     pub(super) read: bool,
@@ -49,9 +49,9 @@ pub struct Source {
 /// What became of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ready {
-    /// There may be something to read, or to accept; or the end, or an error.
+    /// There may be something to read or to accept, or the end of the data, or an error.
     pub read: bool,
-    /// There may be room to write; or an error.
+    /// There may be room to write, or an error.
     pub write: bool,
 }
 
@@ -69,7 +69,8 @@ const ROOM: usize = 256;
 pub(super) const TIMER: u64 = 1 << 63;
 
 impl Source {
-    /// Ready when there is something to read: also a clone of an `Arc` of what is read.
+    /// Ready when there is something to read. `file` may also be a clone of the `Arc` of what is
+    /// read.
     pub fn readable(file: impl AsFd + 'static) -> Self {
         Self { file: Box::new(file), read: true, write: false, trigger: Trigger::Level }
     }
@@ -84,8 +85,8 @@ impl Source {
         Self { file: Box::new(file), read: true, write: true, trigger: Trigger::Level }
     }
 
-    /// Ready when it has become so, and not as long as it is: the callback does all that there is
-    /// to do, until that would block.
+    /// Edge-triggered: ready when the file becomes ready, not for as long as it is. The callback
+    /// must then do everything until the file would block.
     #[must_use]
     pub fn edge_triggered(self) -> Self {
         Self { trigger: Trigger::Edge, ..self }

@@ -1,4 +1,4 @@
-//! Loops on threads of their own, for the events of one program that uses several CPUs.
+//! Several loops, each on its own thread, for the events of one program that uses several CPUs.
 
 use std::fmt;
 use std::io;
@@ -10,11 +10,11 @@ use antiphon_runtime::event_loop as generic;
 
 use super::{Context, Files, Handle, Loop, Stats};
 
-/// Coloured events, for whoever submits them: see [`generic::Colours`].
+/// Submits coloured events: see [`generic::Colours`].
 pub type Colours = generic::Colours<Files>;
 
-/// Several loops, each on a thread. Their coloured events are called on any of them: those of one
-/// colour never at the same time, and in their order.
+/// Several loops, each on a thread. Coloured events are called on any of them; events of one colour
+/// are called one at a time, in their order.
 ///
 /// ```
 /// use std::sync::mpsc;
@@ -36,8 +36,8 @@ pub type Colours = generic::Colours<Files>;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A callback of a colour that panics ends its loop; others have the rest. They stop when this is
-/// dropped, too.
+/// If the callback of a coloured event panics, its loop ends, and the other loops serve the rest.
+/// The loops also stop when this value is dropped.
 pub struct Loops {
     colours: Colours,
     handles: Vec<Handle>,
@@ -45,15 +45,15 @@ pub struct Loops {
 }
 
 impl Loops {
-    /// Starts so many. Blocks until they are there.
+    /// Starts so many loops. Blocks until they run.
     ///
     /// # Errors
     ///
-    /// Too many threads or open files.
+    /// If there are too many threads or open files.
     ///
     /// # Panics
     ///
-    /// If there are to be none.
+    /// If `loops` is 0.
     pub fn start(loops: usize) -> io::Result<Self> {
         let mut all =
             Self { colours: Colours::new(loops), handles: Vec::new(), threads: Vec::new() };
@@ -102,28 +102,28 @@ impl Loops {
         self.colours.submit_in_steps(colour, importance, event);
     }
 
-    /// Coloured events, for other threads and for events that submit more.
+    /// A handle that submits coloured events, for other threads and for events that submit more.
     #[must_use]
     pub fn colours(&self) -> Colours {
         self.colours.clone()
     }
 
-    /// For the timers and the own work of one of them.
+    /// A handle to loop `number`, for its timers and events that are not coloured.
     ///
     /// # Panics
     ///
-    /// If there is no such number.
+    /// If there is no loop of that number.
     #[must_use]
     pub fn handle(&self, number: usize) -> &Handle {
         &self.handles[number]
     }
 
-    /// Has all stop, each after the callback that it is in, and waits for that. Returns what is
-    /// known of the events of each. Events that wait are dropped.
+    /// Stops all loops, each after its current callback, and waits for them. Returns the figures of
+    /// the events of each loop. Events that wait are dropped.
     ///
     /// # Panics
     ///
-    /// If a callback has, with its panic.
+    /// If a callback has panicked, with its panic.
     pub fn stop(mut self) -> Vec<Vec<Stats>> {
         self.end().into_iter().map(|ended| ended.unwrap_or_else(|why| resume_unwind(why))).collect()
     }

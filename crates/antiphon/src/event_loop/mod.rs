@@ -1,4 +1,4 @@
-//! An event loop for what must be on time and computes all the time: a player, a game, an
+//! An event loop for programs that must be on time and compute all the time: a player, a game, an
 //! instrument, a controller.
 //!
 //! ```
@@ -34,16 +34,17 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! [`antiphon_runtime::event_loop`] has the order of things, and the same loop for other machines.
-//! Here it waits for files ([`Source`], [`Signals`]), for other threads ([`Handle`]), and for what
-//! futures wait for ([`Event::task`](GenericEvent::task)): this crate's channels, events, latches.
-//! Releases are nanoseconds of the monotonic clock ([`now_ns`]), waits are exact to the
-//! nanosecond where the kernel is, and the thread's timer slack is set to a nanosecond.
+//! [`antiphon_runtime::event_loop`] describes the order of events, and has the same loop for other
+//! machines. The loop here waits for files ([`Source`], [`Signals`]), for other threads
+//! ([`Handle`]), and for what futures wait for ([`Event::task`](GenericEvent::task)): this crate's
+//! channels, events, latches. Release times are nanoseconds of the monotonic clock ([`now_ns`]).
+//! Waits are exact to the nanosecond where the kernel's are, and the timer slack of the thread is
+//! set to a nanosecond.
 //!
 //! # Inside other loops
 //!
-//! A [`Loop`] is a file ([`AsFd`]) that is readable when there is something to do, after a
-//! [`turn`](EventLoop::turn) of it:
+//! A [`Loop`] is a file ([`AsFd`]) that becomes readable when there is something to do after a
+//! [`turn`](EventLoop::turn):
 //!
 //! ```
 //! # use std::os::fd::{AsFd, AsRawFd};
@@ -93,33 +94,33 @@ pub use watch::Watchdog;
 #[doc = include_str!("../../../../docs/event-loop.md")]
 struct Guide;
 
-/// What a loop is to do; see [`GenericEvent`].
+/// An event of a loop; see [`GenericEvent`].
 pub type Event<C = ()> = generic::Event<Files, C>;
-/// What a callback has of its loop.
+/// What a callback gets from its loop.
 pub type Context<'a> = generic::Context<'a, Files>;
-/// By which other threads have a loop do something.
+/// The handle by which other threads submit events to a loop.
 pub type Handle = generic::Handle<Files>;
 
-/// A loop that waits for files; of the thread that has made it. Its methods are those of
-/// [`EventLoop`].
+/// An event loop that waits for files. It belongs to the thread that has made it. Its methods are
+/// those of [`EventLoop`].
 #[derive(Debug)]
 pub struct Loop(EventLoop<Files>);
 
 impl Loop {
-    /// With the usual [options](Options).
+    /// Creates a loop with the default [options](Options).
     ///
     /// # Errors
     ///
-    /// Too many files are open.
+    /// If too many files are open.
     pub fn new() -> io::Result<Self> {
         Self::with(Options::default())
     }
 
-    /// With those.
+    /// Creates a loop with these options.
     ///
     /// # Errors
     ///
-    /// Too many files are open.
+    /// If too many files are open.
     pub fn with(options: Options) -> io::Result<Self> {
         // Where that is not to be had, the loop is late by as much as all threads are.
         let _ = set_timer_slack(1);
@@ -141,15 +142,16 @@ impl DerefMut for Loop {
     }
 }
 
-/// Readable when there is something to do, after a [`turn`](EventLoop::turn) of the loop. Who is
-/// told of that once only (by edge, as Tokio is) takes turns until one has called nothing.
+/// Readable when there is something to do after a [`turn`](EventLoop::turn) of the loop. A poller
+/// that reports this once only (edge-triggered, as Tokio is) must take turns until one has called
+/// nothing.
 impl AsFd for Loop {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.waits().as_fd()
     }
 }
 
-/// The time that releases are given in: nanoseconds of the monotonic clock.
+/// The current time, in the unit of release times: nanoseconds of the monotonic clock.
 #[must_use]
 pub fn now_ns() -> u64 {
     Files::now_ns()

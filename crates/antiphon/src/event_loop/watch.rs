@@ -1,4 +1,4 @@
-//! A thread that says which callback a loop is stuck in, while it is.
+//! A watchdog thread that reports the callback in which a loop is stuck.
 
 use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -16,12 +16,12 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// Starts a thread that has `tell` told of each callback that runs for longer than `limit`,
-    /// once for each call, while it runs. It looks four times in that time.
+    /// Starts a thread that calls `tell` for each callback that runs longer than `limit`: once per
+    /// call, while it runs. It checks four times in that time.
     ///
     /// # Errors
     ///
-    /// If no thread can be started.
+    /// If the thread cannot be started.
     pub fn new(
         events: &EventLoop<Files>,
         limit: Duration,

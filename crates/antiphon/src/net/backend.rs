@@ -2,14 +2,13 @@
 
 use std::fmt;
 
-/// By what fibers wait for sockets, and [event loops](crate::event_loop) for files: see
-/// [`backend`].
+/// How fibers wait for sockets, and [event loops](crate::event_loop) for files: see [`backend`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Backend {
-    /// `epoll`: a fiber is told that a socket is ready, and reads it by a call of its own.
+    /// `epoll`: the fiber is resumed when a socket is ready, and then reads it by a system call.
     Epoll,
-    /// `io_uring`: the kernel reads for a fiber, and one call serves many.
+    /// `io_uring`: the kernel reads for the fiber, and one system call serves many.
     IoUring,
 }
 
@@ -22,12 +21,12 @@ impl fmt::Display for Backend {
     }
 }
 
-/// By what the fibers of this process wait for sockets, and its event loops for files: `io_uring`
-/// if this crate has the feature of that name, the kernel has rings that it can use (Linux 6.1) and
-/// lets this process have them (`kernel.io_uring_disabled`, filters of containers), and the
-/// environment variable `ANTIPHON_IO_URING` is not `0`; else `epoll`. Decided by the first call, or
-/// the first wait, and for good. A thread, or a loop, that is refused a ring later waits by
-/// `epoll`.
+/// Returns how the fibers of this process wait for sockets, and its event loops for files. It is
+/// `io_uring` if this crate has the feature of that name, the kernel has rings that it can use
+/// (Linux 6.1) and lets this process have them (`kernel.io_uring_disabled`, the filters of
+/// containers), and the environment variable `ANTIPHON_IO_URING` is not `0`; otherwise `epoll`. The
+/// first call, or the first wait, decides once for the process. A thread or a loop that is refused
+/// a ring later uses `epoll`.
 #[must_use]
 pub fn backend() -> Backend {
     #[cfg(feature = "io_uring")]

@@ -11,11 +11,11 @@ use super::options::options;
 use super::{Async, TcpStream};
 use crate::cancel::Token;
 
-/// Accepts TCP connections: [`std::net::TcpListener`], for which a fiber waits.
+/// Accepts TCP connections, like [`std::net::TcpListener`]; a fiber that waits is suspended.
 #[derive(Debug)]
 pub struct TcpListener(Async<net::TcpListener>);
 
-/// The connections that come in: see [`TcpListener::incoming`].
+/// An iterator over incoming connections: see [`TcpListener::incoming`].
 #[derive(Debug)]
 pub struct Incoming<'a>(&'a TcpListener);
 
@@ -23,42 +23,44 @@ pub struct Incoming<'a>(&'a TcpListener);
 const BACKLOG: i32 = 4096;
 
 impl TcpListener {
-    /// Listens on the first of the addresses that can be.
+    /// Listens on the first of the addresses that works.
     ///
     /// # Errors
     ///
-    /// What the system says of the last address; that there is none.
+    /// The error of the system for the last address, or that there is no address.
     pub fn bind(addresses: impl ToSocketAddrs) -> io::Result<Self> {
         let listener = net::TcpListener::bind(addresses)?;
         set_backlog(listener.as_fd(), BACKLOG)?;
         listener.try_into()
     }
 
-    /// Waits for a connection: and whose it is.
+    /// Waits for a connection; returns it with the address of its peer.
     ///
     /// # Errors
     ///
-    /// What the system says: too many files are open; the connection has gone meanwhile.
+    /// The error of the system: for example, that too many files are open, or that the connection
+    /// is gone already.
     pub fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         let accept = |listener: &net::TcpListener| listener.accept();
         let (stream, from) = self.0.until(Way::Read, None, accept, |_| false)?;
         Ok((stream.try_into()?, from))
     }
 
-    /// As of [`Async::set_token`]. What was accepted has no token: give it a [child](Token::child),
-    /// if it is to have one.
+    /// Like [`Async::set_token`]. An accepted connection has no token: give it a
+    /// [child](Token::child) if it needs one.
     pub fn set_token(&mut self, token: Option<&Token>) {
         self.0.set_token(token);
     }
 
-    /// What was [set](Self::set_token).
+    /// The token that was [set](Self::set_token).
     #[must_use]
     pub fn token(&self) -> Option<&Token> {
         self.0.token()
     }
 
-    /// The connections that come in, without an end; waits for each. Who has set a token ends with
-    /// the first error that is [`Cancelled`](crate::cancel::Cancelled::is): there are no others.
+    /// An endless iterator over incoming connections; it waits for each. If a token is set, stop at
+    /// the first error for which [`Cancelled::is`](crate::cancel::Cancelled::is) is true: no
+    /// connections follow.
     #[must_use]
     pub fn incoming(&self) -> Incoming<'_> {
         Incoming(self)
@@ -66,32 +68,34 @@ impl TcpListener {
 
     options! {
         0:
-        /// The address that it listens on.
+        /// The address on which it listens.
         fn local_addr() -> SocketAddr;
-        /// How many routers what is sent passes at the most (`IP_TTL`).
+        /// The largest number of hops of a packet (`IP_TTL`).
         fn set_ttl(routers: u32) -> ();
-        /// What was [set](Self::set_ttl).
+        /// The value that was [set](Self::set_ttl).
         fn ttl() -> u32;
-        /// The error that the socket has, which is gone then.
+        /// Takes the pending error of the socket, and clears it.
         fn take_error() -> Option<io::Error>;
     }
 
-    /// Another handle of it, with the same token as of now: each connection goes to one.
+    /// Makes another handle of the listener, with the present token. Each connection goes to one
+    /// handle.
     ///
     /// # Errors
     ///
-    /// Too many files are open.
+    /// If too many files are open.
     pub fn try_clone(&self) -> io::Result<Self> {
         let mut clone = Self(Async::of_nonblocking(self.0.get_ref().try_clone()?));
         clone.set_token(self.token());
         Ok(clone)
     }
 
-    /// The socket, which blocks again, as do its clones: see [`Async::into_inner`].
+    /// Returns the socket, in blocking mode again; this holds for its clones, too: see
+    /// [`Async::into_inner`].
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The error of the operating system.
     pub fn into_std(self) -> io::Result<net::TcpListener> {
         self.0.into_inner()
     }

@@ -1,4 +1,5 @@
-//! Sockets that a fiber waits for as a thread does: its thread runs others meanwhile.
+//! Sockets for fibers: a fiber that waits for a socket is suspended, and its thread runs other
+//! fibers meanwhile.
 //!
 //! ```
 //! use antiphon::{fiber, net::{TcpListener, TcpStream}, pool::Pool};
@@ -23,30 +24,31 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! [`TcpListener`], [`TcpStream`] and [`UdpSocket`] have the names and errors of those of
-//! `std::net`; [`Async`] is any other file that one can wait for: a Unix socket, a pipe, an
-//! eventfd. All are for threads, too, which block; and may be shared by threads and fibers. They
-//! have a file ([`AsFd`](std::os::fd::AsFd)), by which crates as `socket2` set what there is no
-//! function for here. Of `std` there is no `set_nonblocking`, as they never block in the system,
-//! nor `only_v6`, which is deprecated there; and a file is given away by `into_std`.
+//! [`TcpListener`], [`TcpStream`] and [`UdpSocket`] have the methods and errors of those in
+//! `std::net`. [`Async`] wraps any other file that can be waited for: a Unix socket, a pipe, an
+//! eventfd. Threads may use them, too, and block; and threads and fibers may share one. They give
+//! access to their descriptor ([`AsFd`](std::os::fd::AsFd)), with which crates such as `socket2`
+//! set the options that are missing here. Two methods of `std` are left out: `set_nonblocking`,
+//! because these sockets never block in the system, and `only_v6`, which is deprecated there.
+//! `into_std` gives the socket away.
 //!
 //! # What to know
 //!
-//! - **A fiber that waits for a socket costs no system call** but its share of an `epoll_wait`,
-//!   of which the thread makes one when none of its fibers may go on, or each 200 µs while some
-//!   may. The first wait of a thread for a socket registers that: one `epoll_ctl` more.
-//! - **With the feature `io_uring`** the kernel reads for fibers, and sends for those that have
-//!   company, many by one system call, where it lets the process have rings: [`backend`] says
-//!   whether. Nothing else is different.
-//! - **A token ends waits** ([`cancel`](crate::cancel)) of the handle that it is given to by
-//!   `set_token`: as their time does, and with another error.
-//! - **Each thread waits for what its own fibers wait for.** One that is in a long task finds late
-//!   that sockets are ready.
-//! - **Names are looked up** by the system, which blocks the thread: give an address, or look
+//! - **A wait costs a fiber no system call** but its share of an `epoll_wait`, which the thread
+//!   calls when none of its fibers can run, or every 200 µs while some can. The first wait of a
+//!   thread for a socket registers the socket, which is one `epoll_ctl` more.
+//! - **With the feature `io_uring`** the kernel reads for fibers, and writes for them if several
+//!   write at once, many transfers by one system call. It needs a kernel that lets the process have
+//!   rings: [`backend`] says whether. Nothing else differs.
+//! - **A token ends waits** ([`cancel`](crate::cancel)) of the handle that got it by `set_token`,
+//!   as a timeout does, but with another error.
+//! - **Each thread waits for the sockets of its own fibers.** If one of them computes for long, the
+//!   thread is late to find that sockets are ready.
+//! - **Name lookups** are made by the system, which blocks the thread: pass an address, or look
 //!   names up in [`pool::blocking`](crate::pool::blocking).
 //! - **Files on a disk are always ready**, and block the thread. [`Async`] refuses to wait for
 //!   them.
-//! - **While a panic unwinds** a fiber, it blocks its thread where it waits.
+//! - **While a panic unwinds** a fiber, its waits block the thread.
 
 mod backend;
 mod bell;

@@ -10,7 +10,7 @@ macro_rules! options {
         ///
         /// # Errors
         ///
-        /// What the system says.
+        /// The error of the operating system.
         pub fn $name(&self, $($argument: $type),*) -> io::Result<$had> {
             self.$field.get_ref().$name($($argument),*)
         }

@@ -16,7 +16,8 @@ use crate::cancel::{Cancelled, Token};
 use crate::fiber::{ByToken, Seats, Suspends, Until, Waited};
 use crate::raw::PAST;
 
-/// A file that one waits for: in a fiber, its thread runs others meanwhile; a thread blocks.
+/// A file that can be waited for: a fiber that waits is suspended, and its thread runs others; a
+/// thread blocks.
 ///
 /// ```
 /// use antiphon::net::Async;
@@ -32,8 +33,8 @@ use crate::raw::PAST;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// It has the flag `O_NONBLOCK`, which is that of its clones as well, and of other processes that
-/// have it. A file is to be in one `Async` at a time, and is to stay the one that it is.
+/// The file has the flag `O_NONBLOCK`, which its clones share, also in other processes. A file may
+/// be in one `Async` at a time, and must stay the same file.
 pub struct Async<T: AsFd> {
     pub(super) seats: Seats,
     token: Option<Token>,
@@ -42,11 +43,11 @@ pub struct Async<T: AsFd> {
 }
 
 impl<T: AsFd> Async<T> {
-    /// The file, which does not block any more.
+    /// Puts the file in non-blocking mode, and wraps it.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The error of the operating system.
     pub fn new(file: T) -> io::Result<Self> {
         files::set_nonblocking(file.as_fd(), true)?;
         Ok(Self::of_nonblocking(file))
@@ -64,12 +65,12 @@ impl<T: AsFd> Async<T> {
         self.file.as_ref().expect("there until it is taken out")
     }
 
-    /// The file, which blocks again; and so do its clones, one that a fiber waits for, too: that
-    /// blocks its thread from then on.
+    /// Returns the file, in blocking mode again. This holds for its clones, too: one that a fiber
+    /// waits for blocks its thread from then on.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The error of the operating system.
     pub fn into_inner(mut self) -> io::Result<T> {
         let file = self.file.take().expect("there until it is taken out");
         self.seats.give_up(file.as_fd());
@@ -77,9 +78,9 @@ impl<T: AsFd> Async<T> {
         Ok(file)
     }
 
-    /// Has all calls of this handle that wait end when the token is cancelled, by others or its
-    /// deadline: with an error that is [`Cancelled`], which [`Cancelled::is`] tells from others. By
-    /// a token that is cancelled they end at once, whatever there is. `None`: they don't.
+    /// Ends all waits of this handle when the token is cancelled, by a call or by its deadline:
+    /// with an error that is [`Cancelled`], which [`Cancelled::is`] tells from others. If the token
+    /// is cancelled already, calls end at once, whatever is ready. `None` removes the token.
     ///
     /// ```
     /// use antiphon::cancel::{Cancelled, Token};
@@ -104,33 +105,35 @@ impl<T: AsFd> Async<T> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
-    /// What has come by then is not lost: a call returns it, or a later one does. Each call with a
-    /// token costs two locks of that, so connections have a [child](Token::child) each.
+    /// Data that has arrived by then is not lost: the call returns it, or a later one does. Each
+    /// call with a token takes the lock of the token twice, so give each connection a
+    /// [child](Token::child).
     pub fn set_token(&mut self, token: Option<&Token>) {
         self.token = token.cloned();
     }
 
-    /// What was [set](Self::set_token).
+    /// The token that was [set](Self::set_token).
     #[must_use]
     pub fn token(&self) -> Option<&Token> {
         self.token.as_ref()
     }
 
-    /// Waits until there is something to read, or to accept; or the end, or an error. By then
-    /// another may have taken it.
+    /// Waits until there is something to read or to accept, or the end of the data, or an error. By
+    /// the time of the return another thread or fiber may have taken it.
     ///
     /// # Errors
     ///
-    /// What the system says, as of a file that can't be waited for.
+    /// The error of the system, for example for a file that cannot be waited for.
     pub fn readable(&self) -> io::Result<()> {
         self.ready(Way::Read, None)
     }
 
-    /// Waits until there is room to write, or an error. By then another may have taken it.
+    /// Waits until there is room to write, or an error. By the time of the return another thread or
+    /// fiber may have taken the room.
     ///
     /// # Errors
     ///
-    /// As of [`readable`](Self::readable).
+    /// As for [`readable`](Self::readable).
     pub fn writable(&self) -> io::Result<()> {
         self.ready(Way::Write, None)
     }
@@ -145,17 +148,17 @@ impl<T: AsFd> Async<T> {
         self.until(way, timeout, look, |&()| false)
     }
 
-    /// Tries `read`, and again whenever there may be something to read, until it says something
-    /// else than that it would block.
+    /// Calls `read`, and calls it again whenever there may be something to read, until it returns
+    /// anything other than `WouldBlock`.
     ///
     /// # Errors
     ///
-    /// What `read` says; or the system, as of [`readable`](Self::readable).
+    /// The error of `read`; or that of the system, as for [`readable`](Self::readable).
     pub fn read_with<R>(&self, read: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
         self.until(Way::Read, None, read, |_| false)
     }
 
-    /// As [`read_with`](Self::read_with), whenever there may be room to write.
+    /// Like [`read_with`](Self::read_with), whenever there may be room to write.
     ///
     /// # Errors
     ///

@@ -13,10 +13,10 @@ use super::{Async, Timeout, first};
 use crate::cancel::Token;
 use crate::fiber::Until;
 
-/// A TCP connection: [`std::net::TcpStream`], of which a fiber waits for its turn.
+/// A TCP connection, like [`std::net::TcpStream`]; a fiber that waits is suspended.
 ///
-/// As there, `&TcpStream` reads and writes, too: a fiber of one thread may read, and one of another
-/// write.
+/// As in `std`, `&TcpStream` reads and writes, too: a fiber of one thread may read while a fiber of
+/// another writes.
 #[derive(Debug)]
 pub struct TcpStream {
     socket: Async<net::TcpStream>,
@@ -25,30 +25,30 @@ pub struct TcpStream {
 }
 
 impl TcpStream {
-    /// Connects, to the first of the addresses that can be.
+    /// Connects to the first of the addresses that works.
     ///
     /// # Errors
     ///
-    /// What the system says of the last address; that there is none.
+    /// The error of the system for the last address, or that there is no address.
     pub fn connect(addresses: impl ToSocketAddrs) -> io::Result<Self> {
         first(addresses, |address| Self::connect_within(&address, None, None))
     }
 
-    /// As [`connect`](Self::connect), and ends when the token is cancelled; so do waits of the
-    /// connection ([`set_token`](Self::set_token)).
+    /// Connects like [`connect`](Self::connect), but gives up when the token is cancelled; so do
+    /// later waits of the connection ([`set_token`](Self::set_token)).
     ///
     /// # Errors
     ///
-    /// As of that; that it is [cancelled](crate::cancel::Cancelled::is).
+    /// As for `connect`; or that it was [cancelled](crate::cancel::Cancelled::is).
     pub fn connect_by(addresses: impl ToSocketAddrs, token: &Token) -> io::Result<Self> {
         first(addresses, |address| Self::connect_within(&address, None, Some(token)))
     }
 
-    /// As [`connect`](Self::connect), and waits no longer than that.
+    /// Connects like [`connect`](Self::connect), but gives up after `timeout`.
     ///
     /// # Errors
     ///
-    /// `TimedOut` if it takes longer; `InvalidInput` if that is no time at all.
+    /// `TimedOut` if it takes longer; `InvalidInput` if the timeout is zero.
     pub fn connect_timeout(address: &SocketAddr, timeout: Duration) -> io::Result<Self> {
         if timeout.is_zero() {
             return Err(io::Error::new(ErrorKind::InvalidInput, "a timeout of zero"));
@@ -76,30 +76,30 @@ impl TcpStream {
 
     options! {
         socket:
-        /// The address of the other end, if there is one still.
+        /// The address of the peer, if it is still connected.
         fn peer_addr() -> SocketAddr;
-        /// The address of this end.
+        /// The local address.
         fn local_addr() -> SocketAddr;
-        /// Ends reading, writing or both, of all handles, and the waits for that; if there is a
-        /// connection.
+        /// Shuts down reading, writing or both, for all handles, and ends their waits for it, if
+        /// there is a connection.
         fn shutdown(how: Shutdown) -> ();
         /// Whether small writes are sent at once (`TCP_NODELAY`).
         fn set_nodelay(nodelay: bool) -> ();
-        /// What was [set](Self::set_nodelay).
+        /// The value that was [set](Self::set_nodelay).
         fn nodelay() -> bool;
-        /// How many routers what is sent passes at the most (`IP_TTL`).
+        /// The largest number of hops of a packet (`IP_TTL`).
         fn set_ttl(routers: u32) -> ();
-        /// What was [set](Self::set_ttl).
+        /// The value that was [set](Self::set_ttl).
         fn ttl() -> u32;
-        /// The error that the socket has, which is gone then.
+        /// Takes the pending error of the socket, and clears it.
         fn take_error() -> Option<io::Error>;
     }
 
-    /// Reads, and leaves it to be read again.
+    /// Reads without consuming: the next read returns the same bytes.
     ///
     /// # Errors
     ///
-    /// As of a read.
+    /// As for a read.
     pub fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let timeout = self.read_timeout.get();
         self.socket.until(Way::Read, timeout, |socket| socket.peek(buffer), |_| false)
@@ -137,15 +137,17 @@ impl TcpStream {
 
 timed! {
     TcpStream:
-    /// As of [`Async::set_token`]. Of a `write_all` that is cancelled a part may have been sent.
+    /// Like [`Async::set_token`]. If a `write_all` is cancelled, a part may have been sent.
     fn set_token;
-    /// Another handle of the same connection, with the same timeouts and token as of now.
+    /// Makes another handle of the connection, with the present timeouts and token.
     fn try_clone;
-    /// How long a read waits at the most: then it is a `WouldBlock`, as in `std`. `None`: for ever.
+    /// Sets the timeout of reads; a read then fails with `WouldBlock`, as in `std`. `None` means
+    /// none.
     fn set_read_timeout;
-    /// How long a write waits at the most, as of [reads](Self::set_read_timeout).
+    /// Sets the timeout of writes, as for [reads](Self::set_read_timeout).
     fn set_write_timeout;
-    /// The socket, which blocks again, as do its clones: see [`Async::into_inner`].
+    /// Returns the socket, in blocking mode again; this holds for its clones, too: see
+    /// [`Async::into_inner`].
     fn into_std;
 }
 

@@ -25,7 +25,7 @@ macro_rules! timed {
                 self.socket.set_token(token);
             }
 
-            /// What was [set](Self::set_token).
+            /// The token that was [set](Self::set_token).
             #[must_use]
             pub fn token(&self) -> Option<&Token> {
                 self.socket.token()
@@ -35,7 +35,7 @@ macro_rules! timed {
             ///
             /// # Errors
             ///
-            /// Too many files are open.
+            /// If too many files are open.
             pub fn try_clone(&self) -> io::Result<Self> {
                 let mut clone = Self::of_nonblocking(self.socket.get_ref().try_clone()?);
                 clone.set_token(self.token());
@@ -48,7 +48,7 @@ macro_rules! timed {
             ///
             /// # Errors
             ///
-            /// `InvalidInput` if that is no time at all.
+            /// `InvalidInput` if the timeout is zero.
             pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
                 self.read_timeout.set(timeout)
             }
@@ -57,25 +57,25 @@ macro_rules! timed {
             ///
             /// # Errors
             ///
-            /// `InvalidInput` if that is no time at all.
+            /// `InvalidInput` if the timeout is zero.
             pub fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
                 self.write_timeout.set(timeout)
             }
 
-            /// What was [set](Self::set_read_timeout).
+            /// The timeout that was [set](Self::set_read_timeout).
             ///
             /// # Errors
             ///
-            /// None; the type is that of `std`.
+            /// None; the return type is that of `std`.
             pub fn read_timeout(&self) -> io::Result<Option<Duration>> {
                 Ok(self.read_timeout.get())
             }
 
-            /// What was [set](Self::set_write_timeout).
+            /// The timeout that was [set](Self::set_write_timeout).
             ///
             /// # Errors
             ///
-            /// None; the type is that of `std`.
+            /// None; the return type is that of `std`.
             pub fn write_timeout(&self) -> io::Result<Option<Duration>> {
                 Ok(self.write_timeout.get())
             }
@@ -84,7 +84,7 @@ macro_rules! timed {
             ///
             /// # Errors
             ///
-            /// What the system says.
+            /// The error of the operating system.
             pub fn into_std(self) -> io::Result<net::$own> {
                 self.socket.into_inner()
             }

@@ -12,7 +12,7 @@ use super::timed::timed;
 use super::{Async, Timeout, first};
 use crate::cancel::Token;
 
-/// A UDP socket: [`std::net::UdpSocket`], for which a fiber waits.
+/// A UDP socket, like [`std::net::UdpSocket`]; a fiber that waits is suspended.
 #[derive(Debug)]
 pub struct UdpSocket {
     socket: Async<net::UdpSocket>,
@@ -21,30 +21,32 @@ pub struct UdpSocket {
 }
 
 impl UdpSocket {
-    /// A socket of the first of the addresses that can be.
+    /// Binds to the first of the addresses that works.
     ///
     /// # Errors
     ///
-    /// What the system says of the last address; that there is none.
+    /// The error of the system for the last address, or that there is no address.
     pub fn bind(addresses: impl ToSocketAddrs) -> io::Result<Self> {
         net::UdpSocket::bind(addresses)?.try_into()
     }
 
-    /// Sends to this address, and receives from it only, from now on. The first of them that can
-    /// be.
+    /// Connects: from now on the socket sends to this address, and receives from it only. The first
+    /// of the addresses that works is used.
     ///
     /// # Errors
     ///
-    /// What the system says of the last address; that there is none.
+    /// The error of the system for the last address, or that there is no address.
     pub fn connect(&self, addresses: impl ToSocketAddrs) -> io::Result<()> {
         self.socket.get_ref().connect(addresses)
     }
 
-    /// Sends a datagram to where it is [connected](Self::connect): how many bytes were sent.
+    /// Sends a datagram to the [connected](Self::connect) address; returns how many bytes were
+    /// sent.
     ///
     /// # Errors
     ///
-    /// What the system says: as that it is too long, or that nobody received an earlier one.
+    /// The error of the system: for example, that the datagram is too long, or that an earlier one
+    /// had no receiver.
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
         self.socket.within(self.write_timeout.get(), |until| {
             #[cfg(feature = "io_uring")]
@@ -55,11 +57,11 @@ impl UdpSocket {
         })
     }
 
-    /// Sends a datagram to the first of the addresses that can be.
+    /// Sends a datagram to the first of the addresses that works.
     ///
     /// # Errors
     ///
-    /// As of [`send`](Self::send); that there is no address.
+    /// As for [`send`](Self::send); or that there is no address.
     pub fn send_to(&self, bytes: &[u8], addresses: impl ToSocketAddrs) -> io::Result<usize> {
         let send = |address| {
             let timeout = self.write_timeout.get();
@@ -68,12 +70,12 @@ impl UdpSocket {
         first(addresses, send)
     }
 
-    /// Waits for a datagram from where it is [connected](Self::connect): its length; what is longer
-    /// than the buffer is cut.
+    /// Waits for a datagram from the [connected](Self::connect) address; returns its length. A
+    /// datagram that is longer than the buffer is cut.
     ///
     /// # Errors
     ///
-    /// What the system says: as that nobody received what was sent.
+    /// The error of the system: for example, that an earlier datagram had no receiver.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.socket.within(self.read_timeout.get(), |until| {
             #[cfg(feature = "io_uring")]
@@ -86,68 +88,68 @@ impl UdpSocket {
         })
     }
 
-    /// As [`recv`](Self::recv), from anywhere, and from where.
+    /// Like [`recv`](Self::recv), but from any address, which is returned, too.
     ///
     /// # Errors
     ///
-    /// As of that.
+    /// As for that method.
     pub fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.reads(|socket| socket.recv_from(buffer))
     }
 
-    /// As [`recv_from`](Self::recv_from), and leaves it to be received again.
+    /// Like [`recv_from`](Self::recv_from), but does not consume the datagram.
     ///
     /// # Errors
     ///
-    /// As of that.
+    /// As for that method.
     pub fn peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.reads(|socket| socket.peek_from(buffer))
     }
 
-    /// As [`recv`](Self::recv), and leaves it to be received again.
+    /// Like [`recv`](Self::recv), but does not consume the datagram.
     ///
     /// # Errors
     ///
-    /// As of that.
+    /// As for that method.
     pub fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.reads(|socket| socket.peek(buffer))
     }
 
     options! {
         socket:
-        /// The address of this end.
+        /// The local address.
         fn local_addr() -> SocketAddr;
-        /// The address that it is [connected](Self::connect) to.
+        /// The address to which it is [connected](Self::connect).
         fn peer_addr() -> SocketAddr;
         /// Whether it may send to broadcast addresses (`SO_BROADCAST`).
         fn set_broadcast(broadcast: bool) -> ();
-        /// What was [set](Self::set_broadcast).
+        /// The value that was [set](Self::set_broadcast).
         fn broadcast() -> bool;
-        /// How many routers what is sent passes at the most (`IP_TTL`).
+        /// The largest number of hops of a packet (`IP_TTL`).
         fn set_ttl(routers: u32) -> ();
-        /// What was [set](Self::set_ttl).
+        /// The value that was [set](Self::set_ttl).
         fn ttl() -> u32;
-        /// Has it receive what is sent to this group, by the interface that has that address.
+        /// Joins this multicast group on the interface that has that address.
         fn join_multicast_v4(group: &Ipv4Addr, interface: &Ipv4Addr) -> ();
-        /// Ends [that](Self::join_multicast_v4).
+        /// Leaves the group that was [joined](Self::join_multicast_v4).
         fn leave_multicast_v4(group: &Ipv4Addr, interface: &Ipv4Addr) -> ();
-        /// Has it receive what is sent to this group, by the interface of that number; 0 is any.
+        /// Joins this multicast group on the interface of that number; 0 is any.
         fn join_multicast_v6(group: &Ipv6Addr, interface: u32) -> ();
-        /// Ends [that](Self::join_multicast_v6).
+        /// Leaves the group that was [joined](Self::join_multicast_v6).
         fn leave_multicast_v6(group: &Ipv6Addr, interface: u32) -> ();
-        /// Whether this machine has what it sends to groups, too (`IP_MULTICAST_LOOP`).
+        /// Whether this machine also receives what it sends to groups (`IP_MULTICAST_LOOP`).
         fn set_multicast_loop_v4(loops: bool) -> ();
-        /// What was [set](Self::set_multicast_loop_v4).
+        /// The value that was [set](Self::set_multicast_loop_v4).
         fn multicast_loop_v4() -> bool;
-        /// As [`set_multicast_loop_v4`](Self::set_multicast_loop_v4), of IPv6.
+        /// Like [`set_multicast_loop_v4`](Self::set_multicast_loop_v4), for IPv6.
         fn set_multicast_loop_v6(loops: bool) -> ();
-        /// What was [set](Self::set_multicast_loop_v6).
+        /// The value that was [set](Self::set_multicast_loop_v6).
         fn multicast_loop_v6() -> bool;
-        /// How many routers what is sent to groups passes at the most (`IP_MULTICAST_TTL`).
+        /// The largest number of hops of a packet to a group (`IP_MULTICAST_TTL`).
         fn set_multicast_ttl_v4(routers: u32) -> ();
-        /// What was [set](Self::set_multicast_ttl_v4).
+        /// The value that was [set](Self::set_multicast_ttl_v4).
         fn multicast_ttl_v4() -> u32;
-        /// The error that the socket has, which is gone then.
+        /// Takes the pending error of the socket, and clears it.
         fn take_error() -> Option<io::Error>;
     }
 
@@ -158,15 +160,16 @@ impl UdpSocket {
 
 timed! {
     UdpSocket:
-    /// As of [`Async::set_token`].
+    /// Like [`Async::set_token`].
     fn set_token;
-    /// Another handle of it, with the same timeouts and token as of now: each datagram goes to one.
+    /// Makes another handle of the socket, with the present timeouts and token. Each datagram goes
+    /// to one handle.
     fn try_clone;
-    /// How long one waits for a datagram at the most: then it is a `WouldBlock`, as in `std`.
-    /// `None`: for ever.
+    /// Sets the timeout of receives; a receive then fails with `WouldBlock`, as in `std`. `None`
+    /// means none.
     fn set_read_timeout;
-    /// How long one waits for room to send, as of [datagrams](Self::set_read_timeout).
+    /// Sets the timeout of sends, as for [receives](Self::set_read_timeout).
     fn set_write_timeout;
-    /// The socket, which blocks again: see [`Async::into_inner`].
+    /// Returns the socket, in blocking mode again: see [`Async::into_inner`].
     fn into_std;
 }

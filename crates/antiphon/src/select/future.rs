@@ -14,9 +14,9 @@ use crate::alarm::Alarm;
 const FEW: usize = 8;
 
 impl<R, C: Cases<R>> Select<'_, R, C> {
-    /// As [`wait`](Self::wait), of a future: its waker is left where a thread would sleep, in the
-    /// same queues as threads and fibers. Dropped before it is ready, it has taken nothing, and
-    /// what it was told is passed on. It may be sent to other threads if all its closures may.
+    /// Waits like [`wait`](Self::wait), as a future: its waker stands in the same queues as threads
+    /// and fibers. If it is dropped before it is ready, it has taken nothing, and a signal that it
+    /// got is passed on. It can be sent to other threads if all its closures can.
     ///
     /// ```
     /// use antiphon::{Event, channel, fiber, select::Select};
@@ -32,9 +32,9 @@ impl<R, C: Cases<R>> Select<'_, R, C> {
     /// assert_eq!(fiber::block_on(next()), None);
     /// ```
     ///
-    /// A future that was told, and is not polled for long, keeps what it was told from others for
-    /// so long: drop it, or poll it. Its waker is woken by who sends, sets or cancels, within that
-    /// call; it must neither poll nor drop the future there, as executors don't.
+    /// A future that was signalled but is not polled keeps the signal from others: poll it, or drop
+    /// it. Its waker is called within the call that sends, sets or cancels; there it must neither
+    /// poll nor drop the future (executors do not).
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! Waiting for whichever of several things comes first: a value, room for one, an event, a task.
+//! Waits for the first of several things: a value, room for one, an event, a task.
 //!
 //! ```
 //! use antiphon::{Event, channel, select::Select};
@@ -23,10 +23,10 @@
 //! }
 //! ```
 //!
-//! Each thing has a closure, and that of the one which came is run; all return the same type, which
-//! the wait returns. It runs when nothing is waited for any more: it may wait for something else.
-//! The closures of one select may not use the same variable mutably; they may return what is to be
-//! done in place of doing it.
+//! Each case has a closure. The closure of the case that is chosen runs; all closures return the
+//! same type, and the wait returns the result. The closure runs after the wait has ended for all
+//! cases, so it may wait itself. The closures of one select may not borrow the same variable
+//! mutably; they may return what is to be done instead of doing it.
 //!
 //! | | is ready when | its closure has |
 //! |---|---|---|
@@ -40,18 +40,19 @@
 //! | [`cancelled`](Select::cancelled) | the token is cancelled | |
 //! | [`timer`](Select::timer) | its time has come | |
 //!
-//! - **One is taken, and the others are left as they are**: a value that was not sent is where it
-//!   was, an event that was not taken is set.
-//! - **Of several that are ready one is chosen at random**, each as likely as the others: so none
-//!   has to wait for good. [`Select::seeded`] chooses the same each time.
-//! - **It blocks** as each of them alone: a thread sleeps, and a [fiber](crate::fiber) is
-//!   suspended. One that has not had to wait for a while, as a closed channel is always ready, lets
-//!   others run. A worker of a pool that runs no fibers does not run other tasks meanwhile.
-//! - **It costs** a place in the queue of each, while it waits; where one is ready, a look at some.
-//!   Up to eight things need no allocation.
+//! - **One case is taken, and the others are left unchanged**: a value that was not sent stays
+//!   where it was, an event that was not taken stays set.
+//! - **If several are ready, one is chosen at random**, each with the same probability, so that no
+//!   case starves. [`Select::seeded`] makes the same choice each time.
+//! - **It blocks** as each case would alone: a thread sleeps, a [fiber](crate::fiber) is suspended.
+//!   A fiber whose waits are always ready at once (a closed channel is) lets others run after a
+//!   while. A worker of a pool without fibers does not run other tasks meanwhile.
+//! - **It costs** an entry in the queue of each case while it waits; if a case is ready, it looks
+//!   at some of the cases only. Up to eight cases need no allocation.
 //!
-//! While one waits, an event may be handed to it that it does not take, as something else came at
-//! the same time; it is set again then, and in between [`Event::try_wait`] by others says `false`.
+//! While a select waits, it may be handed an event that it does not take, because another case came
+//! at the same time. The event is set again then; in between, [`Event::try_wait`] in other threads
+//! returns `false`.
 
 mod cases;
 mod future;
@@ -81,7 +82,7 @@ pub(crate) use future::polled;
 
 type Joins<'a, T> = Awaits<'a, Linux, thread::Result<T>>;
 
-/// What is waited for; ends with [`wait`](Self::wait).
+/// The cases to wait for; [`wait`](Self::wait) starts the wait.
 #[must_use = "it waits when it is told to"]
 pub struct Select<'a, R, C = ()> {
     cases: C,
@@ -90,15 +91,15 @@ pub struct Select<'a, R, C = ()> {
 }
 
 impl<R> Select<'_, R> {
-    /// For nothing yet.
+    /// A select without cases.
     pub const fn new() -> Self {
         Self { cases: (), lot: None, returns: PhantomData }
     }
 }
 
 impl<'a, R> Select<'a, R> {
-    /// As [`new`](Self::new); what is chosen of several that are ready, the lot says: one of the
-    /// same seed says the same.
+    /// Like [`new`](Self::new), but `lot` decides which of several ready cases is chosen. Two lots
+    /// of the same seed make the same choices.
     ///
     /// ```
     /// use antiphon::{channel, select::{Lot, Select}};
@@ -122,7 +123,8 @@ impl<'a, R, C> Select<'a, R, C> {
         Select { cases: And { before: cases, source, then }, lot, returns }
     }
 
-    /// For a value. The error: there is none, and there are no senders.
+    /// Adds a case that receives a value. The closure gets an error if the channel is empty and has
+    /// no senders.
     pub fn recv<T, F>(
         self,
         receiver: &Receiver<T>,
@@ -135,7 +137,7 @@ impl<'a, R, C> Select<'a, R, C> {
         self.and(Receives::new(receiver.channel()), then)
     }
 
-    /// For a value of any of these channels; the closure has the number of the channel, too.
+    /// Adds a case for each of these channels; the closure also gets the index of the channel.
     pub fn recv_each<'b, T, F>(
         self,
         receivers: impl IntoIterator<Item = &'b Receiver<T>>,
@@ -150,8 +152,9 @@ impl<'a, R, C> Select<'a, R, C> {
         Select { cases: Each { before: cases, sources: all.collect(), then }, lot, returns }
     }
 
-    /// For room for the value, which is sent then: taken out of where it is. One that is not sent
-    /// stays there; without a value, there is never room. The error: there are no receivers.
+    /// Adds a case that sends the value, which is taken out of the `Option`. A value that is not
+    /// sent stays there; with `None` the case is never ready. The closure gets an error if there
+    /// are no receivers.
     ///
     /// ```
     /// use antiphon::{channel, select::Select};
@@ -177,7 +180,7 @@ impl<'a, R, C> Select<'a, R, C> {
         self.and(Sends::new(sender.channel(), value), then)
     }
 
-    /// For the event: until it is set, which is taken.
+    /// Adds a case that waits until the event is set, and resets it.
     pub fn event<F>(self, event: &Event, then: F) -> Select<'a, R, And<C, &Event, F>>
     where
         F: FnOnce() -> R,
@@ -185,7 +188,7 @@ impl<'a, R, C> Select<'a, R, C> {
         self.and(event, then)
     }
 
-    /// For the latch: until it is open.
+    /// Adds a case that waits until the latch is open.
     pub fn latch<F>(self, latch: &Latch, then: F) -> Select<'a, R, And<C, &Latch, F>>
     where
         F: FnOnce() -> R,
@@ -193,8 +196,9 @@ impl<'a, R, C> Select<'a, R, C> {
         self.and(latch, then)
     }
 
-    /// Until the condition is true, which whoever makes it true tells by the event count. Where it
-    /// says `true`, this is chosen: it may take something then.
+    /// Adds a case that waits until `condition` returns `true`. The thread that makes it true must
+    /// notify `changed`. If the condition returns `true`, this case is chosen: so the condition may
+    /// take something.
     ///
     /// ```
     /// use antiphon::{EventCount, select::Select};
@@ -224,8 +228,8 @@ impl<'a, R, C> Select<'a, R, C> {
         self.and(Holds::new(count.count(), condition), then)
     }
 
-    /// For a task: until it is done. If this is chosen, its closure has what the task has returned,
-    /// or what it has panicked with; the handle has nothing more.
+    /// Adds a case that joins a task. If it is chosen, the closure gets the result or the panic of
+    /// the task, and the handle has nothing left.
     pub fn join<T, F>(
         self,
         handle: &mut JoinHandle<T>,
@@ -237,8 +241,8 @@ impl<'a, R, C> Select<'a, R, C> {
         self.and(Awaits::new(handle.handle()), then)
     }
 
-    /// For what is promised: until it is there, or never will be. If this is chosen, its closure
-    /// has it, and nothing more is to be had.
+    /// Adds a case that waits for a promise. If it is chosen, the closure gets the value or the
+    /// error, and there is nothing left to wait for.
     pub fn promise<T, F>(
         self,
         awaited: &mut Awaited<T>,
@@ -250,7 +254,7 @@ impl<'a, R, C> Select<'a, R, C> {
         self.and(Promised(Awaits::new(awaited.handle())), then)
     }
 
-    /// Until the token is cancelled, by others or its deadline.
+    /// Adds a case that waits until the token is cancelled, by a call or by its deadline.
     pub fn cancelled<F>(self, token: &Token, then: F) -> Select<'a, R, And<C, &Token, F>>
     where
         F: FnOnce() -> R,
@@ -258,8 +262,9 @@ impl<'a, R, C> Select<'a, R, C> {
         self.and(token, then)
     }
 
-    /// Until then. Of a time that has come, and other things that are ready, one is chosen as of
-    /// any others; while with [`wait_until`](Self::wait_until) what is ready then comes first.
+    /// Adds a case for a point in time. If the time has come and other cases are ready, the choice
+    /// is random as among any others; with [`wait_until`](Self::wait_until), in contrast, cases
+    /// that are ready go before the time.
     ///
     /// ```
     /// use antiphon::{channel, select::Select};
@@ -282,7 +287,7 @@ impl<'a, R, C> Select<'a, R, C> {
         self.and(deadline_after(at.saturating_duration_since(Instant::now())), then)
     }
 
-    /// Waits until one is ready, and runs its closure. Blocks until then.
+    /// Blocks until a case is ready, and runs its closure.
     ///
     /// # Panics
     ///
@@ -300,7 +305,7 @@ impl<'a, R, C> Select<'a, R, C> {
         }
     }
 
-    /// As [`wait`](Self::wait), and no longer than that: `None` if none is ready then.
+    /// Waits like [`wait`](Self::wait), but gives up after `timeout` and returns `None`.
     pub fn wait_for(self, timeout: Duration) -> Option<R>
     where
         C: Cases<R>,
@@ -310,7 +315,7 @@ impl<'a, R, C> Select<'a, R, C> {
         Some(self.cases.end(number))
     }
 
-    /// As [`wait`](Self::wait), and no longer than until then: `None` if none is ready then.
+    /// Waits like [`wait`](Self::wait), but gives up at `deadline` and returns `None`.
     pub fn wait_until(self, deadline: Instant) -> Option<R>
     where
         C: Cases<R>,
@@ -318,7 +323,7 @@ impl<'a, R, C> Select<'a, R, C> {
         self.wait_for(deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// Runs the closure of one that is ready; `None` if none is. Does not block.
+    /// Runs the closure of a case that is ready; `None` if there is none. Does not block.
     pub fn try_wait(self) -> Option<R>
     where
         C: Cases<R>,

@@ -9,38 +9,38 @@ use antiphon_sync::shared::SharedBarrier;
 use crate::BarrierWaitResult;
 use crate::raw::deadline_after;
 
-/// Lets threads of any process go on when so many have come; to be used any number of times.
-/// 8 bytes. Memory that is all zero holds one for a single thread.
+/// Blocks threads of any processes until a given number have arrived; it can be used any number of
+/// times. It takes 8 bytes. Memory that is all zero holds a barrier for one thread.
 ///
-/// Who is killed before it comes never comes, and leaves the others waiting: [`wait_for`] gives up.
-/// Who is killed while it waits has come.
+/// A thread that is killed before it arrives never arrives, and leaves the others waiting: use
+/// [`wait_for`], which gives up. A thread that is killed while it waits has arrived.
 ///
-/// A process may unmap it once its own threads have returned; something else may be put in its
-/// place once all have.
+/// A process may unmap the barrier once its own threads have returned. The memory may be reused
+/// once all threads of all processes have returned.
 ///
 /// [`wait_for`]: Self::wait_for
 #[repr(transparent)]
 pub struct Barrier(SharedBarrier<Linux>);
 
 impl Barrier {
-    /// A barrier for `threads` threads, to be written where processes share it; 0 is the same as 1.
+    /// A barrier for `threads` threads, to be written into shared memory; 0 is the same as 1.
     ///
     /// # Panics
     ///
-    /// If they are more than 65 535.
+    /// If `threads` is above 65 535.
     #[must_use]
     pub const fn new(threads: u32) -> Self {
         Self(SharedBarrier::new(threads))
     }
 
-    /// Blocks until as many threads have come as the barrier is for, the caller included. What each
-    /// did before happens before what any of them does afterwards.
+    /// Blocks until as many threads have arrived as the barrier is for, the caller included. What
+    /// each did before happens before what any of them does afterwards.
     pub fn wait(&self) -> BarrierWaitResult {
         BarrierWaitResult(self.0.wait())
     }
 
-    /// As [`wait`](Self::wait), but gives up after `timeout`: then it is as if the caller had not
-    /// come.
+    /// Waits like [`wait`](Self::wait), but gives up after `timeout`: then it is as if the caller
+    /// had not arrived.
     pub fn wait_for(&self, timeout: Duration) -> Option<BarrierWaitResult> {
         self.0.wait_until(deadline_after(timeout)).map(BarrierWaitResult)
     }

@@ -10,11 +10,11 @@ pub use antiphon_sync::shared::SharedGeneration as Generation;
 use super::Shared;
 use crate::raw::deadline_after;
 
-/// Tells all threads that wait, of any process, that something has happened. 4 bytes.
+/// Tells all waiting threads, of any process, that something has happened. It takes 4 bytes.
 ///
-/// A thread asks [`now`](Self::now), looks whether it has to wait, and waits with what it was told:
-/// what is sent in between is not lost. So this is the event count of processes too, for conditions
-/// that stand in memory beside it. The sender wakes all sleepers itself, in one system call.
+/// A thread calls [`now`](Self::now), checks whether it has to wait, and waits with the generation
+/// it got: a send in between is not lost. So this also serves as an event count among processes,
+/// for conditions in memory beside it. The sender wakes all sleepers itself, in one system call.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -40,32 +40,33 @@ use crate::raw::deadline_after;
 pub struct Broadcast(SharedBroadcast<Linux>);
 
 impl Broadcast {
-    /// Nothing was sent.
+    /// Creates a broadcast without sends.
     #[must_use]
     pub const fn new() -> Self {
         Self(SharedBroadcast::NEW)
     }
 
-    /// The present generation, to [wait](Self::wait) with. What was done before each send so far
+    /// The current generation, to [wait](Self::wait) with. What was done before each send so far
     /// happens before the return.
     #[must_use]
     pub fn now(&self) -> Generation {
         self.0.now()
     }
 
-    /// Ends the waits of all that wait with the present generation. A system call if anybody
+    /// Releases all threads that wait with the current generation. Makes a system call if a thread
     /// sleeps.
     pub fn send(&self) {
         self.0.send();
     }
 
-    /// Blocks until something was sent that `seen` does not count; returns the generation by then.
-    /// `seen` is of this broadcast. Sends are counted modulo 2³¹: that many in one sleep are none.
+    /// Blocks until a send that `seen` does not count; returns the generation then. `seen` must
+    /// come from this broadcast. Sends are counted modulo 2³¹: exactly that many during one sleep
+    /// look like none.
     pub fn wait(&self, seen: Generation) -> Generation {
         self.0.wait(seen)
     }
 
-    /// As [`wait`](Self::wait), but gives up after `timeout`: `None`.
+    /// Waits like [`wait`](Self::wait), but gives up after `timeout` and returns `None`.
     pub fn wait_for(&self, seen: Generation, timeout: Duration) -> Option<Generation> {
         self.0.wait_until(seen, Some(deadline_after(timeout)))
     }

@@ -9,10 +9,11 @@ use antiphon_sync::shared::SharedEvent;
 use super::Shared;
 use crate::raw::deadline_after;
 
-/// Tells one thread of any process that something has happened, and resets itself. 4 bytes.
+/// Tells one thread of any process that something has happened, and resets itself. It takes 4
+/// bytes.
 ///
-/// A set lets one waiter go, or, if nobody waits, the next one that comes. Several that nobody has
-/// waited for are one.
+/// A set releases one waiter or, if there is none, the next thread that arrives. Sets that happen
+/// while no thread waits count as one.
 ///
 /// ```
 /// static READY: antiphon::shared::Event = antiphon::shared::Event::new();
@@ -25,13 +26,13 @@ use crate::raw::deadline_after;
 pub struct Event(SharedEvent<Linux>);
 
 impl Event {
-    /// An event that is not set.
+    /// Creates an event that is not set.
     #[must_use]
     pub const fn new() -> Self {
         Self(SharedEvent::NEW)
     }
 
-    /// Lets one waiter go, or leaves the event set for the next.
+    /// Releases one waiter, or leaves the event set for the next one.
     pub fn set(&self) {
         self.0.set();
     }
@@ -41,12 +42,13 @@ impl Event {
         self.0.wait();
     }
 
-    /// As [`wait`](Self::wait), but gives up after `timeout`; says whether the event was set.
+    /// Waits like [`wait`](Self::wait), but gives up after `timeout`. Returns whether the event was
+    /// set.
     pub fn wait_for(&self, timeout: Duration) -> bool {
         self.try_wait() || self.0.wait_until(Some(deadline_after(timeout)))
     }
 
-    /// Resets the event; says whether it was set. Never blocks.
+    /// Resets the event, and returns whether it was set. Never blocks.
     pub fn try_wait(&self) -> bool {
         self.0.try_wait()
     }

@@ -9,10 +9,11 @@ use antiphon_sync::shared::SharedLatch;
 use super::Shared;
 use crate::raw::deadline_after;
 
-/// Opens when so many things are done, once and for all that wait, of any process. 8 bytes.
+/// Opens once, when it has been counted down to zero, and releases all waiters of all processes. It
+/// takes 8 bytes.
 ///
-/// What a process was to count down that is killed before is never counted, and leaves the others
-/// waiting: [`wait_for`](Self::wait_for) gives up.
+/// If a process is killed before it has counted down, its count is never made, and the others keep
+/// waiting: use [`wait_for`](Self::wait_for), which gives up.
 ///
 /// ```
 /// static DONE: antiphon::shared::Latch = antiphon::shared::Latch::new(2);
@@ -24,18 +25,19 @@ use crate::raw::deadline_after;
 pub struct Latch(SharedLatch<Linux>);
 
 impl Latch {
-    /// A latch that opens when `count` was counted down, to be written where processes share it; it
-    /// is open if that is 0.
+    /// A latch that opens once `count` has been counted down, to be written into shared memory. It
+    /// is open if `count` is 0.
     ///
     /// # Panics
     ///
-    /// If it is more than [`MAX_COUNT`](crate::MAX_COUNT).
+    /// If `count` is above [`MAX_COUNT`](crate::MAX_COUNT).
     #[must_use]
     pub const fn new(count: u32) -> Self {
         Self(SharedLatch::new(count))
     }
 
-    /// Counts down by `step`, or by what is left if that is less. At zero, all that wait go on.
+    /// Counts down by `step`, or by what is left if that is less. At zero, all waiters are
+    /// released.
     pub fn count_down(&self, step: u32) {
         self.0.count_down(step);
     }
@@ -45,12 +47,13 @@ impl Latch {
         self.0.wait();
     }
 
-    /// As [`wait`](Self::wait), but gives up after `timeout`; says whether the latch is open.
+    /// Waits like [`wait`](Self::wait), but gives up after `timeout`. Returns whether the latch is
+    /// open.
     pub fn wait_for(&self, timeout: Duration) -> bool {
         self.is_open() || self.0.wait_until(Some(deadline_after(timeout)))
     }
 
-    /// Whether the latch is open. If so, what was done before it was counted down is visible.
+    /// Whether the latch is open. If it is, everything done before the counts is visible.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.0.is_open()

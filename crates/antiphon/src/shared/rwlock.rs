@@ -11,13 +11,13 @@ use antiphon_sync::shared::{Acquired, SharedRwLock};
 
 use crate::raw::deadline_after;
 
-/// A readers-writer lock that processes share, 4 bytes beside its value. Writers are preferred:
-/// readers wait behind a writer that waits, for a twentieth of a second.
+/// A readers-writer lock that processes share, 4 bytes beside its value. It prefers writers:
+/// readers wait behind a waiting writer, for a twentieth of a second.
 ///
-/// It knows when a thread or process has died while it wrote, as a [`Mutex`](super::Mutex) does:
-/// then whoever waits comes in, and is told. **Readers are not noted: one that is killed stays
-/// counted, and nobody writes any more.** Where that may happen take a mutex, or write with a
-/// timeout.
+/// It detects that a thread or process has died while it wrote, as a [`Mutex`](super::Mutex) does;
+/// the next waiter then gets the lock, and is told by [`WriterDied`]. **Readers are not recorded: a
+/// reader that is killed stays counted, and no thread can write any more.** Where that may happen,
+/// use a mutex, or write with a timeout.
 #[repr(C)]
 pub struct RwLock<T> {
     raw: SharedRwLock<Linux>,
@@ -27,13 +27,14 @@ pub struct RwLock<T> {
 // SAFETY: a writer has the value alone, and sends it to the next; readers share it.
 unsafe impl<T: Send + Sync> Sync for RwLock<T> {}
 
-/// What [`RwLock::read`] returns; leaves when dropped, in whichever thread.
+/// What [`RwLock::read`] returns; it unlocks when dropped, in any thread.
 #[must_use = "the lock is left when its guard is dropped"]
 pub struct ReadGuard<'a, T> {
     lock: &'a RwLock<T>,
 }
 
-/// What [`RwLock::write`] returns; leaves when dropped. The writer is the thread that has locked.
+/// What [`RwLock::write`] returns; it unlocks when dropped. The writer is the thread that has
+/// locked.
 #[must_use = "the lock is left when its guard is dropped"]
 pub struct WriteGuard<'a, T> {
     lock: &'a RwLock<T>,
@@ -41,14 +42,15 @@ pub struct WriteGuard<'a, T> {
     thread: PhantomData<*const ()>,
 }
 
-/// The lock was had, with this guard, and a writer has died with it: the value may be half changed.
+/// The lock is held by this guard, and an earlier writer has died: the value may be half changed.
 ///
-/// All are told until a writer says that the value is whole, by [`recover`](Self::recover).
+/// Each acquisition gets this error until a writer states that the value is whole, by
+/// [`recover`](Self::recover).
 #[must_use = "the lock is held, and its value not whole"]
 pub struct WriterDied<G>(G);
 
 impl<T> RwLock<T> {
-    /// A free lock, to be written where processes share it.
+    /// A free lock, to be written into shared memory.
     ///
     /// ```compile_fail,E0133
     /// // A thread could leak a guard, hand out what it leads to, and end.
@@ -57,23 +59,24 @@ impl<T> RwLock<T> {
     ///
     /// # Safety
     ///
-    /// Once the thread that writes has ended, nobody uses a reference that it had from a guard,
-    /// which it must have leaked then: others come in from then on.
+    /// When a thread that writes has ended, nothing may use a reference that the thread had from a
+    /// guard (which it must have leaked): others get the lock from then on.
     pub const unsafe fn new(value: T) -> Self {
         Self { raw: SharedRwLock::NEW, value: UnsafeCell::new(value) }
     }
 
-    /// Acquires the lock to read; blocks until it is had. Who writes waits for itself for ever.
+    /// Acquires the lock to read; blocks until it is free for readers. A writer that calls this
+    /// deadlocks.
     ///
     /// # Errors
     ///
-    /// [`WriterDied`], with the lock.
+    /// [`WriterDied`], which holds the lock.
     pub fn read(&self) -> Result<ReadGuard<'_, T>, WriterDied<ReadGuard<'_, T>>> {
         self.reads(self.raw.read())
     }
 
-    /// Acquires the lock to read if nobody is in, or readers are and no writer waits; never blocks.
-    /// One whose writer has died is not free before somebody has waited for it.
+    /// Acquires the lock to read if it is free, or only readers hold it and no writer waits; never
+    /// blocks. A lock whose writer has died becomes free only when some thread has waited for it.
     pub fn try_read(&self) -> Option<Result<ReadGuard<'_, T>, WriterDied<ReadGuard<'_, T>>>> {
         self.raw.try_read().map(|acquired| self.reads(acquired))
     }
@@ -86,18 +89,18 @@ impl<T> RwLock<T> {
         self.raw.read_until(deadline_after(timeout)).map(|acquired| self.reads(acquired))
     }
 
-    /// Acquires the lock to write; blocks until it is had. Who has it already, in either way, waits
-    /// for itself for ever.
+    /// Acquires the lock to write; blocks until it is free. A thread that already holds it, in
+    /// either way, deadlocks.
     ///
     /// # Errors
     ///
-    /// [`WriterDied`], with the lock.
+    /// [`WriterDied`], which holds the lock.
     pub fn write(&self) -> Result<WriteGuard<'_, T>, WriterDied<WriteGuard<'_, T>>> {
         self.writes(self.raw.write())
     }
 
-    /// Acquires the lock to write if it is free; never blocks. As [`try_read`](Self::try_read) of a
-    /// dead writer's.
+    /// Acquires the lock to write if it is free; never blocks. For a lock whose writer has died see
+    /// [`try_read`](Self::try_read).
     pub fn try_write(&self) -> Option<Result<WriteGuard<'_, T>, WriterDied<WriteGuard<'_, T>>>> {
         self.raw.try_write().map(|acquired| self.writes(acquired))
     }
@@ -130,14 +133,14 @@ fn told<G>(acquired: Acquired, guard: G) -> Result<G, WriterDied<G>> {
 }
 
 impl<G> WriterDied<G> {
-    /// The guard. The next is told again.
+    /// The guard. The next acquisition is told again.
     pub fn into_guard(self) -> G {
         self.0
     }
 }
 
 impl<'a, T> WriterDied<WriteGuard<'a, T>> {
-    /// The guard, of a value that the caller makes whole, or has found to be: nobody else is told.
+    /// The guard, for a value that the caller repairs or has found whole: later ones are not told.
     pub fn recover(self) -> WriteGuard<'a, T> {
         self.0.lock.raw.recovered();
         self.0
