@@ -1,4 +1,4 @@
-//! Cancelling: a tree of tokens that say to those who have them that they are to end.
+//! Cancellation: a tree of tokens that tell their holders to stop.
 //!
 //! ```
 //! use antiphon::cancel::{Cancelled, Token};
@@ -23,27 +23,29 @@
 //! ```
 //!
 //! A token is cancelled by [`cancel`](Token::cancel), with its parent, or at its deadline, which is
-//! not after its parent's; and it stays so. Nothing is unwound: who has a token
-//! [checks](Token::check) it, or waits by it, and has an error that `?` passes on. A wait by a
-//! token that is cancelled ends at once, whatever else there is.
+//! never after its parent's. It stays cancelled. Nothing is unwound: the holder of a token
+//! [checks](Token::check) it or passes it to a wait, and gets an error that `?` passes on. A wait
+//! with a cancelled token ends at once, whatever else is ready.
 //!
-//! What is not to be cut short is given another token: [`Token::shielded`] makes one for a section.
-//! A token is an argument, and no state of the thread's: it is seen in a signature who can be
-//! cancelled by what, and a fiber's is not mixed up with another's.
+//! A section that must not be cut short gets another token: [`Token::shielded`] makes one. A token
+//! is an argument, not a state of the thread. So a signature shows what can be cancelled by what,
+//! and the token of one fiber is not mixed up with that of another.
 //!
-//! A socket has its token given: see [`Async::set_token`](crate::net::Async::set_token).
+//! A socket is given its token by [`Async::set_token`](crate::net::Async::set_token).
 //!
-//! Children that are gone leave nothing in their parent. To cancel takes time by how many there
-//! are; who waits is woken once. Deadlines have no thread: who waits by a token wakes itself then.
+//! Children that are gone leave nothing in their parent. Cancelling takes time in proportion to the
+//! number of children; each waiter is woken once. Deadlines need no thread: a thread or fiber that
+//! waits with a token wakes itself at the deadline.
 //!
 //! # Locks
 //!
-//! No token ends a wait for a lock. Who holds one holds it for short, or waits by its own token
-//! meanwhile, and so lets go; a waiter that left a lock's queue when it is told would have a second
-//! wake beside the one by which it is handed the lock, and who unlocks would have to find out which
-//! of them came first. To wait no longer than a token's deadline is `try_lock_for`, with what is
-//! [left](Token::left). What is held for as long as others may be cancelled that want it is a value
-//! in a channel: who has received it has it.
+//! No token ends a wait for a lock. The owner of a lock holds it for a short time, or waits with
+//! its own token meanwhile, and so lets go. If a waiter left the queue of a lock when it is
+//! cancelled, it would have a second wake-up beside the one that hands it the lock, and the
+//! unlocking thread would have to find out which came first. To wait no longer than the deadline of
+//! a token, use `try_lock_for` with the time that is [left](Token::left). For something that is
+//! held long while other waiters may be cancelled, put a value in a channel: the receiver of the
+//! value holds it.
 //!
 //! ```
 //! use antiphon::cancel::{Cancelled, Token};
@@ -85,7 +87,7 @@ use crate::raw::deadline_after;
 use crate::select::{Select, polled};
 use crate::{Event, Latch};
 
-/// Says whether its work is to end. Clones are the same token.
+/// A token that says whether its work is to stop. Clones are the same token.
 #[derive(Clone)]
 pub struct Token(cancel::Token<Linux>);
 
@@ -95,7 +97,7 @@ pub struct Token(cancel::Token<Linux>);
 pub struct Guard(Option<Token>);
 
 impl Guard {
-    /// Does not cancel it: what was begun has come to its end.
+    /// Disarms the guard: the token is not cancelled, because the work has ended.
     pub fn disarm(mut self) {
         self.0 = None;
     }
@@ -109,13 +111,12 @@ impl Drop for Guard {
     }
 }
 
-/// The work is to end: its token was cancelled.
+/// The error of a wait whose token was cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cancelled;
 
 impl Cancelled {
-    /// Whether that is what an error of a file says, of [`net`](crate::net), whose token was
-    /// cancelled.
+    /// Whether `error`, of a file of [`net`](crate::net), says that its token was cancelled.
     ///
     /// ```
     /// use antiphon::cancel::Cancelled;
@@ -136,7 +137,7 @@ impl From<Cancelled> for io::Error {
     }
 }
 
-/// Why a value was not sent: the value.
+/// Why a value was not sent; holds the value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum NotSent<T> {
     /// The token was cancelled.
@@ -146,64 +147,65 @@ pub enum NotSent<T> {
 }
 
 impl Token {
-    /// One that comes of no other, and has no deadline.
+    /// A token without a parent and without a deadline.
     #[must_use]
     pub fn new() -> Self {
         Self(cancel::Token::new(None))
     }
 
-    /// One that is cancelled with this one; cancelled by itself, it leaves this one as it is.
+    /// A child: it is cancelled with this token, but cancelling it does not cancel this one.
     #[must_use]
     pub fn child(&self) -> Self {
         Self(self.0.child(None))
     }
 
-    /// As [`child`](Self::child), and at that time.
+    /// Like [`child`](Self::child), and cancelled at `deadline` at the latest.
     #[must_use]
     pub fn child_until(&self, deadline: Instant) -> Self {
         self.child_for(deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// As [`child`](Self::child), and after so long.
+    /// Like [`child`](Self::child), and cancelled after `time` at the latest.
     #[must_use]
     pub fn child_for(&self, time: Duration) -> Self {
         Self(self.0.child(Some(deadline_after(time))))
     }
 
-    /// Cancels it, and all that come of it. Where two cancel at once, each is back when it has
-    /// cancelled what the other has not come to.
+    /// Cancels the token and all its descendants. If two threads cancel at once, each returns when
+    /// it has cancelled those that the other has not reached.
     pub fn cancel(&self) {
         self.0.cancel();
     }
 
-    /// Whether it is cancelled: for good.
+    /// Whether the token is cancelled. It stays so.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.is_cancelled()
     }
 
-    /// The same, for `?`.
+    /// Like [`is_cancelled`](Self::is_cancelled), as a result for `?`.
     ///
     /// # Errors
     ///
-    /// If it is cancelled.
+    /// [`Cancelled`], if the token is cancelled.
     pub fn check(&self) -> Result<(), Cancelled> {
         if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
     }
 
-    /// Waits until it is cancelled. Blocks.
+    /// Blocks until the token is cancelled.
     pub fn wait(&self) {
         may_be_ready();
         while !self.0.wait_until(None) {}
     }
 
-    /// As [`wait`](Self::wait), of a future: beside others, or in a `select!`. Its deadline needs a
-    /// thread then, one for all of the process, which is started with the first.
+    /// Waits like [`wait`](Self::wait), as a future: beside others, or in a `select!`. A deadline
+    /// then needs a thread: one for the whole process, started with the first.
     pub async fn wait_async(&self) {
         polled(self).await;
     }
 
-    /// Cancels it when what this returns is dropped: as a future is that nobody waits for any more.
+    /// Returns a guard that cancels the token when it is dropped: for example when a future is
+    /// dropped because no task waits for it any more.
     ///
     /// ```
     /// use antiphon::cancel::Token;
@@ -216,14 +218,15 @@ impl Token {
         Guard(Some(self.clone()))
     }
 
-    /// As [`wait`](Self::wait), and no longer than that; says whether it is cancelled.
+    /// Waits like [`wait`](Self::wait), but gives up after `timeout`. Returns whether the token is
+    /// cancelled.
     pub fn wait_for(&self, timeout: Duration) -> bool {
         may_be_ready();
         self.0.wait_until(Some(deadline_after(timeout)))
     }
 
-    /// Runs `section` with a token that this one does not cancel: what is done by that comes to its
-    /// end. Afterwards this one says what has become of it.
+    /// Runs `section` with a token that this token does not cancel, so that the section runs to its
+    /// end. Afterwards this token still says whether it was cancelled.
     ///
     /// ```
     /// use antiphon::cancel::{Cancelled, Token};
@@ -240,30 +243,31 @@ impl Token {
         section(&Self::new())
     }
 
-    /// Waits for so long. Blocks.
+    /// Sleeps for `time`.
     ///
     /// # Errors
     ///
-    /// If it is cancelled before that.
+    /// [`Cancelled`], if the token is cancelled before that.
     pub fn sleep(&self, time: Duration) -> Result<(), Cancelled> {
         if self.wait_for(time) { Err(Cancelled) } else { Ok(()) }
     }
 
-    /// Receives a value; waits for one. The inner error: there is none, and there are no senders.
+    /// Receives a value; waits while the channel is empty. The inner error means that the channel
+    /// is empty and has no senders.
     ///
     /// # Errors
     ///
-    /// If it is cancelled; no value is lost then.
+    /// [`Cancelled`], if the token is cancelled; no value is lost then.
     pub fn recv<T: Send>(&self, receiver: &Receiver<T>) -> Result<Result<T, RecvError>, Cancelled> {
         self.check()?;
         self.or_cancelled().recv(receiver, Ok).wait()
     }
 
-    /// Sends a value; waits for room.
+    /// Sends a value; waits while the channel is full.
     ///
     /// # Errors
     ///
-    /// If it is cancelled, or there are no receivers: the value.
+    /// The value, if the token is cancelled or there are no receivers.
     pub fn send<T: Send>(&self, sender: &Sender<T>, value: T) -> Result<(), NotSent<T>> {
         let mut value = Some(value);
         let sent = self.check().and_then(|()| {
@@ -274,11 +278,11 @@ impl Token {
         Err(if sent.is_err() { NotSent::Cancelled(value) } else { NotSent::Disconnected(value) })
     }
 
-    /// Waits until the event is set, and takes that.
+    /// Waits until the event is set, and resets it.
     ///
     /// # Errors
     ///
-    /// If it is cancelled; the event is as it was then.
+    /// [`Cancelled`], if the token is cancelled; the event is left unchanged.
     pub fn wait_event(&self, event: &Event) -> Result<(), Cancelled> {
         self.check()?;
         self.or_cancelled().event(event, || Ok(())).wait()
@@ -288,7 +292,7 @@ impl Token {
     ///
     /// # Errors
     ///
-    /// If it is cancelled.
+    /// [`Cancelled`], if the token is cancelled.
     pub fn wait_latch(&self, latch: &Latch) -> Result<(), Cancelled> {
         self.check()?;
         self.or_cancelled().latch(latch, || Ok(())).wait()
@@ -300,7 +304,7 @@ impl Token {
         Select::new().cancelled(self, || Err(Cancelled))
     }
 
-    /// In what time its deadline cancels it, if it has one.
+    /// The time until the deadline of the token, if it has one.
     #[must_use]
     pub fn left(&self) -> Option<Duration> {
         let left = |it: Deadline| it.ns.saturating_sub(deadline_after(Duration::ZERO).ns);

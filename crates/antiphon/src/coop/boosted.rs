@@ -1,4 +1,4 @@
-//! A loop that is helped when it is late, and gives back what it has had by that.
+//! A loop that is boosted when it is late, and pays that time back later.
 
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,15 +10,16 @@ use antiphon_runtime::coop::boost::{Borrower, Own, Place, Times};
 
 use super::{Answer, Ask, Booster, Cooperate, Counts, Halves, Pause};
 
-/// A loop of a [`Booster`].
+/// A loop that a [`Booster`] helps.
 ///
-/// What it runs while it is raised the kernel does not charge it for; so where others want the CPU,
-/// it now and then sleeps for a while though it has work: until its next timer at most, and while
-/// it runs by its share. That is then about what it would be without help. Timers that are due are
-/// to be dispatched before other work, once a poll returns: work that comes first is borrowed.
+/// The kernel does not charge the loop for the time that it runs while it is raised. So where other
+/// threads want the CPU, the loop sometimes sleeps although it has work: at most until its next
+/// timer, and only while it runs by its fair share. It then gets about as much CPU time as without
+/// help. After a poll returns, dispatch the timers that are due before other work: work that is
+/// done first is borrowed time.
 ///
-/// It may be sent to another thread. Once dropped, its thread shares time as before, and what it
-/// owed is forgotten: who has itself boosted again and again gives nothing back.
+/// It may be sent to another thread. Once it is dropped, its thread shares time as before, and its
+/// debt is forgotten: a program that boosts itself again and again pays nothing back.
 #[derive(Debug)]
 pub struct Boosted<C> {
     seat: Seat,
@@ -30,24 +31,24 @@ impl<C> Boosted<C> {
         Self { seat: Seat::new(booster), inner }
     }
 
-    /// What has happened to it since it has polled first, by this thread.
+    /// What has happened since the first poll by this thread.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.seat.counts()
     }
 
-    /// For how long it has slept to give back what it owed, in nanoseconds.
+    /// How long it has slept to pay its debt, in nanoseconds.
     #[must_use]
     pub fn napped_ns(&self) -> u64 {
         self.seat.place.as_ref().map_or(0, |seated| seated.borrower.napped_ns())
     }
 
-    /// The way in which it gives its CPU away.
+    /// The inner way of yielding the CPU.
     pub fn inner(&mut self) -> &mut C {
         &mut self.inner
     }
 
-    /// The same, without help; its thread shares time.
+    /// Returns the inner value without help; its thread shares time.
     #[must_use]
     pub fn into_inner(self) -> C {
         self.inner

@@ -1,4 +1,4 @@
-//! T1: the helper that has loops run first while they are late.
+//! T1: the helper that runs loops first while they are late.
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;
@@ -13,25 +13,26 @@ use antiphon_runtime::coop::boost::{Boosts, Counts, Helper, Raise};
 
 use super::{Boosted, Cooperate, Options};
 
-/// What a [`Booster`] can be told.
+/// The options of a [`Booster`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoostOptions {
-    /// The real-time priority of a loop that is late: 1 to 98. The helper has one more, which the
-    /// process needs the right to. A loop that used up its slack, or seemed to sleep, and has not
-    /// polled since has one less, so that others do not wait for it again; with 1 it has the same.
-    /// Programs that share a CPU take one priority, or such as differ by three.
+    /// The real-time priority of a late loop: 1 to 98. The helper has one more, for which the
+    /// process needs the right. A loop that used up its slack, or seemed to sleep, and has not
+    /// polled afterwards gets one less, so that other loops do not wait for it again; with priority
+    /// 1 it keeps 1. Programs that share a CPU should use the same priority, or priorities that
+    /// differ by three.
     pub priority: u8,
-    /// How many loops there may be at a time. More are not helped, and
+    /// The largest number of loops at a time. Further loops are not helped, and are
     /// [counted](BoosterStats::unseated).
     pub loops: usize,
-    /// `slack_ns`: a loop that is raised for so much CPU time, and does not poll, is lowered for a
-    /// while; so is one that is raised for ten times as long and has not used it.
-    /// `threshold_ns`: one that owes so much is not raised.
+    /// `slack_ns`: a loop that has used this much CPU time while raised, without a poll, is lowered
+    /// for a while; so is a loop that has been raised for ten times as long and has not used it.
+    /// `threshold_ns`: a loop that owes this much is not raised.
     pub options: Options,
 }
 
 impl BoostOptions {
-    /// The usual priority of a loop that is late: there is one below it.
+    /// The default priority of a late loop. There is one priority below it.
     pub const PRIORITY: u8 = 2;
 }
 
@@ -41,20 +42,20 @@ impl Default for BoostOptions {
     }
 }
 
-/// Has the loops of this process run before all that share time, each while its timer is overdue.
+/// Runs the loops of this process before all time-sharing threads, each while its timer is overdue.
 ///
 /// A thread, `antiphon-boost`, sleeps until the next release of any loop. If the loop has not
-/// dispatched it by then, the thread puts the loop's thread into `SCHED_FIFO`: that ends what it is
-/// at, dispatches its timers and polls, and is put back. A loop that runs for the slack in between,
-/// or sleeps, and does not poll, is put back at once, and helped again after a fourth of the slack,
-/// and after twice as long each time, until it polls, but behind others that are late (BOOST-6).
-/// What it ran like that it gives back: see [`Boosted`].
+/// dispatched it by then, the thread puts the loop's thread into `SCHED_FIFO`. The loop then ends
+/// its current work, dispatches its timers and polls, and is put back. If the loop runs for the
+/// slack in between, or sleeps, and does not poll, it is put back at once. It is helped again after
+/// a fourth of the slack, and after twice as long each further time, until it polls, but behind
+/// other late loops (BOOST-6). It pays back what it ran in this way: see [`Boosted`].
 ///
 /// A clone is the same booster. The thread ends with the last clone and the last loop.
 ///
-/// In the child of a fork it does nothing. A program that loops turn into (`execve`) may stay in
-/// `SCHED_FIFO`: drop the [`Boosted`] before. Threads that are in a real-time class by themselves
-/// are left alone.
+/// In the child of a fork it does nothing. A program that is started in place of this one
+/// (`execve`) may stay in `SCHED_FIFO`: drop the [`Boosted`] before. Threads that are in a
+/// real-time class by themselves are left alone.
 #[derive(Clone)]
 pub struct Booster(pub(super) Arc<Running>);
 
@@ -67,29 +68,29 @@ pub(super) struct Running {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a [`Booster`] has done.
+/// The figures of a [`Booster`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BoosterStats {
-    /// Of all its loops, those that have gone too.
+    /// The counts of all its loops, including those that are gone.
     pub counts: Counts,
     /// The CPU time of the helper, in nanoseconds.
     pub helper_ns: u64,
-    /// How many polls were by loops that were not helped, as there were
-    /// [as many](BoostOptions::loops) already.
+    /// How many polls came from loops that were not helped, because there were [as
+    /// many](BoostOptions::loops) as allowed.
     pub unseated: u64,
 }
 
 impl Booster {
-    /// Starts the helper. It runs where the calling thread may run.
+    /// Starts the helper. It runs on the CPUs that the calling thread may use.
     ///
     /// # Errors
     ///
-    /// If this process may not use real-time priorities, or starts no more threads: the message
-    /// says how to get the right.
+    /// If this process may not use real-time priorities, or cannot start a thread. The message says
+    /// how to get the right.
     ///
     /// # Panics
     ///
-    /// If the priority is 0 or more than 98, or there are no loops.
+    /// If the priority is 0 or above 98, or the number of loops is 0.
     pub fn start(options: BoostOptions) -> Result<Self, Refused> {
         assert!((1..=98).contains(&options.priority), "a priority of 1 to 98 there can be");
         assert!(options.loops > 0, "a booster of no loops");
@@ -115,19 +116,19 @@ impl Booster {
         Ok(Self(Arc::new(Running { boosts, options, helper, epoch, unseated, thread })))
     }
 
-    /// A loop that gives its CPU away by `inner`, and is helped when it is late. It is the loop of
-    /// the thread that polls it.
+    /// Makes a loop that yields its CPU by `inner`, and is helped when it is late. It is the loop
+    /// of the thread that polls it.
     pub fn boost<C: Cooperate>(&self, inner: C) -> Boosted<C> {
         Boosted::new(self.clone(), inner)
     }
 
-    /// What it was told.
+    /// The options.
     #[must_use]
     pub fn options(&self) -> BoostOptions {
         self.0.options
     }
 
-    /// What it has done.
+    /// The figures so far.
     #[must_use]
     pub fn stats(&self) -> BoosterStats {
         let helper_ns = schedule::cpu_ns(self.0.helper).unwrap_or(0);

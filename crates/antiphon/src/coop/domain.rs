@@ -14,17 +14,17 @@ use super::memory::Memory;
 use super::system::System;
 use super::weighted::Weighted;
 
-/// What a domain is to be.
+/// The options of a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DomainOptions {
-    /// Which CPU its members run on.
+    /// The CPU on which its members run.
     pub cpu: u32,
-    /// How it is scheduled. Whoever opens a domain that nobody uses decides that.
+    /// How it is scheduled. The first process that opens a domain decides this.
     pub schedule: Options,
 }
 
 impl DomainOptions {
-    /// That CPU, scheduled as the document has it.
+    /// The options for that CPU, with the documented default schedule.
     #[must_use]
     pub fn on(cpu: u32) -> Self {
         Self { cpu, schedule: Options::default() }
@@ -32,17 +32,17 @@ impl DomainOptions {
 }
 
 impl Default for DomainOptions {
-    /// The CPU that the caller runs on now.
+    /// The options for the CPU that the caller runs on now.
     fn default() -> Self {
         let CpuId(cpu) = Linux::cpu();
         Self::on(cpu)
     }
 }
 
-/// A CPU that threads share, of all processes of this user that have opened it under this name; or,
-/// if it is [private](Self::private), of a process and of what that starts.
+/// A CPU that threads share: threads of all processes of this user that have opened it under this
+/// name; or, if it is [private](Self::private), of a process and the processes that it starts.
 ///
-/// Not for as long as it lives only: memberships keep it open.
+/// Memberships keep the domain open after this value is dropped.
 #[derive(Clone, Debug)]
 pub struct Domain {
     memory: Memory,
@@ -54,27 +54,27 @@ pub struct Domain {
 /// The name of a private domain, but for the number of its file.
 const INHERITED: &str = "/proc/self/fd/";
 
-/// A member, as a report shows it.
+/// A member of a domain, for reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemberStatus {
     /// The kernel's number of the thread.
     pub thread: u32,
-    /// Whom it shares its part with.
+    /// The group with which it shares its part.
     pub group: Group,
-    /// Its part, beside others'.
+    /// Its weight, relative to other members or groups.
     pub weight: u32,
-    /// What it may expect.
+    /// Its standing: what it may expect.
     pub standing: Standing,
     /// How often it was demoted, for each of [`Demotion::ALL`].
     pub demotions: [u32; Demotion::ALL.len()],
 }
 
 impl Domain {
-    /// Opens a domain; makes it where nobody uses it. Waits for a second at the most, for somebody
-    /// who is just making it. The file of a name stays, for who comes next.
+    /// Opens a domain, and makes it if no process uses it. Waits for up to a second for a process
+    /// that is just making it. The file of the name stays, for later openers.
     ///
-    /// Also takes the [name of a private domain](Self::private_name): its CPU is the one that is
-    /// said here, which all are to say.
+    /// Also takes the [name of a private domain](Self::private_name); its CPU is the one in
+    /// `options`, which must be the same in all processes.
     ///
     /// # Errors
     ///
@@ -92,9 +92,9 @@ impl Domain {
         Ok(Self::of(memory, cpu, None))
     }
 
-    /// Makes a domain of this process, and of those that it starts from now on: they inherit its
-    /// file, which has no name, whoever's they are. Nothing is left of it when the last of them has
-    /// ended, however that ends.
+    /// Makes a domain for this process and the processes that it starts from now on: they inherit
+    /// its file, which has no name, whatever user they run as. Nothing is left of it when the last
+    /// of them has ended, in whatever way.
     ///
     /// # Errors
     ///
@@ -108,32 +108,33 @@ impl Domain {
         Self { memory, cpu, process: process::id(), private }
     }
 
-    /// What [`open`](Self::open) takes for a private domain, in the process that made it and in
-    /// those that it starts, while they have that file. `None`: it is none.
+    /// The name by which [`open`](Self::open) finds a private domain, in the process that made it
+    /// and in those that it starts, while they have that file. `None` if the domain is not private.
     #[must_use]
     pub fn private_name(&self) -> Option<String> {
         self.private.map(|number| format!("{INHERITED}{number}"))
     }
 
-    /// Whether a domain may have that name, to be told before it is opened.
+    /// Whether `name` is a valid name of a domain; to be checked before it is opened.
     #[must_use]
     pub fn is_name(name: &str) -> bool {
         let fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
         (1..=64).contains(&name.len()) && name.bytes().all(fine)
     }
 
-    /// Opens, of the domains of that name on those CPUs, the one whose members weigh the least in
-    /// all, the first of several: for a thread that may run on any of them, and is to be as well
-    /// off as others are. It is to join soon, as who comes meanwhile finds the same. Each domain is
-    /// made where nobody uses it, and waited for as by [`open`](Self::open).
+    /// Opens the domain whose members have the least total weight, of the domains of that name on
+    /// those CPUs (the first, if several are equal). This is for a thread that may run on any of
+    /// the CPUs, and is to fare as well as others. Join soon, because other callers find the same
+    /// domain meanwhile. Each domain is made if no process uses it, and waited for as by
+    /// [`open`](Self::open).
     ///
     /// # Errors
     ///
-    /// See [`OpenError`]: of the first that can't be opened.
+    /// See [`OpenError`]: the error of the first domain that cannot be opened.
     ///
     /// # Panics
     ///
-    /// If there are no CPUs.
+    /// If `cpus` is empty.
     pub fn open_lightest(name: &str, cpus: &[u32], schedule: Options) -> Result<Self, OpenError> {
         let open = |&cpu: &u32| Self::open(name, DomainOptions { cpu, schedule });
         let mut domains = cpus.iter().map(open).collect::<Result<Vec<_>, _>>()?;
@@ -148,9 +149,9 @@ impl Domain {
         living.map(|member| u64::from(member.weight)).sum()
     }
 
-    /// The calling thread joins, with a weight ([`WEIGHT`](super::WEIGHT) is that of nice 0) of its
-    /// own or of its group. It is pinned to the CPU of the domain, and stays so when it has left,
-    /// or where there is no room. One membership a thread.
+    /// Joins the calling thread, with a weight ([`WEIGHT`](super::WEIGHT) is that of nice 0) of its
+    /// own or of its group. The thread is pinned to the CPU of the domain, and stays pinned when it
+    /// has left, or if there is no room. A thread can have one membership.
     ///
     /// # Errors
     ///
@@ -170,48 +171,50 @@ impl Domain {
         Ok(self.memory.clone())
     }
 
-    /// The calling thread joins by weights: it has no turns, but runs when the kernel likes, and
-    /// weighs the more the more important its work is, among those of its group that have joined
-    /// so. All of a group weigh what they would have together. It is told others' releases. For
-    /// loops that are [boosted](super::Booster) when they are late.
+    /// Joins the calling thread by weight: it takes no turns, but runs when the kernel chooses, and
+    /// has the greater weight the more important its work is among the members of its group that
+    /// have joined in this way. Together the members of a group weigh what they would weigh
+    /// otherwise. It is told the releases of others. This is for loops that are
+    /// [boosted](super::Booster) when they are late.
     ///
-    /// It is pinned to the CPU of the domain, and stays so when it has left. What weighs is its
-    /// nice value, from 12 less than it was to 12 more; what it starts has that, too. `weight` is
-    /// beside others of the group: for how much it counts among them. One membership a thread.
+    /// The thread is pinned to the CPU of the domain, and stays pinned when it has left. Its weight
+    /// is its nice value, from 12 below the earlier one to 12 above; threads and processes that it
+    /// starts inherit it. `weight` is its share among the members of its group. A thread can have
+    /// one membership.
     ///
     /// # Errors
     ///
-    /// See [`JoinError`]: [`Weight`](JoinError::Weight), if it shares a group and may not weigh
-    /// more.
+    /// See [`JoinError`]: [`Weight`](JoinError::Weight), if the thread shares a group and may not
+    /// raise its weight.
     pub fn weigh(&self, group: Group, weight: u32) -> Result<Weighted, JoinError> {
         Weighted::join(self.admit()?, group, weight)
     }
 
-    /// Which CPU it is.
+    /// The CPU of the domain.
     #[must_use]
     pub fn cpu(&self) -> u32 {
         self.cpu
     }
 
-    /// How it is scheduled: as who made it had it.
+    /// The schedule, as the process that made the domain set it.
     #[must_use]
     pub fn options(&self) -> Options {
         self.memory.header.options()
     }
 
-    /// How often its members took turns, since it was made.
+    /// How many turns its members have taken since it was made.
     #[must_use]
     pub fn turns(&self) -> u64 {
         self.memory.turns()
     }
 
-    /// How many of its members were found dead, since it was made.
+    /// How many of its members were found dead since it was made.
     #[must_use]
     pub fn died(&self) -> u64 {
         self.memory.died()
     }
 
-    /// Its members, as they are seen from outside.
+    /// Its members, as seen from outside.
     #[must_use]
     pub fn members(&self) -> Vec<MemberStatus> {
         (0..PLACES).filter_map(|place| status(&self.memory, place)).collect()
@@ -234,15 +237,15 @@ fn inherited(name: &str) -> Option<u32> {
     name.strip_prefix(INHERITED)?.parse().ok()
 }
 
-/// A thread's part in a domain: its `coop_poll`. It leaves when this is dropped. In another thread,
-/// as in the child of a fork, it is [`Alone`](super::Alone).
+/// The membership of a thread in a domain: its `coop_poll`. The thread leaves when this is dropped.
+/// In another thread, and in the child of a fork, it acts as [`Alone`](super::Alone).
 #[derive(Debug)]
 pub struct Membership {
     baton: Baton<Linux, Memory, System>,
 }
 
 impl Membership {
-    /// The thread, as reports show it; `None` if its place was taken since, until it polls.
+    /// The member, for reports; `None` if its place has been taken, until it polls.
     #[must_use]
     pub fn status(&self) -> Option<MemberStatus> {
         status(self.baton.page(), self.baton.place())

@@ -1,4 +1,4 @@
-//! Why one can't cooperate.
+//! The errors of cooperation.
 
 use std::error::Error;
 use std::fmt;
@@ -8,29 +8,29 @@ use std::path::PathBuf;
 use antiphon_linux::schedule::Refused;
 use antiphon_runtime::coop::{NoSeat, PLACES, VERSION};
 
-/// Why there is no domain.
+/// Why a domain cannot be opened.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Its name is empty, longer than 64 bytes, or has more in it than letters, digits, `-` and
-    /// `_`.
+    /// The name is empty, longer than 64 bytes, or has characters other than letters, digits, `-`
+    /// and `_`.
     Name,
-    /// Memory for a private domain can't be had.
+    /// There is no memory for a private domain.
     Private(io::Error),
-    /// The user's directory can't be had.
+    /// The directory of the user cannot be used.
     Directory(io::Error),
-    /// The file can't be had, or is not as it must be.
+    /// The file cannot be opened, or is not as it must be.
     File(PathBuf, io::Error),
-    /// Its members speak another version.
+    /// Its members use another version.
     Version {
-        /// Theirs.
+        /// The version of the members.
         found: u32,
-        /// The file, to be told from others.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// Its members are of another PID namespace: in a container, say, or out of it.
+    /// Its members are in another PID namespace: for example inside a container, or outside of it.
     Namespace,
-    /// Somebody has begun to make it, and has not come to an end for a second.
+    /// Another process has begun to make the domain, and has not finished within a second.
     Busy(PathBuf),
 }
 
@@ -74,16 +74,17 @@ impl Error for OpenError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JoinError {
-    /// [`PLACES`] threads have joined, and live.
+    /// The domain has [`PLACES`] live members already.
     Full,
-    /// Others kept the thread from running each time that it tried to join, for a second: more
-    /// threads want the CPU than it has time for.
+    /// Other threads kept this one from running each time it tried to join, for a second: the CPU
+    /// does not have time for all threads that want it.
     KeptFromRunning,
     /// The thread may not run on the domain's CPU.
     Cpu(u32),
-    /// The process has come of a fork since it has opened the domain: it is to open it itself.
+    /// The process is the child of a fork made after the domain was opened: the child must open it
+    /// itself.
     Forked,
-    /// This process may not give its threads more weight; or it can't be changed.
+    /// This process may not raise the weight of its threads, or the weight cannot be changed.
     Weight(Refused),
 }
 

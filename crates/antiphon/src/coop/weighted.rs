@@ -13,9 +13,10 @@ use super::error::JoinError;
 use super::memory::Memory;
 use super::system::System;
 
-/// A thread's part in a [`Domain`](super::Domain) by weights: see
-/// [`Domain::weigh`](super::Domain::weigh). It leaves, and weighs what it did, when this is
-/// dropped. In another thread, as in the child of a fork, it is [`Alone`](super::Alone).
+/// The membership of a thread in a [`Domain`](super::Domain) by weight: see
+/// [`Domain::weigh`](super::Domain::weigh). When this is dropped, the thread leaves, and has its
+/// earlier weight again. In another thread, and in the child of a fork, it acts as
+/// [`Alone`](super::Alone).
 #[derive(Debug)]
 pub struct Weighted {
     seat: generic::Weighted<Linux, Memory, System, Nice>,

@@ -10,7 +10,7 @@ use super::{Failure, Pool, Runner};
 const SEED: &str = "ANTIPHON_SEED";
 
 impl Runner {
-    /// Runs the closure once with each seed, until it fails; `None` if it does not.
+    /// Runs the closure once with each seed until it fails. Returns `None` if no run fails.
     pub fn find(
         &self,
         seeds: impl IntoIterator<Item = u64>,
@@ -36,12 +36,12 @@ impl Runner {
         self.run(seed, move |pool| closure(pool))
     }
 
-    /// As [`find`](Self::find), for tests. If the environment has an `ANTIPHON_SEED`, that is the
-    /// only one, and its schedule is printed to the standard error.
+    /// Like [`find`](Self::find), for tests. If the environment has an `ANTIPHON_SEED`, only that
+    /// seed is run, and its schedule is printed to the standard error.
     ///
     /// # Panics
     ///
-    /// If a run fails: with its seed, its schedule, and what to type to have it again.
+    /// If a run fails: with its seed, its schedule, and the command that replays it.
     pub fn explore(&self, seeds: impl IntoIterator<Item = u64>, closure: impl Fn(Pool) + 'static) {
         let closure = Rc::new(closure);
         let failure = match only_seed() {

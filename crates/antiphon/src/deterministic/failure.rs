@@ -5,38 +5,39 @@ use std::time::Duration;
 
 use super::Schedule;
 
-/// A run that has failed. Its text, which is also what `unwrap` shows, has the end of the schedule.
+/// A run that has failed. Its text, which `unwrap` also shows, contains the end of the schedule.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The seed of the run.
     pub seed: u64,
-    /// What was wrong.
+    /// What went wrong.
     pub why: Why,
-    /// When that was found: virtual time since the run began.
+    /// When it was found: the virtual time since the run began.
     pub at: Duration,
     /// What had happened until then.
     pub schedule: Schedule,
 }
 
-/// What is wrong with a run.
+/// What went wrong in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Why {
-    /// The closure has panicked; or, with the same end, the policy.
+    /// The closure has panicked, or the policy has.
     Panicked(String),
-    /// A task has panicked, and nobody has asked for what it returned.
+    /// A task has panicked, and nothing has asked for its result.
     TaskPanicked {
-        /// As in the [`Schedule`]; 0 if it was the policy, or something that a task had to drop.
+        /// The number of the task in the [`Schedule`]; 0 if it was the policy, or something that a
+        /// task had to drop.
         task: u64,
-        /// What the panic said.
+        /// The message of the panic.
         message: String,
     },
-    /// Everybody waits, and no timer is set.
+    /// All threads and tasks wait, and no timer is set.
     Deadlock,
     /// The [limit](super::Runner::limit) of virtual time has passed.
     Overrun,
-    /// All workers have ended, and tasks are left that nobody has run: a defect of the policy, or
-    /// of this library.
+    /// All workers have ended, and tasks are left that did not run: a defect of the policy, or of
+    /// this library.
     Lost,
 }
 

@@ -13,8 +13,8 @@ use super::run::current;
 use super::{JoinHandle, Pool};
 
 impl Pool {
-    /// Has the workers drive a future: it is polled as a task, by whichever worker takes that, when
-    /// it was spawned and each time it was woken.
+    /// Spawns a future: the workers poll it as a task, on any worker, when it is spawned and each
+    /// time it is woken.
     pub fn spawn_future<F>(self, future: F) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
@@ -39,7 +39,7 @@ impl Pool {
     }
 }
 
-/// What the task has returned, or what it has panicked with.
+/// The result of the task, or its panic.
 impl<T> Future for JoinHandle<T> {
     type Output = thread::Result<T>;
 

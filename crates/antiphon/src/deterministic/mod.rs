@@ -1,8 +1,8 @@
-//! Pools for tests: one seed, one thread, a virtual clock, and the same schedule again.
+//! Pools for tests: one seed, one thread, a virtual clock, and the same schedule each time.
 //!
 //! The workers here are those of [`pool`](crate::pool): the same policies, queues, tasks and
-//! wake-ups, line by line. They run on a simulated machine in place of Linux, so what happens when
-//! is the seed's to say. With the feature `deterministic`:
+//! wake-ups, the same code. They run on a simulated machine instead of Linux, so the seed decides
+//! what happens when. With the feature `deterministic`:
 //!
 //! ```
 //! use antiphon::deterministic::{Pool, Runner};
@@ -46,32 +46,35 @@
 //!
 //! # What a seed decides
 //!
-//! When each worker starts; how long a wake takes; whose tasks a thief takes, and each other choice
-//! of a policy's that is random; how long who spawned a task, and who is to run one, is held up:
-//! most of the time for less than half a microsecond, sometimes for up to twenty, as one that has
-//! lost its CPU. Which of several accesses to a word comes first follows from that.
+//! The seed decides when each worker starts; how long a wake-up takes; which worker a thief steals
+//! from, and every other random choice of a policy; and how long a spawning task, and the worker
+//! that is to run the new task, are held up: mostly for less than half a microsecond, sometimes for
+//! up to twenty, like a thread that has lost its CPU. From these follows which of several accesses
+//! to a word comes first.
 //!
 //! # What it does not
 //!
-//! - **Closures are not interrupted.** Others go on while a task spawns, joins, awaits, or
-//!   [works](work), and at no other point of it: races between two lines of a closure are for the
-//!   model checkers.
-//! - **A lock of the system's that is held over one of these** stops the process for ever, if
-//!   another task wants it: all tasks are on one thread. So does a loop that does none of these.
+//! - **Closures are not interrupted.** Other tasks run while a task spawns, joins, awaits, or
+//!   [works](work), and at no other point: races between two lines of a closure are for the model
+//!   checkers.
+//! - **A lock of the operating system that is held during one of these calls** stops the process
+//!   for ever if another task wants it, because all tasks run on one thread. So does a loop without
+//!   any of these calls.
 //! - **Real time, real threads, input and output** are outside: a thread that wakes a future, or
-//!   uses a pool, panics. What is random by itself (the order of a `HashMap`) makes schedules
-//!   differ; [`Runner::explore`] says so of a failure that does not come again.
-//! - **A destructor that waits for a task while its own task panics** ends the process, and says
-//!   the seed. What destructors spawn and wake in a panic is put in when that was caught.
-//! - **Of [`pool`](crate::pool) these are not there:** [`join`](crate::pool::join) (forks),
+//!   uses a pool, panics. Other sources of randomness (the order of a `HashMap`) make schedules
+//!   differ; [`Runner::explore`] says so if a failure does not repeat.
+//! - **A destructor that waits for a task while its own task panics** ends the process, which
+//!   prints the seed. What destructors spawn and wake during a panic is queued after the panic was
+//!   caught.
+//! - **These parts of [`pool`](crate::pool) are missing:** [`join`](crate::pool::join) (forks),
 //!   [`run`](crate::pool::Pool::run), [`spawn_many`](crate::pool::Pool::spawn_many),
 //!   [`try_spawn`](crate::pool::Pool::try_spawn), [`share`](crate::pool::Pool::share),
 //!   [`put_in_charge`](crate::pool::Pool::put_in_charge), [`blocking`](crate::pool::blocking),
-//!   [recordings](crate::pool::Pool::recording), [`wait_all`](crate::pool::wait_all), and what a
-//!   [`Builder`](crate::pool::Builder) sets but for workers and policy.
+//!   [recordings](crate::pool::Pool::recording), [`wait_all`](crate::pool::wait_all), and all
+//!   settings of a [`Builder`](crate::pool::Builder) but workers and policy.
 //! - **Times are simulated**, and say nothing about any machine.
-//! - **A policy that panics** ends the run with that, whatever a real pool does.
-//! - **What a run that has failed has left behind** is leaked: its stacks, and what is on them.
+//! - **A policy that panics** ends the run with that panic; a real pool may do otherwise.
+//! - **A failed run leaks** what it has left behind: its stacks, and what is on them.
 
 mod explore;
 mod failure;
@@ -104,18 +107,19 @@ pub type BoxedPolicy = antiphon_runtime::sched::BoxedPolicy<Sim>;
 ///
 /// # Panics
 ///
-/// Outside of a run, as all of this module's functions.
+/// If called outside of a run. The same holds for all functions of this module.
 #[must_use]
 pub fn now() -> Duration {
     run::current();
     Duration::from_nanos(antiphon_sim::now())
 }
 
-/// Takes the caller so much virtual time: a task keeps its worker meanwhile, and others go on.
+/// Advances virtual time by `time` for the caller: a task keeps its worker meanwhile, and other
+/// tasks go on.
 ///
 /// # Panics
 ///
-/// Outside of a run.
+/// If called outside of a run.
 pub fn work(time: Duration) {
     run::current();
     antiphon_sim::work(nanos(time));

@@ -10,22 +10,23 @@ use antiphon_sim::Sim;
 use super::local::Local;
 use super::run::{self, Caught, linger};
 
-/// The pool of a run: as [`pool::Pool`](crate::pool::Pool), to be copied into tasks that use it.
+/// The pool of a run, like [`pool::Pool`](crate::pool::Pool). It is `Copy`: copy it into the tasks
+/// that use it.
 ///
 /// # Panics
 ///
-/// Used outside of its run, each of its functions does.
+/// Every method panics outside of the run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Pool {
     run: u64,
 }
 
-/// What to wait for a task by. Dropped, the task goes on. If it panics and nobody has joined it
-/// when the run is over, the run fails.
+/// Waits for a task. If it is dropped, the task goes on. If the task panics, and is not joined by
+/// the end of the run, the run fails.
 ///
 /// # Panics
 ///
-/// Used outside of its run, each of its functions does.
+/// Every method panics outside of the run.
 pub struct JoinHandle<T>(Local<Handle<Sim, Result<T, Caught>>>);
 
 impl Pool {
@@ -38,7 +39,7 @@ impl Pool {
         run::of(self.run)
     }
 
-    /// Has a worker run `work` some time. Runs it at once if there is no room.
+    /// Spawns `work` as a task. Runs it at once if there is no room.
     pub fn spawn<F, T>(self, work: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -47,7 +48,7 @@ impl Pool {
         self.spawn_any(work, None)
     }
 
-    /// As [`spawn`](Self::spawn), of a task that has a rank: what that is, the policy says.
+    /// Like [`spawn`](Self::spawn), for a task with a rank. The policy defines what a rank means.
     pub fn spawn_ranked<F, T>(self, rank: u64, work: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -70,13 +71,13 @@ impl Pool {
         JoinHandle::new(handle)
     }
 
-    /// What its workers have done so far.
+    /// The figures of the workers so far.
     #[must_use]
     pub fn stats(self) -> Stats {
         self.run().crew.stats()
     }
 
-    /// How many workers there are.
+    /// The number of workers.
     #[must_use]
     pub fn threads(self) -> usize {
         self.run().crew.workers()
@@ -92,12 +93,11 @@ impl<T> JoinHandle<T> {
         self.0.get_mut()
     }
 
-    /// Waits until the task is done, and returns what it has returned. A worker runs other tasks
-    /// meanwhile.
+    /// Waits until the task is done, and returns its result. A worker runs other tasks meanwhile.
     ///
     /// # Errors
     ///
-    /// What the task has panicked with.
+    /// The payload of the panic, if the task panicked.
     pub fn join(self) -> thread::Result<T> {
         let mut handle = self.0.take();
         run::current().wait_for(&handle.awaited());

@@ -15,17 +15,18 @@ use super::{BoxedPolicy, Failure, Pool, Schedule, Why};
 use crate::pool::Standard;
 use crate::raw::nanos;
 
-/// How to run closures with a [`Pool`]: by how many workers, which policy, and for how long.
+/// Runs closures with a [`Pool`]: sets the number of workers, the policy, and the limit of virtual
+/// time.
 pub struct Runner {
     workers: usize,
     policy: Box<dyn Fn() -> BoxedPolicy>,
     limit: Duration,
 }
 
-/// A run that has not failed.
+/// A run that has succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run<T> {
-    /// What the closure has returned.
+    /// The result of the closure.
     pub returned: T,
     /// The virtual time that passed until all workers had ended.
     pub time: Duration,
@@ -39,18 +40,18 @@ const STACK_BYTES: usize = 2 << 20;
 const MOST: usize = 1_000;
 
 impl Runner {
-    /// Four workers, the [`Standard`] policy, a minute at the most.
+    /// A runner with four workers, the [`Standard`] policy, and a limit of one minute.
     #[must_use]
     pub fn new() -> Self {
         let policy = || BoxedPolicy::new(Standard::default());
         Self { workers: 4, policy: Box::new(policy), limit: Duration::from_secs(60) }
     }
 
-    /// So many workers.
+    /// Sets the number of workers.
     ///
     /// # Panics
     ///
-    /// If they are to be none, or more than 1000.
+    /// If the number is 0, or above 1000.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         assert!((1..=MOST).contains(&workers), "{workers} workers: 1 to {MOST} are possible");
@@ -58,7 +59,7 @@ impl Runner {
         self
     }
 
-    /// Another policy, made anew for each run: one of [`pool`](crate::pool), by name, or your own.
+    /// Sets the policy, made anew for each run: one of [`pool`](crate::pool), by name, or your own.
     ///
     /// ```
     /// use antiphon::deterministic::{BoxedPolicy, Runner};
@@ -78,16 +79,17 @@ impl Runner {
         self
     }
 
-    /// So much virtual time at the most; more than 292 years are as those.
+    /// Sets the limit of virtual time; above 292 years it is the same as 292 years.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Runs the closure with a new pool, on a thread that is no worker. When it has returned, the
-    /// pool is as one that is dropped: workers run what is there, and what that makes, and end; who
-    /// sleeps or waits to be woken is dropped. Blocks until then.
+    /// Runs the closure with a new pool, on a thread that is not a worker. When it has returned,
+    /// the pool ends as if it were dropped: the workers run the tasks that are there, and those
+    /// that these spawn, and end; a task that sleeps or waits to be woken is dropped. Blocks until
+    /// then.
     ///
     /// # Errors
     ///
@@ -95,7 +97,7 @@ impl Runner {
     ///
     /// # Panics
     ///
-    /// If it is called inside of a run.
+    /// If called inside a run.
     pub fn run<T: 'static>(
         &self,
         seed: u64,

@@ -1,11 +1,11 @@
-//! What was run when, and by whom.
+//! The schedule of a run: what ran when, and on which worker.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// Which worker ran which task when: all that has happened to tasks, in the order of time. Equal
-/// ones were the same run, byte for byte as text.
+/// Which worker ran which task when: everything that has happened to tasks, in the order of time.
+/// Two equal schedules come from equal runs; their texts are equal byte for byte.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     steps: Vec<Step>,
@@ -27,31 +27,31 @@ pub struct Step {
 /// A thread of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// The one that runs the closure of the run.
+    /// The thread that runs the closure of the run.
     Outside,
-    /// That worker, counted from 0.
+    /// A worker, counted from 0.
     Worker(usize),
-    /// The one that wakes who [sleeps](super::sleep).
+    /// The thread that wakes tasks that [sleep](super::sleep).
     Timers,
 }
 
 /// What happens to a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// It is made.
+    /// The task is made.
     Spawned,
-    /// It is run; a future is polled.
+    /// The task is run; a future is polled.
     Began,
     /// A future waits to be woken.
     Waits,
-    /// It is done.
+    /// The task is done.
     Ended,
-    /// It is done, by a panic with this message.
+    /// The task has panicked with this message.
     Panicked(String),
 }
 
 impl Schedule {
-    /// What happened, the first first.
+    /// All steps, the earliest first.
     #[must_use]
     pub fn steps(&self) -> &[Step] {
         &self.steps

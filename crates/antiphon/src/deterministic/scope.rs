@@ -14,7 +14,7 @@ use super::Pool;
 use super::run::{Caught, current, linger};
 use crate::unpoisoned::lock;
 
-/// Where tasks are spawned that may borrow what outlives it: see [`Pool::scope`].
+/// Spawns tasks that may borrow what outlives the scope: see [`Pool::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
     pool: Pool,
     left: Countdown<Sim>,
@@ -26,12 +26,12 @@ pub struct Scope<'scope, 'env: 'scope> {
 }
 
 impl Pool {
-    /// Runs `work`, which may spawn tasks that borrow, and waits until all of them are done, and
-    /// those that they have spawned. A worker runs tasks meanwhile.
+    /// Runs `work`, which may spawn tasks that borrow, and waits until these tasks, and the tasks
+    /// that they have spawned in the scope, are done. A worker runs tasks meanwhile.
     ///
     /// # Panics
     ///
-    /// If `work` panics, with that; or one of the tasks, with what the first has panicked with.
+    /// If `work` panics, with its panic; or if a task panics, with the first such panic.
     pub fn scope<'env, W, R>(self, work: W) -> R
     where
         W: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
@@ -62,7 +62,8 @@ impl Pool {
 }
 
 impl<'scope> Scope<'scope, '_> {
-    /// Has a worker run `work` before the scope ends. Runs it at once if there is no room.
+    /// Spawns `work` as a task that is done before the scope ends. Runs it at once if there is no
+    /// room.
     pub fn spawn<F>(&'scope self, work: F)
     where
         F: FnOnce() + Send + 'scope,

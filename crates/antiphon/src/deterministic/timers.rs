@@ -103,12 +103,12 @@ impl Timers {
     }
 }
 
-/// Is ready when so much virtual time has passed since it was first polled. When the pool ends,
-/// which it does when the run's closure has returned, who sleeps is dropped.
+/// A future that is ready when `time` has passed in virtual time since its first poll. When the
+/// pool ends, which it does when the closure of the run has returned, tasks that sleep are dropped.
 ///
 /// # Panics
 ///
-/// When it is polled outside of a run.
+/// If it is polled outside of a run.
 ///
 /// ```
 /// use std::time::Duration;

@@ -1,8 +1,8 @@
-//! A live program that shows its pools: to `antiphon top PID`, or to whoever asks.
+//! Shows the pools of a live program to `antiphon top PID`, or to any other program that asks.
 //!
-//! Off, nothing is there but a list of the pools. On, a thread sleeps until somebody asks: where
-//! the environment has `ANTIPHON_LOOK=1` when the first pool is built, or the program has called
-//! [`open`].
+//! When it is off, it costs only a list of the pools. When it is on, a thread sleeps until a
+//! request comes. It is on if the environment has `ANTIPHON_LOOK=1` when the first pool is built,
+//! or if the program has called [`open`].
 //!
 //! ```
 //! use antiphon::{look, pool::Pool};
@@ -23,12 +23,12 @@
 //!
 //! # The protocol, version 1
 //!
-//! A Unix stream socket in the abstract namespace, `antiphon-look-PID-START`: the process, and when
-//! that began, as `/proc/PID/stat` has it. A looker writes a line, `antiphon-look 1`, and reads one
-//! JSON object and the end. Only the user who the program runs as gets an answer, or root: the
-//! kernel says who asks. A looker that writes nothing, or does not read, is left after 2 s; others
-//! wait for that. Of a version that the program does not know, and of other errors:
-//! `{"antiphon_look":1,"error":"…"}`.
+//! The socket is a Unix stream socket in the abstract namespace, `antiphon-look-PID-START`: the
+//! process, and its start time as in `/proc/PID/stat`. A client writes a line, `antiphon-look 1`,
+//! and reads one JSON object and the end of the stream. Only the user that the program runs as, and
+//! root, get an answer: the kernel tells the program which user asks. A client that does not write,
+//! or does not read, is dropped after 2 s; other clients wait for that. To a version that the
+//! program does not know, and for other errors, the answer is `{"antiphon_look":1,"error":"…"}`.
 //!
 //! | key | what it is |
 //! |---|---|
@@ -68,24 +68,24 @@
 //! | `thread`, `is_fiber`, `is_over` | of one of these: who runs it, and whether it has ended |
 //! | `age_ns` | of one of these: from when it was made ready until its end, or now |
 //!
-//! Keys may be added: skip those that you don't know. An older program has no `latest_hogs` and no
+//! Keys may be added: skip keys that you do not know. An older program has no `latest_hogs` and no
 //! `latency`.
 //!
-//! `for_ms` of a worker is right to within a millisecond or so where the pool
-//! [records](crate::pool::Recording), and else the time in which it was seen there: so it may be
-//! longer.
+//! `for_ms` of a worker is exact to about a millisecond if the pool
+//! [records](crate::pool::Recording). Otherwise it is the time for which the worker was seen in
+//! that task, so the true time may be longer.
 //!
 //! # What to know
 //!
-//! - **A look is not free**: each fiber that says where it waits keeps its thread for 10 to 100 µs;
-//!   and names are looked up in the process, in its symbols: what the library of Rust has read of
-//!   these stays in memory, some ten megabytes for a large program with debug information.
-//! - **The account of time** is made of what is recorded anyway, in this thread: a fiber that is
-//!   timed and begins or ends waits while their list is copied, and no other. It takes some 200
-//!   bytes for each that lives, and a copy of the events of each worker.
-//! - **A child of a fork** has no such thread, and does not answer for its parent. It opens a
-//!   socket of its own when it builds a pool, or calls [`open`]. It shows its own pools only.
-//! - **A looker needs the same PID and network namespace**: for a container, run it in there.
+//! - **A request is not free**: each fiber that reports where it waits keeps its thread busy for 10
+//!   to 100 µs. Names are looked up in the process, in its symbols: what Rust's library has read of
+//!   these stays in memory, about ten megabytes for a large program with debug information.
+//! - **The latency figures** are made from what is recorded anyway, in the thread that answers. A
+//!   fiber that is timed and begins or ends waits while their list is copied; no other fiber does.
+//!   It takes about 200 bytes for each live task, and a copy of the events of each worker.
+//! - **A child of a fork** does not have this thread, and does not answer for its parent. It opens
+//!   a socket of its own when it builds a pool or calls [`open`], and shows its own pools only.
+//! - **A client needs the same PID and network namespace**: for a container, run it inside.
 
 mod pools;
 mod serve;
@@ -104,20 +104,21 @@ use crate::unpoisoned::lock;
 
 pub(crate) use pools::{Looked, Seen, enter, leave};
 
-/// The version of the protocol that is spoken here.
+/// The version of the protocol.
 pub const VERSION: u32 = 1;
-/// Has a program that builds a pool call [`open`], unless it is empty or `0`.
+/// The environment variable that makes a program call [`open`] when it builds a pool, unless it is
+/// empty or `0`.
 pub const VARIABLE: &str = "ANTIPHON_LOOK";
 
 /// The process that has opened it; a child of that has not.
 static OPENED: Mutex<Option<u32>> = Mutex::new(None);
 
-/// Has this process show its pools from now on, by a thread that sleeps until somebody asks. Once
-/// it does, this does nothing.
+/// Shows the pools of this process from now on, by a thread that sleeps until a request comes.
+/// Further calls do nothing.
 ///
 /// # Errors
 ///
-/// If there can't be a socket, or a thread.
+/// If the socket or the thread cannot be made.
 pub fn open() -> io::Result<()> {
     let mut opened = lock(&OPENED);
     let process = process::id();
@@ -130,7 +131,7 @@ pub fn open() -> io::Result<()> {
     Ok(())
 }
 
-/// Where a process shows its pools, if it does.
+/// The address at which a process shows its pools, if it does.
 ///
 /// # Errors
 ///

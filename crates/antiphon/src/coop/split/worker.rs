@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use antiphon_linux::schedule::{self, Refused};
 use antiphon_platform::ThreadId;
 
-/// The calling thread has a long slice while this lives, and the one that it had before after
-/// that. It stays on its thread.
+/// Gives the calling thread a long slice while this value lives; afterwards the thread has its
+/// earlier slice again. The value stays on its thread.
 #[derive(Debug)]
 pub struct Worker {
     before_ns: u64,
