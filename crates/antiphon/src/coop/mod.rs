@@ -1,8 +1,8 @@
-//! Loops that are on time while the machine is busy, by whatever the system allows.
+//! Loops that are on time while the machine is busy, by the means that the system allows.
 //!
-//! A player, a game or an instrument has timers that are due at a moment, and work that takes all
-//! the CPU it gets. The kernel shares the CPU out fairly, and so has such a program wait when its
-//! timer is due: it has had its share. There are ways around that, called tiers:
+//! A player, a game or an instrument has timers that are due at a given time, and work that takes
+//! all the CPU time it gets. The kernel shares the CPU fairly, so such a program has often used up
+//! its share when its timer is due, and waits. There are several ways around that, called tiers:
 //!
 //! | [`Tier`] | how a timer comes to run | what it needs | what it costs |
 //! |---|---|---|---|
@@ -12,13 +12,13 @@
 //! | T2 | [`Split`]: in a thread of its own that has a short slice | Linux 6.12 | the same |
 //! | T3 | [`Domain`]: programs hand the CPU to each other | that all do | as good as they are |
 //!
-//! Programs of one group, whose share goes to whom it is most important, are that by T3; or by
-//! weights ([`Domain::weigh`]), inside of T1: `booster.boost(domain.weigh(group, WEIGHT)?)`.
+//! Programs of one group may give the group's share to the member whose work is most important: by
+//! T3, or by weights ([`Domain::weigh`]) within T1: `booster.boost(domain.weigh(group, WEIGHT)?)`.
 //!
-//! With T1 and T3 a loop's callbacks and its work are never run at the same time, and need no lock
-//! between them. [`available`] says what there is here, and why the rest is not; and which is the
-//! best, which hangs on whom the program competes with ([`Available::against`]): slices order
-//! threads of one control group or session only.
+//! With T1 and T3 the callbacks of a loop and its work never run at the same time, and need no lock
+//! between them. [`available`] says which tiers there are on this machine, and why the others are
+//! missing; and which is best. That depends on the programs with which this one competes
+//! ([`Available::against`]): slices order only the threads of one control group or session.
 //!
 //! ```
 //! use antiphon::coop::{Alone, Ask, BoostOptions, Booster, Cooperate, Switched};
@@ -39,10 +39,10 @@
 //!
 //! # T3: programs that hand their CPU to each other
 //!
-//! Each tells when its next timer is due and how important the rest of its work is, is told the
-//! same of the others, and gives the CPU away when they are due. No privilege, no reservation, no
-//! estimate: the threads that have joined a [`Domain`] hand their CPU to each other, through memory
-//! that they share and a futex.
+//! Each program announces when its next timer is due and how important the rest of its work is,
+//! gets the same from the others, and yields the CPU when their timers are due. This needs no
+//! privilege, no reservation and no estimate: the threads that have joined a [`Domain`] hand the
+//! CPU to each other through memory that they share and a futex.
 //!
 //! ```no_run
 //! use antiphon::coop::{Ask, Cooperate as _, Domain, DomainOptions, Group, WEIGHT};
@@ -68,41 +68,42 @@
 //! What to know:
 //!
 //! - **Only members wait for each other.** A program on that CPU that has not joined competes with
-//!   the one member that runs, as one thread with one: the kernel sees no more of them. A control
-//!   group whose weight is that of all members gives them their share back.
-//! - **A member that does not poll in time** is waited for until the slack after another's release
-//!   is over, or that after its slice. Then who is due, or another that watches, takes the CPU from
-//!   it; it is demoted (`overrun`, or `slept` where it has gone to sleep by itself, or was stopped)
-//!   until it polls, and what it has had is charged to it by the kernel's account. One that was
-//!   killed is forgotten. The one that watches is who has handed the CPU over, or another that is
-//!   ready; where that one is stopped as well, work that is not due may wait for a period and the
-//!   slack, for each of the two. `docs/coop-line.md` has the table.
-//! - **One user's affair.** The memory is a file of mode 0600 in a directory of mode 0700, for each
-//!   user, name and CPU: another user can neither read nor write it. Who may write it can do with
-//!   its members as they like, which they can by signals, too. Whatever stands in it, members read
-//!   it within bounds and go on. A file that is cut while it is mapped ends those that touch it
-//!   (`SIGBUS`).
-//! - **One PID namespace.** Members name each other by the kernel's numbers; who opens a domain
-//!   that members of another namespace use is told so.
-//! - **Several CPUs** are as many domains. [`Domain::open_lightest`] is the one with the most room,
-//!   for a thread that may run on any of them; it stays where it has joined.
-//! - **After a `fork`** the child is no member: its polls are those of [`Alone`].
+//!   the one member that runs, as one thread with another: the kernel sees no more of the members.
+//!   A control group with the weight of all members gives them their share back.
+//! - **A member that does not poll in time** is waited for until the slack after the release of
+//!   another member is over, or the slack after its slice. Then the member that is due, or one that
+//!   watches, takes the CPU from it. The late member is demoted (`overrun`; or `slept`, if it has
+//!   gone to sleep by itself, or was stopped) until it polls, and is charged what it has used by
+//!   the kernel's account. A member that was killed is forgotten. The watching member is the one
+//!   that handed the CPU over, or another that is ready. If that one is stopped as well, work that
+//!   is not due may wait for a period and the slack, for each of the two. `docs/coop-line.md` has
+//!   the table.
+//! - **One user.** The memory is a file of mode 0600 in a directory of mode 0700, for each user,
+//!   name and CPU: another user can neither read nor write it. A program that can write it can do
+//!   with the members what it likes, but it can do so by signals, too. Whatever the file contains,
+//!   members read it within bounds and go on. If the file is truncated while it is mapped, programs
+//!   that touch it end (`SIGBUS`).
+//! - **One PID namespace.** Members identify each other by the kernel's thread numbers; a program
+//!   that opens a domain whose members are in another namespace gets an error.
+//! - **Several CPUs** need one domain each. [`Domain::open_lightest`] opens the one with the most
+//!   room, for a thread that may run on any of them; the thread stays where it has joined.
+//! - **After a `fork`** the child is not a member: its polls are those of [`Alone`].
 //! - **Programs with another `$XDG_RUNTIME_DIR`**, or without one, have other domains.
 //!
 //! # Real-time rights, and rtkit
 //!
-//! T1 and T1b need `CAP_SYS_NICE` or a limit `RLIMIT_RTPRIO`: with the usual priorities, by which
-//! [`available`] answers, one of 3. The daemon rtkit has threads of users without those given a
-//! priority, and is not asked here:
+//! T1 and T1b need `CAP_SYS_NICE` or a limit `RLIMIT_RTPRIO`: with the default priorities, for
+//! which [`available`] answers, a limit of 3. The daemon rtkit gives a priority to threads of users
+//! without either, and is not used here:
 //!
-//! - **T1** raises a loop each time that a timer is overdue, and lowers it. A thread without the
-//!   right may lower a priority that it was given, and leave its class, but not have it again; a
-//!   test (`coop_rights`) sees the kernel say so. And rtkit answers 25 requests in 20 s, of all
-//!   threads of a user (its `--actions-per-burst-max`), each a call over D-Bus.
-//! - **T1b** could do with one request, for its one thread. For that the whole process has to have
-//!   a limit `RLIMIT_RTTIME`, by which the kernel ends it where such a thread runs for that long
-//!   without a sleep: a program has to want that. A limit `RLIMIT_RTPRIO` of the user's, as groups
-//!   for audio have it, gives T1, too, and needs no daemon.
+//! - **T1** raises a loop each time a timer is overdue, and lowers it again. A thread without the
+//!   right may lower a priority that it was given, and leave its class, but cannot get it back; the
+//!   test `coop_rights` checks that the kernel refuses it. And rtkit answers 25 requests in 20 s,
+//!   for all threads of a user (its `--actions-per-burst-max`), each a call over D-Bus.
+//! - **T1b** would need one request, for its one thread. But then the whole process must have a
+//!   limit `RLIMIT_RTTIME`, by which the kernel kills the process if such a thread runs for that
+//!   long without a sleep: a program has to agree to that. A limit `RLIMIT_RTPRIO` of the user, as
+//!   the audio groups of distributions set it, gives T1, too, and needs no daemon.
 
 mod boosted;
 mod booster;

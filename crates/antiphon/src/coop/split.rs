@@ -1,4 +1,4 @@
-//! T2 and T1b: timers in a thread of their own, beside the threads that work.
+//! T2 and T1b: timers run in a thread of their own, beside the threads that work.
 
 mod mail;
 mod worker;
@@ -20,20 +20,21 @@ use super::{BoostOptions, Tardiness, Tier};
 use mail::{Due, Mail};
 pub use worker::Worker;
 
-/// What a [`Split`] can be told.
+/// The options of a [`Split`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SplitOptions {
-    /// The slice of the thread of the timers, in nanoseconds: the shorter, the sooner it runs.
+    /// The slice of the timer thread, in nanoseconds: the shorter it is, the sooner the thread
+    /// runs.
     pub timer_slice_ns: u64,
     /// The slice of each [`Worker`], in nanoseconds.
     pub worker_slice_ns: u64,
-    /// Its real-time priority, 1 to 99; `None`: it shares time (T2).
+    /// The real-time priority of the timer thread, 1 to 99; `None`: it shares time (T2).
     pub priority: Option<u8>,
 }
 
 impl SplitOptions {
-    /// A real-time priority of timers (T1b) as high as that of the usual [`Booster`]'s helper, so
-    /// that they do not wait for loops that are boosted.
+    /// A real-time priority for timers (T1b) as high as that of the default [`Booster`]'s helper,
+    /// so that timers do not wait for loops that are boosted.
     ///
     /// [`Booster`]: super::Booster
     pub const PRIORITY: u8 = BoostOptions::PRIORITY + 1;
@@ -45,14 +46,14 @@ impl Default for SplitOptions {
     }
 }
 
-/// Runs timers in a thread of their own, `antiphon-timers`, which hardly runs and so is let run at
-/// once: by its short slice (T2), or by a real-time priority (T1b). Threads that work have a long
-/// slice each, by [`worker`](Self::worker).
+/// Runs timers in a thread of their own, `antiphon-timers`. The thread runs very little, so the
+/// scheduler lets it run at once: because of its short slice (T2), or because of a real-time
+/// priority (T1b). The threads that work get a long slice each, by [`worker`](Self::worker).
 ///
-/// Callbacks run beside the work, at any moment of it: they are `Send`, and must not wait for what
-/// a worker holds, which may be kept from the CPU meanwhile. What goes to the thread, and what
-/// comes back, is put in mailboxes without a lock; the memory of a timer is freed by those who
-/// submit, so the thread frees nothing but what callbacks themselves do.
+/// Callbacks run beside the work, at any moment: they are `Send`, and must not wait for anything
+/// that a worker holds, because the worker may be kept from the CPU meanwhile. Timers travel to the
+/// thread and back in mailboxes without locks. The memory of a timer is freed by the threads that
+/// submit, so the timer thread frees nothing but what callbacks themselves free.
 ///
 /// ```
 /// use antiphon::coop::{Split, SplitOptions};
@@ -68,8 +69,8 @@ impl Default for SplitOptions {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A clone is the same. The thread ends with the last clone; timers that are not due by then are
-/// dropped. In the child of a fork nothing runs.
+/// A clone is the same object. The thread ends with the last clone; timers that are not due by then
+/// are dropped. In the child of a fork nothing runs.
 #[derive(Clone)]
 pub struct Split(Arc<Running>);
 
@@ -91,7 +92,7 @@ struct Shared {
     panics: AtomicU32,
 }
 
-/// A timer that was submitted. Dropped, it runs all the same.
+/// A submitted timer. If this is dropped, the timer still runs.
 pub struct SplitTimer(Arc<AtomicU32>);
 
 /// The states of a timer.
@@ -100,7 +101,7 @@ const RUNS: u32 = 1;
 const CANCELLED: u32 = 2;
 
 impl SplitTimer {
-    /// Has it not run; says whether that was in time. Does not block.
+    /// Cancels the timer; returns whether that was in time. Does not block.
     pub fn cancel(&self) -> bool {
         // Acquire: if it has run, what it did; pairs with the release in `run_due`.
         self.0.compare_exchange(SET, CANCELLED, AcqRel, Acquire).is_ok()
@@ -116,12 +117,12 @@ impl fmt::Debug for SplitTimer {
 }
 
 impl Split {
-    /// Starts the thread. It runs where the calling thread may run.
+    /// Starts the thread. It runs on the CPUs that the calling thread may use.
     ///
     /// # Errors
     ///
-    /// If the kernel knows no slices, the process may not use that priority, or starts no more
-    /// threads.
+    /// If the kernel has no slices, or the process may not use that priority, or cannot start a
+    /// thread.
     pub fn start(options: SplitOptions) -> Result<Self, Refused> {
         let shared = Arc::new(Shared {
             mail: Mail::new(),
@@ -148,9 +149,9 @@ impl Split {
         Ok(Self(Arc::new(Running { shared, options, timers, before, epoch, thread })))
     }
 
-    /// Has `run` called at that time, in nanoseconds of [`now_ns`](Self::now_ns), with how late it
-    /// is; in the thread of the timers. Does not block. One that panics is counted, and the others
-    /// run.
+    /// Calls `run` at `release_ns`, in nanoseconds of [`now_ns`](Self::now_ns), in the timer
+    /// thread; the argument says how late the call is. Does not block. A callback that panics is
+    /// counted, and the others run.
     pub fn submit(&self, release_ns: u64, run: impl FnOnce(u64) + Send + 'static) -> SplitTimer {
         let shared = &self.0.shared;
         let state = Arc::new(AtomicU32::new(SET));
@@ -164,16 +165,16 @@ impl Split {
     ///
     /// # Errors
     ///
-    /// If it does not share time.
+    /// If the calling thread does not share time (it is in a real-time class).
     pub fn worker(&self) -> Result<Worker, Refused> {
         Worker::new(self.0.options.worker_slice_ns)
     }
 
-    /// Changes the priority of the thread of the timers, at once: `None` has it share time.
+    /// Changes the priority of the timer thread, at once. With `None` it shares time.
     ///
     /// # Errors
     ///
-    /// If the process may not use that; it goes on as before.
+    /// If the process may not use that priority; the thread then keeps its priority.
     pub fn set_priority(&self, priority: Option<u8>) -> Result<(), Refused> {
         match priority {
             Some(priority) => schedule::set_fifo(self.0.timers, priority),
@@ -181,7 +182,7 @@ impl Split {
         }
     }
 
-    /// Which tier it is at present.
+    /// The present tier.
     #[must_use]
     pub fn tier(&self) -> Tier {
         match schedule::class(self.0.timers) {
@@ -190,7 +191,7 @@ impl Split {
         }
     }
 
-    /// How late its timers were.
+    /// How late the timers were.
     #[must_use]
     pub fn tardiness(&self) -> Tardiness {
         self.0.shared.tally.read()

@@ -10,7 +10,7 @@ use antiphon_linux::schedule::Refused;
 use super::boosted::Seat;
 use super::{Answer, Ask, BoostOptions, Booster, Cooperate, Counts};
 
-/// A loop that is boosted, or not, as its [`Switch`] says: from its next poll on.
+/// A loop whose [`Switch`] turns boosting on and off, from its next poll on.
 #[derive(Debug)]
 pub struct Switched<C> {
     inner: C,
@@ -19,7 +19,7 @@ pub struct Switched<C> {
     wish: Arc<Wish>,
 }
 
-/// Says whether the loops of a [`Switched`] are boosted. A clone is the same switch.
+/// Turns boosting on and off for the loop of a [`Switched`]. A clone is the same switch.
 #[derive(Clone)]
 pub struct Switch(Arc<Wish>);
 
@@ -31,20 +31,20 @@ struct Wish {
 }
 
 impl<C: Cooperate> Switched<C> {
-    /// A loop that gives its CPU away by `inner`, not boosted at first; and its switch.
+    /// Makes a loop that yields its CPU by `inner`, not boosted at first; and its switch.
     pub fn new(inner: C) -> (Self, Switch) {
         let wish = Arc::<Wish>::default();
         let switch = Switch(Arc::clone(&wish));
         (Self { inner, seat: None, seen: 0, wish }, switch)
     }
 
-    /// Whether it is boosted, since its last poll.
+    /// Whether the loop is boosted, as of its last poll.
     #[must_use]
     pub fn boosted(&self) -> bool {
         self.seat.is_some()
     }
 
-    /// What has happened to it since it was boosted last.
+    /// The counts from the last time the loop was boosted on.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.seat.as_ref().map_or_else(Counts::default, Seat::counts)
@@ -76,22 +76,22 @@ impl<C: Cooperate> Cooperate for Switched<C> {
 }
 
 impl Switch {
-    /// Boosts the loop, by a [`Booster`] of its own.
+    /// Boosts the loop with a [`Booster`] of its own.
     ///
     /// # Errors
     ///
-    /// As of [`Booster::start`]; the loop goes on as it was.
+    /// As for [`Booster::start`]; the loop then goes on as before.
     pub fn boost(&self, options: BoostOptions) -> Result<(), Refused> {
         self.boost_by(&Booster::start(options)?);
         Ok(())
     }
 
-    /// Boosts the loop by a booster that others may have, too.
+    /// Boosts the loop with a booster that other loops may share.
     pub fn boost_by(&self, booster: &Booster) {
         self.set(Some(booster.clone()));
     }
 
-    /// Boosts it no longer.
+    /// Stops boosting the loop.
     pub fn plain(&self) {
         self.set(None);
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// How late timers were dispatched: so many in each bucket, of which four double the time.
+/// How late timers were dispatched: a histogram of counts. Every four buckets double the time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tardiness {
     buckets: [u64; BUCKETS],
@@ -32,14 +32,14 @@ fn end_ns(bucket: usize) -> u64 {
 }
 
 impl Tardiness {
-    /// How many there were.
+    /// The number of timers.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }
 
-    /// So much of them was no later than this, in nanoseconds, to within a fourth; `part` is 0.0 to
-    /// 1.0. 0 if there were none.
+    /// The quantile `part` (0.0 to 1.0): that part of the timers was no later than this, in
+    /// nanoseconds, to within a fourth. 0 if there were none.
     #[must_use]
     pub fn quantile_ns(&self, part: f64) -> u64 {
         let wanted = (self.count() as f64 * part).ceil().max(1.0) as u64;
@@ -51,7 +51,7 @@ impl Tardiness {
         at.map_or(0, |at| end_ns(at).min(self.most_ns))
     }
 
-    /// The latest, in nanoseconds.
+    /// The largest delay, in nanoseconds.
     #[must_use]
     pub const fn most_ns(&self) -> u64 {
         self.most_ns

@@ -1,4 +1,4 @@
-//! Which tiers there are here, and why the others are not.
+//! Finds out which tiers there are on this machine, and why the others are missing.
 
 use std::fmt;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::path::Path;
 use antiphon_linux::schedule::{self, Level, Refused};
 use antiphon_runtime::coop::MOST_STEPS;
 
-/// A way to have timers run when they are due on a busy CPU.
+/// A way to run timers when they are due on a busy CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Tier {
     /// T0: a scheduler in the kernel that knows of the timers.
     Kernel,
-    /// T1: a helper has a loop run first while its timer is overdue.
+    /// T1: a helper runs a loop first while its timer is overdue.
     Boost,
     /// T1b: timers run in a real-time thread of their own.
     RealTimeSplit,
@@ -19,16 +19,16 @@ pub enum Tier {
     Split,
     /// T3: programs hand the CPU to each other.
     Baton,
-    /// None: the kernel shares the CPU out, and timers wait.
+    /// No tier: the kernel shares the CPU, and timers wait.
     None,
 }
 
 impl Tier {
-    /// All, the most exact first.
+    /// All tiers, the most exact first.
     pub const ALL: [Self; 6] =
         [Self::Kernel, Self::Boost, Self::RealTimeSplit, Self::Split, Self::Baton, Self::None];
 
-    /// As it is called in reports.
+    /// The name of the tier in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl Tier {
         }
     }
 
-    /// What it is, in some words.
+    /// A short description.
     #[must_use]
     pub const fn what(self) -> &'static str {
         match self {
@@ -54,7 +54,7 @@ impl Tier {
         }
     }
 
-    /// Whether timers run beside the work of their program, and must be apart from it.
+    /// Whether timers run in parallel with the work of their program, and must be isolated from it.
     #[must_use]
     pub const fn isolated(self) -> bool {
         matches!(self, Self::RealTimeSplit | Self::Split)
@@ -67,12 +67,12 @@ impl fmt::Display for Tier {
     }
 }
 
-/// Why a tier is not there.
+/// Why a tier is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unavailable {
     /// The kernel has no `sched_ext`.
     NoExtension,
-    /// The kernel has it, and this release has no scheduler for it.
+    /// The kernel has it, but this release has no scheduler for it.
     Later,
     /// The kernel refuses what it needs.
     Refused(Refused),
@@ -94,7 +94,7 @@ impl fmt::Display for Unavailable {
 
 impl std::error::Error for Unavailable {}
 
-/// What there is here: [`available`] says. `Display` is a table.
+/// The tiers of this machine, as [`available`] returns them. `Display` prints a table.
 #[derive(Clone, Debug)]
 pub struct Available {
     extension: Unavailable,
@@ -105,18 +105,18 @@ pub struct Available {
     competitors: Competitors,
 }
 
-/// In which groups those are that a program competes with for the CPU.
+/// In which control groups the competitors of a program are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Competitors {
-    /// In its own, as what it starts itself is.
+    /// In the group of this program, as the processes that it starts are.
     Same,
-    /// In others: of another session where sessions are groups, or another control group.
+    /// In other groups: of another session, if sessions are groups, or of another control group.
     Elsewhere,
-    /// It does not know. In others, if its group is [its own](Level::is_own).
+    /// Unknown. Taken as another group if the program's group is [its own](Level::is_own).
     Unknown,
 }
 
-/// Which tiers there are here: tried out, on a thread that ends with that. Blocks until it has.
+/// Tries out which tiers there are, on a thread that ends afterwards. Blocks until then.
 #[must_use]
 pub fn available() -> Available {
     let permitted = schedule::permitted(MOST_STEPS);
@@ -138,8 +138,8 @@ pub fn available() -> Available {
 }
 
 impl Available {
-    /// The same for a program that knows whom it competes with. As it is, they are taken to be
-    /// elsewhere where this process was alone in its group when it was asked.
+    /// The same for a program that knows its competitors. Without this call, they are taken to be
+    /// in other groups if this process was alone in its group when [`available`] was called.
     #[must_use]
     pub fn against(self, competitors: Competitors) -> Self {
         match competitors {
@@ -148,11 +148,11 @@ impl Available {
         }
     }
 
-    /// Whether there is a tier.
+    /// Whether `tier` is available.
     ///
     /// # Errors
     ///
-    /// Why not.
+    /// Why it is not available.
     pub fn tier(&self, tier: Tier) -> Result<(), Unavailable> {
         match tier {
             Tier::Kernel => Err(self.extension),
@@ -162,10 +162,10 @@ impl Available {
         }
     }
 
-    /// The most exact tier that there is: of those whose timers run with the work of their program,
-    /// or of all, if timers may be [isolated](Tier::isolated) from it. T2 is none where those that
-    /// the program [competes with](Self::against) are in other groups: there a short slice orders
-    /// nobody, and timers are no sooner for it.
+    /// The most exact available tier: among the tiers whose timers never run in parallel with the
+    /// work of their program; or among all, if timers may be [isolated](Tier::isolated) from it. T2
+    /// does not count if the [competitors](Self::against) are in other groups, because a short
+    /// slice then has no effect, and timers are no sooner.
     #[must_use]
     pub fn best(&self, isolated: bool) -> Tier {
         let elsewhere = self.competitors == Competitors::Elsewhere;
@@ -181,7 +181,7 @@ impl Available {
     ///
     /// # Errors
     ///
-    /// Why not.
+    /// Why it is not available.
     pub fn weights(&self) -> Result<(), Refused> {
         self.weight
     }
@@ -192,7 +192,7 @@ impl Available {
         &self.level
     }
 
-    /// What is weaker here than where all compete one by one; `None`: nothing is.
+    /// What is weaker here than if all threads competed one by one; `None` if nothing is.
     #[must_use]
     pub const fn weaker(&self) -> Option<&'static str> {
         match self.level {
