@@ -1,4 +1,4 @@
-// antiphon.hpp: locks for many-core Linux machines, as the C++ library has them (C++17).
+// antiphon.hpp: locks for many-core Linux machines, with the interfaces of the C++ library (C++17).
 //
 //	antiphon::mutex lock;
 //	std::lock_guard guard(lock);
@@ -6,23 +6,24 @@
 // | type                         | as                        | meets                             |
 // |------------------------------|---------------------------|-----------------------------------|
 // | antiphon::mutex              | std::timed_mutex          | Lockable, TimedLockable           |
-// | antiphon::shared_mutex       | std::shared_timed_mutex   | SharedLockable, SharedTimedLockable |
+// | antiphon::shared_mutex       | std::shared_timed_mutex   | SharedTimedLockable               |
 // | antiphon::spin_mutex         | std::mutex                | Lockable                          |
 // | antiphon::condition_variable | std::condition_variable   | with unique_lock<antiphon::mutex> |
 // | antiphon::counting_semaphore | std::counting_semaphore   |                                   |
 // | antiphon::once_flag          | std::once_flag            | antiphon::call_once               |
 // | antiphon::barrier            | (pthread_barrier_t)       | try_wait_for, try_wait_until      |
-// | antiphon::pshared::shared_mutex, pshared::barrier | in memory that processes share | as those above |
 //
-// std::condition_variable_any works with all that are Lockable. Constructors are constexpr: objects of static
-// storage need no dynamic initialisation. Each type is laid out as the C type in it, which
-// native_handle() gives. What differs from the standard's types:
+// antiphon::pshared::shared_mutex and antiphon::pshared::barrier are the same for memory that
+// processes share. std::condition_variable_any works with every type that is Lockable. Constructors
+// are constexpr: objects of static storage need no dynamic initialisation. Each type has the layout
+// of its C type, which native_handle() returns. What differs from the types of the standard:
 //
-// - Any thread may unlock. Locking a mutex twice is not noticed; it waits for ever.
-// - lock_shared() throws std::system_error (resource_unavailable_try_again) if millions of readers
-//   are in, counting_semaphore::release() (value_too_large) if there would be too many permits, and
-//   the constructor of pshared::barrier (invalid_argument) for a number that it can't have; nothing
-//   else throws anything of its own. Without exceptions it ends the program.
+// - Any thread may unlock. Locking a mutex twice is not detected; it deadlocks.
+// - lock_shared() throws std::system_error (resource_unavailable_try_again) if there are millions
+//   of readers; counting_semaphore::release() throws it (value_too_large) if there would be too
+//   many permits; the constructor of pshared::barrier throws it (invalid_argument) for a number
+//   that is not allowed. Nothing else throws errors of its own. Without exceptions the program ends
+//   instead.
 // - antiphon::condition_variable::wait() does not end the program when the thread is cancelled
 //   (pthread_cancel): the wait goes on.
 
@@ -54,7 +55,7 @@ namespace antiphon {
 
 namespace detail {
 
-// A time as C has it: rounded up, so that nothing ends early. What can't be counted is for ever.
+// A time as a timespec of C: rounded up, so that no wait ends early. Out of range means for ever.
 template <class Duration>
 timespec to_timespec(Duration since_zero)
 {
@@ -80,7 +81,7 @@ timespec to_timespec(Duration since_zero)
 	return time;
 }
 
-// The time on the steady clock after that span. A sum that can't be counted is for ever.
+// The time on the steady clock after that span. A sum out of range is for ever.
 template <class Rep, class Period>
 std::chrono::steady_clock::time_point after(const std::chrono::duration<Rep, Period> &span)
 {
@@ -95,9 +96,9 @@ std::chrono::steady_clock::time_point after(const std::chrono::duration<Rep, Per
 	return now + std::chrono::ceil<clock::duration>(span);
 }
 
-// Calls `attempt` with a clock and a time of it, until it succeeds or the time has come. libstdc++
-// and libc++ have the steady clock as CLOCK_MONOTONIC and the system clock as CLOCK_REALTIME. Time
-// on another clock may go otherwise: it is read again when that time seems to have come.
+// Calls `attempt` with a clock and a time of it, until it succeeds or the time has come. In
+// libstdc++ and libc++ the steady clock is CLOCK_MONOTONIC, and the system clock CLOCK_REALTIME.
+// Another clock may run at another speed: it is read again when that time seems to have come.
 template <class Clock, class Duration, class Attempt>
 bool until(const std::chrono::time_point<Clock, Duration> &when, Attempt attempt)
 {
@@ -117,20 +118,20 @@ bool until(const std::chrono::time_point<Clock, Duration> &when, Attempt attempt
 	}
 }
 
-// Whether a wait has ended because of what it was for.
+// Whether a wait has succeeded, rather than timed out.
 inline bool has_come(int code) noexcept
 {
 	return code == 0;
 }
 
-// Whether a wait at a barrier was the one that leads the round; nothing if it gave up.
+// Whether a wait at a barrier was that of the leader of the round; nullopt if it gave up.
 inline std::optional<bool> leads(int code) noexcept
 {
 	return code == 0 || code == 1 ? std::optional(code == 1) : std::nullopt;
 }
 
-// The waits with a deadline of an object whose function of C is `TimedWait`; `Outcome` says what
-// its code means. Nothing is in here, so that the object is laid out as C has it.
+// The timed waits of an object whose C function is `TimedWait`; `Outcome` interprets its return
+// code. The class is empty, so that the object has the layout of the C type.
 template <class Object, auto TimedWait, auto Outcome = has_come>
 class timed_waits {
 public:
@@ -212,8 +213,7 @@ private:
 	antiphon_mutex_t object_ = ANTIPHON_MUTEX_INIT;
 };
 
-// A spinlock, 4 bytes: for sections well under a microsecond, of threads that are no more than the
-// CPUs.
+// A spinlock, 4 bytes: for sections well under a microsecond, and not more threads than CPUs.
 class spin_mutex {
 public:
 	using native_handle_type = antiphon_spin_t *;
@@ -246,7 +246,7 @@ private:
 	antiphon_spin_t object_ = ANTIPHON_SPIN_INIT;
 };
 
-// A readers-writer lock that sleeps, 16 bytes. Readers that come wait behind a writer that waits.
+// A readers-writer lock that sleeps, 16 bytes. Arriving readers wait behind a waiting writer.
 class shared_mutex {
 public:
 	using native_handle_type = antiphon_rwlock_t *;
@@ -323,8 +323,8 @@ private:
 	antiphon_rwlock_t object_ = ANTIPHON_RWLOCK_INIT;
 };
 
-// A condition variable for antiphon::mutex, 32 bytes. It may be destroyed as soon as all that wait
-// are notified.
+// A condition variable for antiphon::mutex, 32 bytes. It may be destroyed as soon as all waiters
+// have been notified.
 class condition_variable {
 public:
 	using native_handle_type = antiphon_cond_t *;
@@ -364,7 +364,7 @@ public:
 	std::cv_status wait_until(std::unique_lock<mutex> &lock,
 				  const std::chrono::time_point<Clock, Duration> &when)
 	{
-		// One wait, also on a clock of the user's: its end may be one for no reason.
+		// One wait, also on a clock of the user's; it may end without a notification.
 		bool notified = false;
 		detail::until(when, [&](int clock, const timespec *time) {
 			antiphon_mutex_t *owned = lock.mutex()->native_handle();
@@ -468,8 +468,8 @@ private:
 	antiphon_sem_t object_;
 };
 
-// A barrier, 32 bytes, for any number of rounds. try_wait_for() and try_wait_until() return nothing
-// (std::nullopt) if they have given up, as if they had not come; otherwise what wait() does.
+// A barrier, 32 bytes, for any number of rounds. try_wait_for() and try_wait_until() return
+// std::nullopt if they gave up, as if the thread had not arrived; otherwise the same as wait().
 class barrier : public detail::timed_waits<barrier, antiphon_barrier_timedwait, detail::leads> {
 public:
 	using native_handle_type = antiphon_barrier_t *;
@@ -482,7 +482,7 @@ public:
 	barrier(const barrier &) = delete;
 	barrier &operator=(const barrier &) = delete;
 
-	// When a wait of the last round has returned, though others have not.
+	// Allowed once one wait of the last round has returned, even if others have not.
 	~barrier()
 	{
 		antiphon_barrier_destroy(&object_);
@@ -503,7 +503,7 @@ private:
 	antiphon_barrier_t object_;
 };
 
-// What call_once has done or not, 4 bytes.
+// Whether call_once has run its function, 4 bytes.
 class once_flag {
 public:
 	using native_handle_type = antiphon_once_t *;
@@ -521,11 +521,11 @@ private:
 	antiphon_once_t object_ = ANTIPHON_ONCE_INIT;
 };
 
-// In memory that several processes share; all zero is the free object.
+// Types for memory that several processes share; all zero is a free object.
 namespace pshared {
 
-// A readers-writer lock, 4 bytes; as antiphon_pshared_rwlock_t, of which antiphon.h says more. Who
-// has acquired it may ask whether a writer has died with it.
+// A readers-writer lock, 4 bytes: antiphon_pshared_rwlock_t, which antiphon.h describes. The thread
+// that has acquired it may ask whether a writer has died with it.
 class shared_mutex {
 public:
 	using native_handle_type = antiphon_pshared_rwlock_t *;
@@ -593,13 +593,14 @@ public:
 		antiphon_pshared_rwlock_rdunlock(&object_);
 	}
 
-	// To who is in: false if a writer has died with the lock and nobody has said recovered().
+	// For a thread that holds the lock: false if a writer has died with it and recovered()
+	// has not been called.
 	[[nodiscard]] bool is_whole() const noexcept
 	{
 		return antiphon_pshared_rwlock_is_whole(&object_) != 0;
 	}
 
-	// Says, as the writer, that what the lock guards is whole again.
+	// Called by the writer: what the lock guards is whole again.
 	void recovered() noexcept
 	{
 		antiphon_pshared_rwlock_recovered(&object_);
@@ -652,7 +653,7 @@ private:
 
 namespace detail {
 
-// A call on its way through C, and what it has thrown.
+// A call that is passed through C, and the exception that it has thrown.
 template <class Call>
 struct carried {
 	Call &call;
@@ -678,8 +679,8 @@ struct carried {
 
 } // namespace detail
 
-// Calls `run` with the arguments if nobody has, or waits for who does. What it throws is thrown to
-// its caller; then it has not been done.
+// Calls `run` with the arguments if no call has succeeded, or waits for the call in progress. An
+// exception goes to the caller; the call then does not count.
 template <class Run, class... Arguments>
 void call_once(once_flag &flag, Run &&run, Arguments &&...arguments)
 {

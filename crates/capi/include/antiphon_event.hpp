@@ -1,4 +1,4 @@
-// antiphon_event.hpp: to tell other threads that something has happened (C++17).
+// antiphon_event.hpp: events, latches, event counts and broadcasts (C++17).
 //
 //	antiphon::event ready;
 //	ready.set();		// one thread
@@ -11,10 +11,10 @@
 // | antiphon::event_count | a condition variable without a mutex           |
 // | antiphon::broadcast   | std::atomic::wait and notify_all               |
 //
-// Constructors are constexpr. Each type is laid out as the C type in it, which native_handle()
-// gives; antiphon_event.h says what each does. Who waited must be back before an object is
-// destroyed, and who told need not be. Events and latches have try_wait_for() and try_wait_until()
-// too, which are false if they have given up.
+// Constructors are constexpr. Each type has the layout of its C type, which native_handle()
+// returns; antiphon_event.h describes each. All waits must have returned before an object is
+// destroyed; calls that signal need not have. Events and latches also have try_wait_for() and
+// try_wait_until(), which return false if they gave up.
 
 #ifndef ANTIPHON_EVENT_HPP
 #define ANTIPHON_EVENT_HPP
@@ -24,7 +24,7 @@
 
 namespace antiphon {
 
-// Tells one thread, and resets itself; 192 bytes.
+// Releases one thread, and resets itself; 192 bytes.
 class event : public detail::timed_waits<event, antiphon_event_timedwait> {
 public:
 	using native_handle_type = antiphon_event_t *;
@@ -67,7 +67,7 @@ private:
 	antiphon_event_t object_ = ANTIPHON_EVENT_INIT;
 };
 
-// Opens once and for all, when so many things are done; 24 bytes.
+// Opens once, when it has been counted down to zero, and stays open; 24 bytes.
 class latch : public detail::timed_waits<latch, antiphon_latch_timedwait> {
 public:
 	using native_handle_type = antiphon_latch_t *;
@@ -85,7 +85,7 @@ public:
 		return ANTIPHON_LATCH_MAX;
 	}
 
-	// By what is left, if that is less.
+	// Counts down by what is left, if that is less.
 	void count_down(std::ptrdiff_t step = 1) noexcept
 	{
 		antiphon_latch_count_down(&object_, static_cast<std::uint32_t>(step));
@@ -116,12 +116,12 @@ private:
 	antiphon_latch_t object_;
 };
 
-// To wait for a condition that stands elsewhere; 16 bytes.
+// Waits for a condition that is stored elsewhere; 16 bytes.
 class event_count {
 public:
 	using native_handle_type = antiphon_event_count_t *;
 
-	// A wait that was prepared; cancelled when destroyed.
+	// A prepared wait; destroying it cancels the wait.
 	class key {
 	public:
 		key(const key &) = delete;
@@ -132,18 +132,18 @@ public:
 			antiphon_event_count_cancel(&object_);
 		}
 
-		// Until notified, or (seldom) for no reason.
+		// Waits for a notification; may (seldom) return without one.
 		void wait() noexcept
 		{
 			antiphon_event_count_wait(&object_);
 		}
 
-		// Once, also on a clock of the user's. The caller looks at its condition.
+		// Waits once, also on a clock of the user's. The caller checks its condition.
 		template <class Clock, class Duration>
 		void wait_until(const std::chrono::time_point<Clock, Duration> &when)
 		{
 			detail::until(when, [this](int clock, const timespec *time) {
-				// Whatever has ended it.
+				// Whatever has ended the wait.
 				(void)!antiphon_event_count_timedwait(&object_, clock, time);
 				return true;
 			});
@@ -164,7 +164,7 @@ public:
 	event_count(const event_count &) = delete;
 	event_count &operator=(const event_count &) = delete;
 
-	// From now on notifications may be for the caller, who looks at its condition next.
+	// From now on a notification may be for the caller, which checks its condition next.
 	[[nodiscard]] key prepare() noexcept
 	{
 		return key(&object_);
@@ -182,7 +182,7 @@ public:
 		}
 	}
 
-	// As wait, but gives up; returns what the condition is then.
+	// Like wait, but gives up; returns the condition.
 	template <class Clock, class Duration, class Predicate>
 	bool wait_until(const std::chrono::time_point<Clock, Duration> &when, Predicate done)
 	{
@@ -227,18 +227,18 @@ private:
 	antiphon_event_count_t object_ = ANTIPHON_EVENT_COUNT_INIT;
 };
 
-// Tells all that wait, as often as you like; 1152 bytes.
+// Releases all waiters, any number of times; 1152 bytes.
 class broadcast {
 public:
 	using native_handle_type = antiphon_broadcast_t *;
-	// How often was sent.
+	// The number of sends.
 	using generation = std::uint64_t;
 
 	constexpr broadcast() noexcept = default;
 	broadcast(const broadcast &) = delete;
 	broadcast &operator=(const broadcast &) = delete;
 
-	// To be asked for before the look at what one waits for.
+	// Call this before the check of the condition.
 	[[nodiscard]] generation now() const noexcept
 	{
 		return antiphon_broadcast_now(&object_);

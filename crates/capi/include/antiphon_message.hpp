@@ -1,5 +1,5 @@
-// antiphon_message.hpp: active messages (C++17). A sender names an action and gives it three words,
-// and the thread whose mailbox it is runs the action where it polls or waits.
+// antiphon_message.hpp: active messages (C++17). A sender posts the name of an action and three
+// words to a mailbox; the owner of the mailbox runs the action when it polls or waits.
 //
 //	antiphon::actions actions(16);
 //	auto add = actions.add([&](const antiphon::payload &words) { sum += words[0]; });
@@ -9,11 +9,11 @@
 //	sender.post(add, { 42, 0, 0 });		// any thread
 //	mailbox.wait();				// the owner: runs the action
 //
-// antiphon_message.h says more of each function. What C tells by codes is thrown as
-// std::system_error: broken_pipe where a mailbox was closed, no_space_on_device where a table of
-// actions is full, device_or_resource_busy where a mailbox is polled by two threads or by its own
-// action, resource_deadlock_would_occur where an action removes one, invalid_argument. An action
-// that throws ends the program.
+// antiphon_message.h describes each function. The error codes of C are thrown as std::system_error:
+// broken_pipe if a mailbox was closed, no_space_on_device if a table of actions is full,
+// device_or_resource_busy if a mailbox is polled by two threads or by its own action,
+// resource_deadlock_would_occur if an action removes an action, invalid_argument. An action that
+// throws ends the program.
 
 #ifndef ANTIPHON_MESSAGE_HPP
 #define ANTIPHON_MESSAGE_HPP
@@ -28,12 +28,12 @@
 
 namespace antiphon {
 
-// What a message carries to its action.
+// The words that a message carries to its action.
 using payload = std::array<std::uint64_t, 3>;
-// What a poll has delivered.
+// The numbers of messages and signals that a poll has delivered.
 using delivered = antiphon_delivered_t;
 
-// Names of actions. One that is zero is nobody's: to post it is an invalid_argument.
+// Names of actions. The name zero belongs to no action: posting it is an invalid_argument.
 enum class action_id : std::uint32_t {};
 enum class signal_id : std::uint32_t {};
 
@@ -45,7 +45,7 @@ enum class mailbox_kind {
 
 namespace detail {
 
-// Destroys by a function of C.
+// A deleter that calls a C function.
 template <auto Destroy>
 struct destroyed_by {
 	template <class Object>
@@ -63,13 +63,13 @@ inline antiphon_message_t message(action_id id, const payload &words) noexcept
 
 } // namespace detail
 
-// A table of actions. Removes those that are left when it is destroyed, which an action must not
-// do.
+// A table of actions. Its destructor removes the actions that are left; an action must not destroy
+// the table.
 class actions {
 public:
 	using native_handle_type = antiphon_actions_t *;
 
-	// For so many actions that messages run, beside those that signals run.
+	// Room for this many actions of messages, beside the actions of signals.
 	explicit actions(std::size_t capacity)
 	{
 		antiphon_actions_t *made = nullptr;
@@ -79,7 +79,7 @@ public:
 
 	~actions()
 	{
-		// What fails here would run what is gone.
+		// After a failure here, an action that is gone would be run.
 		for (const entry &kept : kept_)
 			if (antiphon_actions_unregister(table_.get(), kept.first) != 0)
 				std::terminate();
@@ -88,7 +88,8 @@ public:
 	actions(const actions &) = delete;
 	actions &operator=(const actions &) = delete;
 
-	// Has messages run call(payload), on any thread that has a mailbox, and by several at a time.
+	// Registers call(payload) for messages. Any thread with a mailbox runs it, also several at
+	// a time.
 	template <class Call>
 	[[nodiscard]] action_id add(Call call)
 	{
@@ -98,7 +99,7 @@ public:
 		return action_id(keep(std::move(call), run, antiphon_actions_register));
 	}
 
-	// Has signals run call(). It must bear being run for no reason.
+	// Registers call() for signals. It may also be run without a signal.
 	template <class Call>
 	[[nodiscard]] signal_id add_signal(Call call)
 	{
@@ -106,8 +107,8 @@ public:
 		return signal_id(keep(std::move(call), run, antiphon_actions_register_signal));
 	}
 
-	// When this returns, nobody runs the action, nobody will, and it was destroyed. Waits until
-	// all batches are over that owners were running.
+	// When this returns, the action is not running, will not run again, and has been destroyed.
+	// Waits until all batches that owners were running are over.
 	void remove(action_id id)
 	{
 		forget(static_cast<std::uint32_t>(id));
@@ -124,7 +125,7 @@ public:
 	}
 
 private:
-	// What an action runs, by its number.
+	// The functions of the actions, by number.
 	using entry = std::pair<std::uint32_t, std::shared_ptr<void>>;
 
 	template <class Call, class Run, class Register>
@@ -133,7 +134,7 @@ private:
 		auto context = std::make_shared<Call>(std::move(call));
 		std::uint32_t id = 0;
 		std::lock_guard guard(lock_);
-		// Before it may be run: nothing can be thrown from then on.
+		// Done before the action may be run: nothing may throw from then on.
 		kept_.emplace_back(id, context);
 		const int code = with(table_.get(), run, context.get(), &id);
 		kept_.back().first = id;
@@ -148,7 +149,7 @@ private:
 		detail::check(antiphon_actions_unregister(table_.get(), id));
 		std::lock_guard guard(lock_);
 		auto is_it = [id](const entry &kept) { return kept.first == id; };
-		// One that was registered by the native handle is not there.
+		// An action that was registered by the native handle is not in the list.
 		const auto at = std::find_if(kept_.begin(), kept_.end(), is_it);
 		if (at != kept_.end())
 			kept_.erase(at);
@@ -164,14 +165,15 @@ class sender {
 public:
 	using native_handle_type = antiphon_sender_t *;
 
-	// Posts; false if there is no room. Never waits.
+	// Posts; false if the mailbox is full. Never waits.
 	[[nodiscard]] bool try_post(action_id id, const payload &words)
 	{
 		const antiphon_message_t message = detail::message(id, words);
 		return had(antiphon_sender_post(object_.get(), &message), EAGAIN);
 	}
 
-	// Posts, and waits for room; by an action not where that one waits for it in turn.
+	// Posts, and waits while the mailbox is full. An action must not call this for a mailbox
+	// whose owner may be waiting for the action in turn.
 	void post(action_id id, const payload &words)
 	{
 		const antiphon_message_t message = detail::message(id, words);
@@ -197,7 +199,7 @@ public:
 		});
 	}
 
-	// Has the owner run the action at least once from now on. Never waits.
+	// Makes the owner run the action at least once from now on. Never waits.
 	void signal(signal_id id)
 	{
 		const auto number = static_cast<std::uint32_t>(id);
@@ -226,12 +228,12 @@ private:
 	std::unique_ptr<antiphon_sender_t, detail::destroyed_by<antiphon_sender_destroy>> object_;
 };
 
-// The end of a mailbox that its owner has; closed when it is destroyed.
+// The owner's end of a mailbox; destroying it closes the mailbox.
 class mailbox {
 public:
 	using native_handle_type = antiphon_mailbox_t *;
 
-	// For at least so many messages.
+	// Room for at least this many messages.
 	mailbox(actions &actions, std::size_t capacity, mailbox_kind kind = mailbox_kind::parks)
 	{
 		detail::check(antiphon_mailbox_create(&object_, actions.native_handle(), capacity,
@@ -258,7 +260,7 @@ public:
 		return antiphon::sender(antiphon_mailbox_sender(object_));
 	}
 
-	// Delivers what is there; waits for nothing but the actions.
+	// Delivers the messages that are there, and returns when their actions have.
 	delivered poll()
 	{
 		delivered found{};
@@ -267,7 +269,7 @@ public:
 		return found;
 	}
 
-	// Delivers what is there, or waits until something is.
+	// Delivers the messages that are there, or waits for one.
 	delivered wait()
 	{
 		delivered found{};
@@ -275,7 +277,7 @@ public:
 		return found;
 	}
 
-	// As wait; but gives up, and has delivered nothing then.
+	// Like wait, but gives up, and has then delivered nothing.
 	template <class Rep, class Period>
 	delivered wait_for(const std::chrono::duration<Rep, Period> &span)
 	{
@@ -294,13 +296,13 @@ public:
 		return found;
 	}
 
-	// The file for an event loop; -1 but of mailbox_kind::file.
+	// The file descriptor for an event loop; -1 unless the kind is mailbox_kind::file.
 	[[nodiscard]] int fd() const noexcept
 	{
 		return antiphon_mailbox_fd(object_);
 	}
 
-	// Before the event loop sleeps: false if there is something to poll.
+	// To be called before the event loop sleeps; false if there is something to poll.
 	[[nodiscard]] bool doze()
 	{
 		const int code = antiphon_mailbox_doze(object_);

@@ -1,5 +1,5 @@
-// antiphon_pshared_event.hpp: to tell threads of any process that something has happened, by memory
-// that they share (C++17).
+// antiphon_pshared_event.hpp: events, latches and broadcasts in memory that processes share
+// (C++17).
 //
 // | type                         | as                                                            |
 // |------------------------------|---------------------------------------------------------------|
@@ -7,10 +7,10 @@
 // | antiphon::pshared::latch     | antiphon::latch                                               |
 // | antiphon::pshared::broadcast | antiphon::broadcast, and in place of antiphon::event_count    |
 //
-// Constructors are constexpr; all zero is the object that the default constructor makes, and a
-// latch that counts from 1. Each type is laid out as the C type in it, which native_handle() gives;
-// antiphon_pshared_event.h says what each does. Events and latches have try_wait_for() and
-// try_wait_until() too, which are false if they have given up.
+// Constructors are constexpr. Memory that is all zero holds the object that the default constructor
+// makes; for a latch, one that counts from 1. Each type has the layout of its C type, which
+// native_handle() returns; antiphon_pshared_event.h describes each. Events and latches also have
+// try_wait_for() and try_wait_until(), which return false if they gave up.
 
 #ifndef ANTIPHON_PSHARED_EVENT_HPP
 #define ANTIPHON_PSHARED_EVENT_HPP
@@ -21,7 +21,7 @@
 namespace antiphon {
 namespace pshared {
 
-// Tells one thread, and resets itself; 4 bytes.
+// Releases one thread, and resets itself; 4 bytes.
 class event : public detail::timed_waits<event, antiphon_pshared_event_timedwait> {
 public:
 	using native_handle_type = antiphon_pshared_event_t *;
@@ -54,7 +54,7 @@ private:
 	antiphon_pshared_event_t object_ = ANTIPHON_PSHARED_EVENT_INIT;
 };
 
-// Opens once and for all, when so many things are done; 8 bytes.
+// Opens once, when it has been counted down to zero, and stays open; 8 bytes.
 class latch : public detail::timed_waits<latch, antiphon_pshared_latch_timedwait> {
 public:
 	using native_handle_type = antiphon_pshared_latch_t *;
@@ -72,7 +72,7 @@ public:
 		return ANTIPHON_LATCH_MAX;
 	}
 
-	// By what is left, if that is less.
+	// Counts down by what is left, if that is less.
 	void count_down(std::ptrdiff_t step = 1) noexcept
 	{
 		antiphon_pshared_latch_count_down(&object_, static_cast<std::uint32_t>(step));
@@ -103,18 +103,18 @@ private:
 	antiphon_pshared_latch_t object_;
 };
 
-// Tells all that wait, as often as you like; 4 bytes.
+// Releases all waiters, any number of times; 4 bytes.
 class broadcast {
 public:
 	using native_handle_type = antiphon_pshared_broadcast_t *;
-	// How often was sent, modulo 2^31.
+	// The number of sends, modulo 2^31.
 	using generation = std::uint32_t;
 
 	constexpr broadcast() noexcept = default;
 	broadcast(const broadcast &) = delete;
 	broadcast &operator=(const broadcast &) = delete;
 
-	// To be asked for before the look at what one waits for.
+	// Call this before the check of the condition.
 	[[nodiscard]] generation now() const noexcept
 	{
 		return antiphon_pshared_broadcast_now(&object_);
