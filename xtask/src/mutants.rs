@@ -28,7 +28,7 @@ mod table;
 mod trial;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::finding::{Finding, Outcome, report};
@@ -36,9 +36,13 @@ use crate::{Failure, tree};
 use budget::Budget;
 use fate::Fate;
 use mutant::Mutant;
+use record::Record;
 use trial::Bench;
 
 const TABLE: &str = "crates/models/mutants.toml";
+
+/// Is told what became of each mutant that was tried.
+type Note<'a> = &'a mut dyn FnMut(&Mutant, &Fate) -> Result<(), Failure>;
 
 /// Which mutants to try.
 enum Selection {
@@ -50,7 +54,7 @@ enum Selection {
 }
 
 /// `cargo xtask mutants [--changed BASE | --all | --file F] [--test T] [--limit S] [--minutes N]
-/// [--times F] [--release] [--record F] [--list]`.
+/// [--times F] [--release] [--record F [--resume]] [--list]`.
 ///
 /// `--file` names a file or a folder, and may be given several times. `--test` runs those tests
 /// only whose names begin so, as `PROGRAM::test`: what it kills is dead, and what survives it may
@@ -58,15 +62,16 @@ enum Selection {
 /// it is far above what the slowest takes on the code as it is. `--minutes` is the time for all
 /// together, builds and the models as they are included. `--times` names a file that
 /// `cargo xtask tests --times` has written of this very tree: the tests in it have passed on the
-/// code as it is, and are not run again for that. `--record` writes what became of
-/// the mutants of the table to a file, which `antiphon lab check` reads when it is built
-/// ([`record`]). `--list` prints the mutants and tries none.
+/// code as it is, and are not run again for that. `--record` notes what became of the mutants of
+/// the table in a file, which `antiphon lab check` reads when it is built ([`record`]); with
+/// `--resume`, only mutants of the table are tried that the file does not know yet. `--list` prints
+/// the mutants and tries none.
 pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     use lexopt::prelude::*;
     let start = Instant::now();
     let mut selection = Selection::All;
-    let (mut limit, mut length, mut release, mut record, mut list) =
-        (None, None, false, None, false);
+    let (mut limit, mut length, mut record) = (None, None, None);
+    let (mut release, mut resume, mut list) = (false, false, false);
     let mut times = BTreeMap::new();
     let mut test = String::new();
     while let Some(argument) = arguments.next()? {
@@ -88,14 +93,25 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
             Long("test") => test = arguments.value()?.string()?,
             Long("times") => times = passed(Path::new(&arguments.value()?))?,
             Long("release") => release = true,
-            Long("record") => record = Some(arguments.value()?),
+            Long("record") => record = Some(PathBuf::from(arguments.value()?)),
+            Long("resume") => resume = true,
             Long("list") => list = true,
             other => return Err(other.unexpected().into()),
         }
     }
 
     let root = tree::root()?;
-    let mutants = select(&root, &selection)?;
+    let mut mutants = select(&root, &selection)?;
+    let mut record = match record {
+        Some(path) => Some(Record::open(&root, path, &table(&root)?)?),
+        None if resume => {
+            return Err("--resume needs --record FILE, which says what is known".into());
+        }
+        None => None,
+    };
+    if let Some(known) = record.as_ref().filter(|_| resume) {
+        mutants.retain(|mutant| mutant.entry.is_some() && !known.has(mutant));
+    }
     if list || mutants.is_empty() {
         for mutant in &mutants {
             println!("{mutant}");
@@ -105,14 +121,15 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     }
     let budget = Budget::new(start, length);
     let mut bench = Bench::set_up(&root, limit, release, test, budget, times)?;
-    let fates = try_all(&mutants, &mut bench)?;
+    let mut note = |mutant: &Mutant, fate: &Fate| match &mut record {
+        Some(record) => record.note(mutant, fate),
+        None => Ok(()),
+    };
+    let fates = try_all(&mutants, &mut bench, &mut note)?;
     let skipped = fates.iter().filter(|fate| **fate == Fate::Skipped).count();
     if skipped > 0 {
         let all = selection.arguments();
         println!("skipped: {skipped} mutants, the time is over (all: cargo xtask mutants {all})");
-    }
-    if let Some(file) = record {
-        std::fs::write(file, record::of(&mutants, &fates))?;
     }
     Ok(judge(&mutants, &fates))
 }
@@ -140,6 +157,15 @@ impl Selection {
     }
 }
 
+/// The mutants of the table; none if there is no table.
+fn table(root: &Path) -> Result<Vec<Mutant>, Failure> {
+    if !root.join(TABLE).exists() {
+        return Ok(Vec::new());
+    }
+    let text = std::fs::read_to_string(root.join(TABLE))?;
+    table::mutants(TABLE, &text, |file: &str| tree::text(root, file))
+}
+
 /// All mutants of the selected files: those that name their tests, which are soon tried, then the
 /// orderings by place.
 fn select(root: &Path, selection: &Selection) -> Result<Vec<Mutant>, Failure> {
@@ -164,14 +190,9 @@ fn select(root: &Path, selection: &Selection) -> Result<Vec<Mutant>, Failure> {
         selected.as_ref().is_none_or(|all| all.iter().any(|one| is_within(file, one)))
     };
 
-    let mut mutants = Vec::new();
-    if root.join(TABLE).exists() {
-        let text = std::fs::read_to_string(root.join(TABLE))?;
-        let read = |file: &str| tree::text(root, file);
-        let is_table_changed = is_selected(&TABLE.to_owned());
-        mutants = table::mutants(TABLE, &text, read)?;
-        mutants.retain(|mutant| is_table_changed || is_selected(&mutant.file));
-    }
+    let is_table_changed = is_selected(&TABLE.to_owned());
+    let mut mutants = table(root)?;
+    mutants.retain(|mutant| is_table_changed || is_selected(&mutant.file));
     for file in files.iter().filter(|file| orderings::covers(file) && is_selected(file)) {
         let text = tree::text(root, file)?.unwrap_or_default();
         mutants.extend(orderings::mutants(file, &text));
@@ -181,13 +202,13 @@ fn select(root: &Path, selection: &Selection) -> Result<Vec<Mutant>, Failure> {
 }
 
 /// Tries those that name their tests, then the others, which need all tests to pass first.
-fn try_all(mutants: &[Mutant], bench: &mut Bench) -> Result<Vec<Fate>, Failure> {
+fn try_all(mutants: &[Mutant], bench: &mut Bench, note: Note<'_>) -> Result<Vec<Fate>, Failure> {
     let mut fates = Vec::new();
     for group in mutants.chunk_by(|a, b| a.killed_by.is_empty() == b.killed_by.is_empty()) {
         if !bench.pass(group)? {
             break;
         }
-        try_group(group, bench, mutants.len(), &mut fates)?;
+        try_group(group, bench, mutants.len(), &mut fates, note)?;
     }
     fates.resize(mutants.len(), Fate::Skipped);
     Ok(fates)
@@ -198,12 +219,14 @@ fn try_group(
     bench: &Bench,
     all: usize,
     fates: &mut Vec<Fate>,
+    note: Note<'_>,
 ) -> Result<(), Failure> {
     for mutant in group {
         let fate = bench.try_one(mutant)?;
         if fate == Fate::Skipped {
             break;
         }
+        note(mutant, &fate)?;
         let excuse = excuse(mutant, &fate);
         let name = if excuse.is_some() { "explained" } else { fate.name() };
         fates.push(fate);

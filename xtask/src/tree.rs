@@ -36,6 +36,13 @@ pub fn text(root: &Path, file: &str) -> Result<Option<String>, Failure> {
     Ok(String::from_utf8(bytes).ok())
 }
 
+/// The names that git gives to what those files hold now, in their order; `file` relative to
+/// `root`.
+pub fn blobs(root: &Path, files: &[&str]) -> Result<Vec<String>, Failure> {
+    let arguments: Vec<_> = ["hash-object", "--"].iter().chain(files).copied().collect();
+    Ok(git(root, &arguments)?.lines().map(str::to_owned).collect())
+}
+
 fn git(root: &Path, arguments: &[&str]) -> Result<String, Failure> {
     // Unquoted: a name with a special character would else come back escaped.
     let output = Command::new("git")

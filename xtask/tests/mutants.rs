@@ -134,7 +134,8 @@ fn entries_of_the_table_meet_the_tests_that_they_name() {
         ("3", "", 0, "m [INV-1]: killed by model_a::counts"),
         ("3", "\"model_a::counts\"", 0, "m [INV-1]: killed by model_a::counts"),
         ("3", "\"model_a::counts\", \"model_a::sees\"", 1, "m [INV-1]: survived"),
-        ("3", "\"model_b\"", 2, "no test model_b"),
+        ("3", "\"model_b\"", 2, "no test target named `model_b`"),
+        ("3", "\"model_a::none\"", 2, "no test model_a::none"),
         ("2", "", 1, "m [INV-1]: undecided by model_a"),
         ("()", "", 1, "m [INV-1]: unbuildable: error"),
     ] {
@@ -190,4 +191,22 @@ fn what_there_is_no_time_for_is_skipped_and_said() {
     assert_eq!(code, 1, "{text}");
     assert!(text.contains("[1/3] crates/sync/src/lib.rs:8 m [INV-1]: killed by"), "{text}");
     assert!(text.contains("Mutants: 3 selected, 2 killed, 1 survived."), "{text}");
+}
+
+#[test]
+fn a_record_is_gone_on_with() {
+    let tree = Tree::new("record");
+    tree.entry("3", "\"model_a::counts\"");
+    let record = ["--record", "record.json", "--resume"];
+    let (code, text) = tree.mutants(&record);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("[1/1] crates/sync/src/lib.rs:8 m [INV-1]: killed by"), "{text}");
+    let written = std::fs::read_to_string(tree.0.join("record.json")).unwrap();
+    assert!(written.contains("\"fate\": \"killed\""), "{written}");
+    let (code, text) = tree.mutants(&record);
+    assert_eq!((code, text.trim()), (0, "0 mutants"));
+    tree.write("crates/sync/src/lib.rs", &format!("// Changed.\n{LIBRARY}"));
+    let (_, text) = tree.mutants(&[&record[..], &["--list"]].concat());
+    assert!(text.ends_with("1 mutants\n"), "{text}");
+    assert_eq!(tree.mutants(&["--resume"]).0, 2);
 }

@@ -129,9 +129,10 @@ fn is_kind(target: &Target, kind: &str) -> bool {
 fn defines(target: &Target, name: &str) -> bool {
     let function = name.rsplit("::").next().unwrap_or(name);
     let mut files = vec![target.src_path.clone()];
-    // A library's tests stand anywhere below its root, a test target's beside it in a directory of
-    // its name.
-    let below = match is_kind(target, "test") {
+    // The tests of a library, or of a test target that has a directory to itself, stand anywhere
+    // below its root; those of another beside it in a directory of its name.
+    let is_one_file = is_kind(target, "test") && !target.src_path.ends_with("main.rs");
+    let below = match is_one_file {
         true => target.src_path.with_extension(""),
         false => target.src_path.parent().map(Path::to_owned).unwrap_or_default(),
     };

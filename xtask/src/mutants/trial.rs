@@ -5,7 +5,7 @@
 //! that dies does so in seconds, and only one that survives costs the time of all models.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -76,7 +76,7 @@ impl Bench {
     ///
     /// If they don't build or don't pass: then no mutant says anything.
     pub fn pass(&mut self, mutants: &[Mutant]) -> Result<bool, Failure> {
-        let mut cases = match self.build()? {
+        let mut cases = match self.build(&programs(mutants))? {
             Built::Cases(cases) => cases,
             Built::Refused(error) => return Err(format!("the models don't build:\n{error}").into()),
             Built::Late => return Ok(false),
@@ -116,7 +116,8 @@ impl Bench {
 
     /// Tries one mutant.
     pub fn try_one(&self, mutant: &Mutant) -> Result<Fate, Failure> {
-        self.scratch.with(mutant, || match self.build()? {
+        let programs = programs(std::slice::from_ref(mutant));
+        self.scratch.with(mutant, || match self.build(&programs)? {
             Built::Refused(error) => Ok(Fate::Unbuildable(first_error(&error))),
             Built::Late => Ok(Fate::Skipped),
             Built::Cases(cases) if mutant.killed_by.is_empty() => {
@@ -171,14 +172,15 @@ impl Bench {
         Ok(Fate::Killed(names.join(", ")))
     }
 
-    /// The tests of the models, or what the compiler says.
-    fn build(&self) -> Result<Built, Failure> {
+    /// The tests of those programs, or what the compiler says.
+    fn build(&self, programs: &BTreeSet<&str>) -> Result<Built, Failure> {
         let Some(mut command) = self.budget.command(Instant::now(), &cargo()) else {
             return Ok(Built::Late);
         };
         command
             .args(["test", "--no-run", "--quiet", "--message-format=json-render-diagnostics"])
-            .args(["--package", PACKAGE, "--test", MODELS])
+            .args(["--package", PACKAGE])
+            .args(programs.iter().flat_map(|program| ["--test", program]))
             .args(self.release.then_some("--release"))
             .current_dir(self.scratch.tree())
             .env("CARGO_TARGET_DIR", self.scratch.builds())
@@ -208,6 +210,16 @@ impl Bench {
     }
 }
 
+/// The programs that have to be built for these mutants: of those that name their tests, only
+/// theirs. Most of the time of a mutant is the compiler's.
+fn programs(mutants: &[Mutant]) -> BTreeSet<&str> {
+    if mutants.iter().any(|mutant| mutant.killed_by.is_empty()) {
+        return BTreeSet::from([MODELS]);
+    }
+    let names = mutants.iter().flat_map(|mutant| &mutant.killed_by);
+    names.map(|name| name.split_once("::").map_or(name.as_str(), |(program, _)| program)).collect()
+}
+
 fn cargo() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
@@ -220,6 +232,15 @@ fn first_error(output: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn programs_are_built_that_the_mutants_name() {
+        let mut named = Mutant::new("a.rs", "one", 0..3, "1");
+        named.killed_by = vec!["model_a::b".to_owned(), "model_c".to_owned()];
+        let any = Mutant::new("a.rs", "one", 0..3, "2");
+        assert_eq!(programs(std::slice::from_ref(&named)), BTreeSet::from(["model_a", "model_c"]));
+        assert_eq!(programs(&[named, any]), BTreeSet::from([MODELS]));
+    }
 
     #[test]
     fn a_compiler_error_is_named() {

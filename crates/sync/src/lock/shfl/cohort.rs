@@ -99,6 +99,8 @@ pub(super) fn is_heir<P: Platform>(place: Place<P>) -> bool {
 pub(super) fn is_left_to_comer<P: Platform>(node: &Waiter<P>) -> bool {
     // Release: what we did to the node; pairs with the acquire in `link`. Acquire: that the comer
     // is done with it.
+    // mutant: seen only where the node is taken anew and its next waiter finds our old words in it:
+    // one wait more than the models have.
     node.wants.compare_exchange(CLOSED, LEFT, AcqRel, Acquire).is_ok()
 }
 

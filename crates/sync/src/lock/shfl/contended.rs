@@ -381,6 +381,8 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                     } else if F::BACKSTOP_NS != 0
                         && parked == Parked::Woken
                         && !now.head()
+                        // URGENT-5.
+                        && !(Self::URGENT && urgency.has_company())
                         && self.take_beside_head()
                     {
                         if self.is_head_excused() {

@@ -19,10 +19,13 @@
 //! - URGENT-3: nodes are moved by who has the shuffling role, or by a head before which there was
 //!   none (INV-1). A head whose role has gone to a waiter that sleeps takes it back; if the waiter
 //!   is up, it does without.
-//!
 //! - URGENT-4: a head that sleeps is not less urgent than any waiter that is in line, or has a wake
 //!   coming: a comer that is more urgent wakes it, so that it steps down before the lock is free.
 //!   The release then wakes the right waiter.
+//! - URGENT-5: while urgent waiters are about, a reader that is woken behind a head that was called
+//!   does not come in beside it, as it may elsewhere (RW-6, WATCH-1): the head may just be about to
+//!   step down for another waiter, and have no CPU for that. If the head does not run, the backstop
+//!   goes on (WATCH-2).
 //!
 //! All of this is about order: whatever a head fails to see, nobody is lost. It may fail to see a
 //! waiter behind which a comer stands that has lost its CPU before it linked itself.

@@ -38,7 +38,7 @@
 //! # What it takes
 //!
 //! Simulated, in ns from before the send, with a waiter on each CPU but the sender's, and CPUs in
-//! their first idle state (`tests/sim_wakes.rs` prints the figures):
+//! their first idle state (`tests/sim/wakes.rs` prints the figures):
 //!
 //! | sleepers | `opteron-64c` last, σ | `8s-192c` last, σ | `phi-228t` last, σ |
 //! |---|---|---|---|

@@ -1,5 +1,5 @@
 //! What it takes until all that wait are back, by simulated machine and by who wakes them. `cargo
-//! test --release -p antiphon-sync --test sim_wakes -- --nocapture` prints the figures.
+//! test --release -p antiphon-sync --test sim wakes:: -- --nocapture` prints the figures.
 
 use std::cell::RefCell;
 use std::rc::Rc;

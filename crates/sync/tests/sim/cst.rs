@@ -1,16 +1,14 @@
 //! CST locks on simulated machines: the documents' shapes, and what the locks cost in memory. All
 //! figures are simulated.
 
-mod common;
-
 use std::rc::Rc;
 
+use crate::common::contention::{self, Pace};
 use antiphon_sim::{Machine, Outcome, OwnLine, Sim, Simulation, count, finished, now, think, work};
 use antiphon_sync::lock::classic::{Mcs, McsStp};
 use antiphon_sync::lock::cst::{CstMutex, CstRwLock, Quantum};
 use antiphon_sync::lock::{Central, Lock, ShflRwLock};
 use antiphon_sync::policy::Chosen;
-use common::contention::{self, Pace};
 
 /// Short critical sections on a busy lock.
 fn contend<L: Lock>(machine: Machine, threads: usize, limit_ns: u64) -> Outcome {

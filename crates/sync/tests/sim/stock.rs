@@ -1,13 +1,11 @@
 //! The kernel's locks on simulated machines: the collapse that the documents begin with. All
 //! figures are simulated.
 
-mod common;
-
+use crate::common::contention::{self, Pace};
 use antiphon_sim::{Machine, Outcome, Sim};
 use antiphon_sync::lock::Lock;
 use antiphon_sync::lock::cst::CstMutex;
 use antiphon_sync::lock::stock::{LinuxMutex, LinuxRwSem, QSpinLock};
-use common::contention::{self, Pace};
 
 /// Short critical sections on a busy lock.
 fn contend<L: Lock>(machine: Machine, threads: usize, limit_ns: u64) -> Outcome {

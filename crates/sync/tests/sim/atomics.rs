@@ -3,14 +3,12 @@
 //!
 //! `000_…`, "Analysis of SHFLLOCK": few atomics on the critical path, shuffling off it.
 
-mod common;
-
+use crate::common::contention::{Pace, contend};
 use antiphon_platform::Platform;
 use antiphon_sim::{Counts, Machine, Outcome, Sim};
 use antiphon_sync::lock::classic::{Clh, Futex, Mcs, Tas, Ticket};
 use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
 use antiphon_sync::policy::{None, Numa, Policy, Waiting};
-use common::contention::{Pace, contend};
 
 /// Sorts by socket, and notes each waiter that it looks at.
 #[derive(Clone, Copy, Default, PartialEq)]

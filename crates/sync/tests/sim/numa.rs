@@ -1,16 +1,14 @@
 //! The NUMA-aware locks to compare with, on simulated machines: that they keep a lock on its
 //! socket, what that is worth, and who pays for it. All figures are simulated.
 
-mod common;
-
 use std::cell::Cell;
 use std::rc::Rc;
 
+use crate::common::contention::{self, Pace};
 use antiphon_sim::{Machine, Outcome, OwnLine, Sim, Simulation, count, finished, think, work};
 use antiphon_sync::lock::Lock;
 use antiphon_sync::lock::classic::{Clh, Mcs, McsStp, Ttas};
 use antiphon_sync::lock::numa::{Ahmcs, CBoMcs, CTktMcs, Cna, Hbo, Hclh, Hmcs, Malthusian};
-use common::contention::{self, Pace};
 
 const LIMIT_NS: u64 = 1_000_000;
 

@@ -1,12 +1,10 @@
 //! The locks on simulated machines: order, fairness, the price of a policy; the same in each run.
 
-mod common;
-
+use crate::common::contention::{self, Pace};
 use antiphon_sim::{Machine, Outcome, Sim};
 use antiphon_sync::lock::classic::Ticket;
 use antiphon_sync::lock::{Lock, Published, ShflMutex, ShflSpin};
 use antiphon_sync::policy::{None, Numa};
-use common::contention::{self, Pace};
 
 /// Short critical sections on a busy lock.
 fn contend<L: Lock>(machine: Machine, threads: usize, limit_ns: u64) -> Outcome {

@@ -1,12 +1,10 @@
 //! The locks to compare with, on simulated machines: that they work, and that they collapse where
 //! they are known to.
 
-mod common;
-
+use crate::common::contention::{self, Pace};
 use antiphon_sim::{Machine, Outcome, Sim};
 use antiphon_sync::lock::Lock;
 use antiphon_sync::lock::classic::{Clh, Futex, Mcs, McsStp, Tas, Ticket, Ttas};
-use common::contention::{self, Pace};
 
 /// Short critical sections on a busy lock.
 fn contend<L: Lock>(machine: Machine, threads: usize, limit_ns: u64) -> Outcome {

@@ -1,15 +1,13 @@
 //! What the ShflLock documents say and a simulated machine can show. Entries of `docs/claims.toml`
 //! name these tests.
 
-mod common;
-
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use crate::common::contention::{Pace, contend};
 use antiphon_sim::{Machine, OwnLine, Sim, Simulation, work};
 use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
 use antiphon_sync::policy::{None, Numa};
-use common::contention::{Pace, contend};
 
 fn unlock(lock: &impl Lock) {
     // SAFETY: each caller has locked it.

@@ -1,7 +1,5 @@
 //! What each policy does to the order in which waiters are served, on simulated machines.
 
-mod common;
-
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 

@@ -2,18 +2,16 @@
 //! would notice. The letters are those of `src/lock/shfl/README.md`, "The published code's
 //! defects, and the tests that would notice".
 
-mod common;
-
 use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::common::contention::{Pace, contend};
 use antiphon_platform::{Atomic, Platform};
 use antiphon_sim::{Machine, Outcome, OwnLine, Sim, Simulation, count, finished, now, think, work};
 use antiphon_sync::lock::{Lock, Published, ShflMutex, ShflSpin};
 use antiphon_sync::policy::{None, Numa, Policy, Waiting};
-use common::contention::{Pace, contend};
 
 fn unlock(lock: &impl Lock) {
     // SAFETY: each caller has locked it.

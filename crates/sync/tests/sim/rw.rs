@@ -1,8 +1,6 @@
 //! The readers-writer lock on simulated machines: who is served, what it costs; the same in each
 //! run.
 
-mod common;
-
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
