@@ -1,4 +1,4 @@
-//! Whose queue a policy has looked at, when it is asked for a task of others.
+//! Which queues a policy has looked at when it is asked for a task of other workers.
 
 use core::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! What workers count: each in words of its own, which nobody else writes.
+//! The counters of workers: each worker has words of its own, which no other thread writes.
 
 use core::sync::atomic::Ordering::Relaxed;
 

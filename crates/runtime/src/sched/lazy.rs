@@ -1,4 +1,4 @@
-//! Tasks that cost less than to wake somebody for them: who makes such a one runs it at once.
+//! Tasks that are cheaper than a wake-up: the thread that makes such a task runs it at once.
 
 use antiphon_platform::{Budget, Clock, Platform};
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen};

@@ -1,7 +1,7 @@
-//! What the workers of a crew do now, for who looks at them from outside.
+//! What the workers of a crew do now, for observers.
 //!
-//! All of it is read without stopping anybody, from words that are there for other reasons: so it
-//! costs workers nothing, each figure stands by itself, and none is of one moment with another.
+//! The figures are read from words that exist for other reasons, and no worker is stopped: so they
+//! cost workers nothing. Each figure stands by itself; no two are of the same moment.
 
 use alloc::vec::Vec;
 

@@ -1,13 +1,13 @@
-//! Who runs what next: workers that share tasks, by a policy that is a value.
+//! The scheduler: workers that share tasks, by a policy that is a value.
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `crew`, `worker` | workers, their queues, and the one that tasks from outside come in by |
-//! | `seats` | which worker has which queue, and how that is taken from one in a long task |
-//! | `watch` | who looks for workers in long tasks |
-//! | `asked` | whose queue a policy has looked at |
+//! | `crew`, `worker` | workers, their queues, and the shared queue of tasks from outside |
+//! | `seats` | which worker has which queue; how a worker in a long task loses its queue |
+//! | `watch` | the watchdog: it finds workers in long tasks |
+//! | `asked` | which queues a policy has looked at |
 //! | `counters` | what workers count |
-//! | `idlers` | workers that have nothing to do, and who wakes them |
+//! | `idlers` | workers without work, and their wake-ups |
 //! | `policy` | what a policy decides, and what it may touch |
 //! | `scheme` | policies made of an order, a spread and a kind of queue |
 //! | `slot` | first in, first out, with a slot for the last |
@@ -16,20 +16,20 @@
 //! | `boxed` | a policy that is chosen while the program runs |
 //! | `swap`, `several` | policies of which one is in charge, and another at any time |
 //! | `named` | policies by name |
-//! | `lazy` | policies that wake nobody for few short tasks |
-//! | `look` | what workers do now, for who looks from outside |
+//! | `lazy` | policies that wake no worker for a few short tasks |
+//! | `look` | what workers do now, for observers |
 //! | `order` | in which order a worker runs its tasks |
-//! | `surplus` | where tasks go that must not be refused |
-//! | `spill` | a queue for what workers have no room for |
-//! | `tickets` | workers that are busy, and say so |
-//! | `requests` | workers that hand over what others have asked for |
-//! | `spread` | how tasks come to workers that have none |
+//! | `surplus` | the queue of tasks that must not be refused |
+//! | `spill` | the queue of tasks that do not fit in a worker's queue |
+//! | `tickets` | busy workers announce themselves |
+//! | `requests` | workers hand tasks over on request |
+//! | `spread` | how tasks reach workers without tasks |
 //!
-//! Nothing here knows what a task is: it is a word that names something. So the same lines schedule
+//! Nothing here knows what a task is: it is a word that names something. So the same code schedules
 //! closures on Linux, and numbers in the model checker and on a simulated machine.
 //!
-//! After Modelski's dissertation, whose policies and distributions these are; parking, and what
-//! else it leaves out, is after the schedulers of Go and Tokio.
+//! The policies and distributions are those of Modelski's dissertation. Parking, and the rest that
+//! it leaves out, follows the schedulers of Go and Tokio.
 
 mod asked;
 mod boxed;

@@ -1,4 +1,4 @@
-//! In which order a worker runs its tasks.
+//! The order in which a worker runs its tasks.
 //!
 //! | order | which task is next | starvation-free |
 //! |---|---|---|
@@ -9,8 +9,8 @@
 //! | [`Reverse`] | the last; each `every`th time the first | yes |
 //! | [`Adaptive`] | the last, until some have waited for long; then these, the first first | yes |
 //!
-//! Starvation-free: a task that is ready is run some time, though each task makes others ready for
-//! ever. `tests/sim_starvation.rs` shows for each that it is, or is not.
+//! Starvation-free: a ready task runs after a finite time, even if each task makes others ready for
+//! ever. `tests/sim_starvation.rs` shows for each order whether it is.
 
 /// Which end of its queue a worker takes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,13 @@
-//! Which task a worker runs next, whose it takes, and where it puts what it has no room for.
+//! Policies: which task a worker runs next, from which worker it steals, and where it puts tasks
+//! that do not fit in its queue.
 
 use core::marker::PhantomData;
 
 use antiphon_platform::{Budget, Platform};
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen, WorkQueue};
 
-/// A policy is a value, and its type is known where the workers are: asking it costs nothing.
+/// A scheduling policy. It is a value, and its type is known to the workers, so a call of it costs
+/// nothing extra.
 ///
 /// ```
 /// use antiphon_platform::Platform;
@@ -42,25 +44,26 @@ use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen, WorkQueue};
 ///
 /// # Safety
 ///
-/// What it is given it puts into one place, once, or gives back; and what it hands out, or gives
-/// back, was given to it and is in no place any more. So it makes up no [`Item`], and doubles none.
-/// (It may forget one: nobody is served by that, but nothing is harmed.)
+/// The policy puts each task that it is given into exactly one place, or gives it back. Each task
+/// that it hands out or gives back was given to it, and is in no place any more. So it makes up no
+/// [`Item`], and duplicates none. (It may forget one: that task never runs, but nothing else is
+/// harmed.)
 pub unsafe trait Policy<P: Platform>: Send + Sync {
-    /// What each worker has its tasks in.
+    /// The queue of each worker.
     type Queue: WorkQueue + Send + Sync;
-    /// What each worker remembers from one decision to the next, and no task: who has its seat
-    /// after it begins with a default one.
+    /// What each worker remembers from one decision to the next; it holds no tasks. The next worker
+    /// in the same seat begins with a default one.
     type State: Default + Send;
 
     /// An empty queue.
     fn queue(&self) -> Self::Queue;
 
-    /// Puts a task in that is ready now. It may have a rank: a deadline, a priority, a stage. What
-    /// that is, the policy says; to most it is nothing.
+    /// Queues a task that has become ready. It may have a rank: a deadline, a priority, a stage.
+    /// The policy defines its meaning; most policies ignore it.
     ///
     /// # Errors
     ///
-    /// If the worker has no room for it; [`overflow`](Self::overflow) is next.
+    /// If the queue of the worker is full; [`overflow`](Self::overflow) is called next.
     fn push(
         &self,
         own: &Own<'_, Self::Queue>,
@@ -71,7 +74,7 @@ pub unsafe trait Policy<P: Platform>: Send + Sync {
         own.push(task)
     }
 
-    /// Puts a task in that comes from outside: by default into the queue from which all take those.
+    /// Queues a task from outside: by default in the shared queue, from which all workers take.
     ///
     /// # Errors
     ///
@@ -80,24 +83,25 @@ pub unsafe trait Policy<P: Platform>: Send + Sync {
         shared.push(task)
     }
 
-    /// Whether a task is to be seen in the queues that the policy itself has, from which each
-    /// worker takes. None sleeps while there is.
+    /// Whether the policy's own queues, from which every worker takes, seem to hold a task. No
+    /// worker sleeps while they do.
     fn has_tasks(&self) -> bool {
         false
     }
 
-    /// Takes a task out of these when all workers have ended.
+    /// Takes a task out of the policy's own queues after all workers have ended.
     fn take_left(&self) -> Option<Item> {
         None
     }
 
-    /// The task to be run next, of the worker's own.
+    /// Takes the task to run next from the worker's own queue.
     fn pop(&self, own: &Own<'_, Self::Queue>, state: &mut Self::State) -> Option<Item>;
 
-    /// Takes tasks of others, for a worker that has none: the first to be run, and others, if there
-    /// are, into its own queue. [`Stolen::Retry`]: there is something, and the worker comes back.
+    /// Steals for a worker that has no tasks: returns the first task, and puts further ones, if
+    /// there are any, into its own queue. [`Stolen::Retry`] means that there are tasks and the
+    /// worker should try again.
     ///
-    /// To be short: nobody else is woken meanwhile.
+    /// It must be short: no other worker is woken meanwhile.
     fn steal(
         &self,
         own: &Own<'_, Self::Queue>,
@@ -105,24 +109,24 @@ pub unsafe trait Policy<P: Platform>: Send + Sync {
         others: &Others<'_, Self::Queue>,
     ) -> Stolen;
 
-    /// Puts a task elsewhere that the worker had no room for: by default into the queue that tasks
-    /// from outside come in by, where all find it.
+    /// Queues a task for which the worker had no room: by default in the shared queue of tasks from
+    /// outside, where all workers find it.
     ///
     /// # Errors
     ///
-    /// If there is no room there either; then whoever made the task decides.
+    /// If that queue is full, too; then the caller that made the task decides.
     fn overflow(&self, shared: &RelaxedQueue<P>, task: Item) -> Result<(), Full> {
         shared.push(task)
     }
 
-    /// How long a worker that has found nothing spins before it sleeps, unless there are more
-    /// threads than CPUs.
+    /// How long a worker without tasks spins before it sleeps, if there are not more threads than
+    /// CPUs.
     fn idle(&self) -> Budget {
         Budget::ns(P::sleep_cost_ns())
     }
 }
 
-/// The queue of the worker that asks.
+/// The queue of the calling worker.
 pub struct Own<'a, Q> {
     pub(super) queue: &'a Q,
     seat: usize,
@@ -147,7 +151,7 @@ pub(super) trait QueuesOf<Q> {
 pub struct Victim<'a, Q>(&'a Q);
 
 impl<'a, Q> Own<'a, Q> {
-    /// What is in the queue that the policy knows of: the same queue as what it is, or a part.
+    /// The part of the queue that the policy uses: the whole queue, or a part.
     pub(super) fn part<T>(&self, part: impl FnOnce(&'a Q) -> &'a T) -> Own<'a, T> {
         Own { queue: part(self.queue), seat: self.seat, owner: PhantomData }
     }
@@ -156,18 +160,18 @@ impl<'a, Q> Own<'a, Q> {
 impl<'a, Q: WorkQueue> Own<'a, Q> {
     /// # Safety
     ///
-    /// The caller owns the queue, for as long as this is used.
+    /// The caller owns the queue for as long as this is used.
     pub(super) unsafe fn new(queue: &'a Q, seat: usize) -> Self {
         Self { queue, seat, owner: PhantomData }
     }
 
-    /// Which seat the worker has.
+    /// The seat of the worker.
     #[must_use]
     pub fn seat(&self) -> usize {
         self.seat
     }
 
-    /// Puts a task in, behind all others.
+    /// Appends a task to the queue.
     ///
     /// # Errors
     ///
@@ -177,44 +181,45 @@ impl<'a, Q: WorkQueue> Own<'a, Q> {
         unsafe { self.queue.push(task) }
     }
 
-    /// Lets others have what was put in so far, of a queue that keeps some for its worker; `false`
-    /// if there is no room for that.
+    /// Publishes the tasks appended so far, for a queue that keeps some private to its worker.
+    /// Returns `false` if there is no room for that.
     pub fn share(&self) -> bool {
         // SAFETY: as in `push`.
         unsafe { self.queue.share() }
     }
 
-    /// Whether thieves find no more here than when this was asked last.
+    /// Whether thieves find no more here than at the last call.
     pub(super) fn keeps_last(&self) -> bool {
         // SAFETY: as in `push`.
         unsafe { self.queue.keeps_last() }
     }
 
-    /// How many tasks the worker has, those included that others don't find; may be stale at once.
+    /// The number of tasks in the queue, private ones included. It may be out of date at once.
     #[must_use]
     pub fn count(&self) -> u64 {
         // SAFETY: as in `push`.
         unsafe { self.queue.own_count() }
     }
 
-    /// Takes the last that was put in.
+    /// Takes the task that was appended last.
     #[must_use]
     pub fn pop_back(&self) -> Option<Item> {
         // SAFETY: as in `push`.
         unsafe { self.queue.pop_back() }
     }
 
-    /// Takes the first that was put in.
+    /// Takes the task that was appended first.
     #[must_use]
     pub fn pop_front(&self) -> Option<Item> {
         // SAFETY: as in `push`.
         unsafe { self.queue.pop_front() }
     }
 
-    /// Takes as many of the victim's first tasks as `share` says of how many there are, one at
-    /// least and half at most, rounded up. A worker that has tasks itself takes the first of those.
+    /// Steals the victim's oldest tasks. `share` gets their number and returns how many to take,
+    /// which is limited to between one and half, rounded up. The thief gets the oldest of its own
+    /// tasks instead if it has any.
     ///
-    /// `share` is `'static`, so that it can't hold this queue, and put in meanwhile.
+    /// `share` is `'static`, so it cannot hold this queue and append to it meanwhile.
     pub fn steal(&self, victim: Victim<'_, Q>, share: impl FnOnce(u64) -> u64 + 'static) -> Stolen {
         if let Some(task) = self.pop_front() {
             return Stolen::Got(task);
@@ -226,8 +231,8 @@ impl<'a, Q: WorkQueue> Own<'a, Q> {
 }
 
 impl<Q: WorkQueue> Victim<'_, Q> {
-    /// How many tasks it seems to have, or blocks of them where thieves take those; may be stale at
-    /// once.
+    /// The number of tasks that the victim seems to have (of blocks of tasks, if thieves take
+    /// blocks). It may be out of date at once.
     #[must_use]
     pub fn tasks(&self) -> u64 {
         self.0.count()
@@ -239,18 +244,18 @@ impl<'a, Q> Others<'a, Q> {
         Self { queues, me }
     }
 
-    /// How many others there are.
+    /// The number of other workers.
     #[must_use]
     pub fn count(&self) -> usize {
         self.queues.count() - 1
     }
 
-    /// The other worker that is `rank`th by distance: of numbers one above, one below, two above
-    /// and so on, in a ring. Workers are numbered as their CPUs are near each other.
+    /// The other worker at this rank of distance: one above, one below, two above and so on, by
+    /// number, in a ring. Workers have neighbouring numbers if their CPUs are near each other.
     ///
     /// # Panics
     ///
-    /// Unless `rank` is below [`count`](Self::count).
+    /// If `rank` is not below [`count`](Self::count).
     #[must_use]
     pub fn nearest(&self, rank: usize) -> Victim<'a, Q> {
         assert!(rank < self.count(), "{rank} of {} others", self.count());
@@ -259,15 +264,15 @@ impl<'a, Q> Others<'a, Q> {
         Victim(self.queues.of(number % all))
     }
 
-    /// The worker of this number; `None` if that is who asks, or there is no such.
+    /// The worker of this number; `None` if it is the caller, or if there is none.
     #[must_use]
     pub fn worker(&self, number: usize) -> Option<Victim<'a, Q>> {
         let is_other = number < self.queues.count() && number != self.me;
         is_other.then(|| Victim(self.queues.of(number)))
     }
 
-    /// Has `steal` try the others of these ranks until one has something. [`Stolen::Retry`] if none
-    /// had, but one might.
+    /// Calls `steal` for the other workers at these ranks until one has a task. Returns
+    /// [`Stolen::Retry`] if none had one, but one might.
     pub fn try_each(
         &self,
         ranks: impl Iterator<Item = usize>,

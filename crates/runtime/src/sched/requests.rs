@@ -1,13 +1,13 @@
-//! Requests: who has nothing asks one that has some, and that one hands a task over.
+//! Requests: a worker without tasks asks a worker that has some, and that worker hands one over.
 //!
 //! | lines | field | written by | meaning |
 //! |---|---|---|---|
-//! | 2 a desk | `asked` | who asks, its worker | whose seat asks that worker, and 1; 0: nobody |
-//! | | `handed` | who was asked, who takes | 0, [`TAKEN`], or a task for that worker |
+//! | 2 per desk | `asked` | the asker, the desk's worker | the seat that asks, plus 1; 0: none |
+//! | | `handed` | the worker asked, the taker | 0, [`TAKEN`], or a task for that worker |
 //!
-//! - DESK-1: a task that was handed over is on one desk, until one takes it.
-//! - DESK-2: a task is handed over where another is made ready: so somebody that rests is looked
-//!   for after that (CREW-2), and finds it, on whosever desk it is.
+//! - DESK-1: a task that was handed over is on one desk until one worker takes it.
+//! - DESK-2: a task is handed over when another task is made ready. So the worker then looks for a
+//!   resting worker (CREW-2), which finds the task, on whichever desk it is.
 
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};

@@ -1,16 +1,16 @@
-//! Who has which seat: a worker has its own from the time it comes until it goes, unless another
-//! takes it while that worker is in a task.
+//! Which worker has which seat. A worker has its seat from its arrival until it leaves, unless the
+//! seat is taken from it while it is in a task.
 //!
 //! | lines | field | written by | meaning |
 //! |---|---|---|---|
-//! | each 2, a seat | `taken` | who comes, who goes, who takes it away | not 0: somebody has it |
-//! | each 2, a worker | `seat` | who comes, who goes | the number of its seat and 1, 0: nobody |
-//! | | `turn` | the worker | bit 0: it is outside; the others: how many tasks it has begun |
-//! | | `since_ns` | who takes it away, who leaves | since when it is in its task; 0: unknown |
-//! | | `claim` | the worker, who takes seats away | [`NONE`], [`ASKED`] or [`TAKEN`] |
+//! | each 2, a seat | `taken` | an arriving, a leaving worker; the claimer | not 0: it is taken |
+//! | each 2, a worker | `seat` | an arriving, a leaving worker | its seat plus 1; 0: none |
+//! | | `turn` | the worker | bit 0: it is outside; other bits: how many tasks it has begun |
+//! | | `since_ns` | the claimer, a leaving worker | when its task began; 0: unknown |
+//! | | `claim` | the worker, the claimer | [`NONE`], [`ASKED`] or [`TAKEN`] |
 //!
-//! A worker is *inside* while it asks the policy, searches or rests; a task runs outside. So what
-//! it does for each task is two stores to a line of its own, and a look at `claim` beside them.
+//! A worker is *inside* while it calls the policy, searches or rests; a task runs *outside*. So for
+//! each task a worker makes two stores to a line of its own, and reads `claim` beside them.
 //!
 //! ```text
 //!                       ASKED, then seen outside
@@ -19,14 +19,14 @@
 //!   └──────┘ ─────────────────────────────────────────► └───────┘
 //! ```
 //!
-//! - SEAT-1 (one owner): what a seat has is its worker's, inside; and nobody else's until the seat
-//!   was taken from it, or was left.
-//! - SEAT-2 (asymmetric): a worker goes inside, and then looks for a claim; who claims, fences
-//!   heavily, and then looks whether it is inside: one of them sees the other. If both do, the
-//!   exchange of `claim` decides.
-//! - SEAT-3 (same task): a turn is seen twice only by who sees one worker in one task: workers that
-//!   come and go count on.
-//! - SEAT-4: one takes seats away at a time.
+//! - SEAT-1 (one owner): the contents of a seat belong to its worker while that is inside, and to
+//!   no other worker until the seat was taken from it or was left.
+//! - SEAT-2 (asymmetric): a worker goes inside, then checks for a claim. A thread that claims makes
+//!   a heavy fence, then checks whether the worker is inside. At least one of the two sees the
+//!   other. If both do, the exchange of `claim` decides.
+//! - SEAT-3 (same task): a thread sees the same turn twice only if it sees one worker in one task:
+//!   workers that arrive and leave continue the count.
+//! - SEAT-4: one thread at a time takes seats away.
 
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};

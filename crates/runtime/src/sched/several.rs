@@ -1,4 +1,4 @@
-//! Several queues of a worker, in which tasks are by who decides about them.
+//! Several queues of one worker, each for the tasks of one policy.
 
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::Relaxed;

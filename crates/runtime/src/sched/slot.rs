@@ -1,4 +1,4 @@
-//! First in, first out, but for the task that was made ready last.
+//! First in, first out, with a slot for the task that became ready last.
 
 use antiphon_platform::Platform;
 use antiphon_sync::queue::{Item, Slotted, Stolen};

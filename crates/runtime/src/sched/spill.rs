@@ -1,4 +1,4 @@
-//! Where tasks go that a worker has no room for: a queue of the policy's own.
+//! A policy's own queue for tasks that do not fit in a worker's queue.
 
 use antiphon_platform::{Budget, Platform};
 use antiphon_sync::queue::{Full, Item, Lot, MultiQueue, RankedQueue, RelaxedQueue, Stolen};

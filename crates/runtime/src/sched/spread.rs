@@ -1,8 +1,9 @@
-//! How tasks come to workers that have none: whom they steal from, and how much.
+//! How tasks reach workers without tasks: from which workers they steal, and how many.
 //!
-//! Where one begins is drawn from all, and each is tried once, in an order that begins elsewhere
-//! each time. The dissertation's choice was from all including the thief, who then took the next:
-//! so one had twice the weight of the others, and the last had none but for one thief.
+//! The thief starts at a random one of the other workers, and tries each once, in an order that
+//! begins elsewhere each time. The dissertation draws from all workers including the thief, which
+//! then takes the next one: so one worker had twice the weight of the others, and the last was
+//! drawn by one thief only.
 
 use alloc::boxed::Box;
 

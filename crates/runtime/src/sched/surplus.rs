@@ -1,16 +1,17 @@
-//! Where a task goes that must not be refused, when there is no room elsewhere: a queue that grows.
+//! The surplus queue: it grows, and holds tasks that must not be refused when there is no room
+//! elsewhere.
 //!
 //! | lines | field | written by | meaning |
 //! |---|---|---|---|
-//! | 0–1 | `top` | who puts in | the address of the node that was put in last, 0 without |
-//! | 2–3 | `count` | all | how many there are, or are about to be; less one being taken |
-//! | | `busy` | who takes out | whether somebody does |
-//! | | `first` | who takes out | the address of the first of those that are in order |
+//! | 0–1 | `top` | producers | the address of the node that was put in last; 0 if none |
+//! | 2–3 | `count` | all | how many there are or are about to be, minus one being taken |
+//! | | `busy` | consumers | whether a consumer takes tasks out |
+//! | | `first` | consumers | the address of the first of the nodes that are in order |
 //!
-//! - SURPLUS-1: who puts in links its node to the top, by an exchange of that; who takes out takes
-//!   all from the top at once. So nobody follows the link of a node that somebody else has.
-//! - SURPLUS-2: one takes out at a time, in the order in which they were put in; who finds another
-//!   at it comes back.
+//! - SURPLUS-1: a producer links its node to the top by an exchange; a consumer takes all nodes
+//!   from the top at once. So no thread follows the link of a node that another thread owns.
+//! - SURPLUS-2: one consumer at a time takes tasks out, in the order in which they were put in; a
+//!   consumer that finds another at work retries later.
 
 use alloc::boxed::Box;
 use core::ptr::with_exposed_provenance_mut;

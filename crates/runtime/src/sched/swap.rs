@@ -1,10 +1,11 @@
-//! Several policies, of which one is in charge, and another from the next decision on.
+//! Several policies, of which one is in charge; another can take over from the next decision on.
 //!
-//! - SWAP-1: a task is in a queue of the policy that it was given to, and that one hands it out. So
-//!   nothing is moved when another is put in charge, and no worker is stopped.
-//! - SWAP-2: a worker that sees another in charge asks the others first until they have nothing for
-//!   it; after a theft from their queues again; and each so many tasks, for what was put in by who
-//!   had not seen it yet. So what was ready before does not starve.
+//! - SWAP-1: a task stays in a queue of the policy that it was given to, and that policy hands it
+//!   out. So a change of policy moves no task and stops no worker.
+//! - SWAP-2: a worker that sees a new policy in charge first asks the others until they have
+//!   nothing for it; it does so again after a theft from their queues, and every so many tasks, for
+//!   tasks queued by threads that had not seen the change. So tasks that were ready before do not
+//!   starve.
 
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::Relaxed;

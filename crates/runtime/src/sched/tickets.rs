@@ -1,4 +1,4 @@
-//! Tickets: who is busy says so, and who is free goes there.
+//! Tickets: busy workers announce themselves, and free workers go there.
 
 use antiphon_platform::{Budget, Platform};
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen};

@@ -1,23 +1,24 @@
-//! Who looks after workers that are in one task for long: takes their seats, for others that run
-//! what waits meanwhile.
+//! The watchdog: it takes the seats of workers that are in one task for long, so that other workers
+//! run the waiting tasks meanwhile.
 //!
 //! | field | written by | meaning |
 //! |---|---|---|
-//! | `there` | who becomes the watchdog, or is it no more | not 0: there is one |
+//! | `there` | a thread that begins or ends to be the watchdog | not 0: there is one |
 //! | `work` | the watchdog, workers | how it sleeps while all rest: a bell |
-//! | `dismissed` | who dismisses it | not 0: there is nobody to look after |
-//! | `end` | the watchdog, who dismisses it | how it sleeps: a bell |
+//! | `dismissed` | the thread that dismisses it | not 0: no worker is left to watch |
+//! | `end` | the watchdog, the thread that dismisses it | how it sleeps: a bell |
 //! | `hogs`, `longest_ns` | the watchdog | figures |
 //!
-//! - WATCH-1 (no lost wake): who has rested, and then looks whether the watchdog sleeps; who is
-//!   about to sleep, and then looks whether all rest: one of them sees the other. So while a worker
-//!   is in a task somebody looks at it every half of the patience.
+//! - WATCH-1 (no lost wake-up): a worker that has rested then checks whether the watchdog sleeps; a
+//!   watchdog that is about to sleep then checks whether all workers rest. At least one of the two
+//!   sees the other. So while a worker is in a task, the watchdog checks it every half of the
+//!   patience.
 //!
-//! So others wait for a worker that is in a long task for one and a half times the patience at the
-//! most, and for a spare worker to be woken; where all rest, nothing ever wakes the process.
+//! So tasks wait for a worker in a long task for at most one and a half times the patience, plus
+//! the wake-up of a spare worker. If all workers rest, nothing ever wakes the process.
 //!
-//! After the monitor thread of Go's scheduler, which retakes processors from threads in system
-//! calls. There a goroutine that computes is stopped; a closure can't be, so it goes on without a
+//! It follows the monitor thread of Go's scheduler, which retakes processors from threads in system
+//! calls. Go stops a goroutine that computes; a closure cannot be stopped, so it goes on without a
 //! seat.
 
 use alloc::boxed::Box;

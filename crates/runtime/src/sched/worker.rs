@@ -1,8 +1,8 @@
-//! A worker of a crew: what it makes ready, and which task it runs next.
+//! A worker of a crew: the tasks that it makes ready, and the task that it runs next.
 //!
-//! The invariants are in `crew`. All but [`Worker::seat`] and [`Worker::has_seat`] is done inside
-//! its seat (SEAT-1): a worker that has lost it makes tasks ready as who is outside does, and is
-//! handed none.
+//! The invariants are in `crew`. All methods but [`Worker::seat`] and [`Worker::has_seat`] run
+//! inside the worker's seat (SEAT-1). A worker that has lost its seat makes tasks ready as a thread
+//! from outside does, and gets none.
 
 use core::fmt;
 use core::mem::{forget, replace, take};
