@@ -12,21 +12,13 @@
 //! Without CMD it is this program's own contended case: four threads, one mutex, each holding it
 //! for 5 µs and staying away for 5 µs.
 
-#[path = "../src/stats/mod.rs"]
-#[allow(
-    dead_code,
-    unused_imports,
-    reason = "the command's own arithmetic, of which this is a part"
-)]
-mod stats;
-
 use std::cell::UnsafeCell;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use stats::{Interval, Random, median};
+use antiphon_report::stats::{Interval, Random, median};
 
 /// The argument that makes this program the contended one.
 const CONTEND: &str = "--contend";

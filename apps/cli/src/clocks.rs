@@ -16,7 +16,7 @@ use antiphon_platform::{Clock, Platform};
 use antiphon_sync::clock::tl2::{self, Transaction, Word};
 use antiphon_sync::clock::{Ordo, SharedCounter, Stamps};
 
-use crate::stats::Random;
+use antiphon_report::stats::Random;
 
 /// Words for each thread: few are committed to while somebody else reads them.
 const WORDS: usize = 64;
@@ -67,7 +67,7 @@ pub fn named(text: &str) -> Result<Vec<Subject>, String> {
         return Ok(SUBJECTS.to_vec());
     }
     let known = SUBJECTS.map(|subject| subject.name);
-    let names = crate::list::names("subject", text, &known)?;
+    let names = antiphon_report::list::names("subject", text, &known)?;
     if names.is_empty() {
         return Err(format!("no subject named; there are: {}, and all", known.join(", ")));
     }

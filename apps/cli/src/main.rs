@@ -1,7 +1,7 @@
 //! The `antiphon` command: find what a program waits for, and put better locks under it.
 //!
 //! One verb is one module. Each prints a table for people and, with `--json`, one object for
-//! scripts; what they share is in [`output`] and [`stats`], and how they fail is in [`failure`].
+//! scripts; what they share is in [`antiphon_report`].
 //!
 //! | exit code | meaning |
 //! |---|---|
@@ -17,14 +17,9 @@ mod bench;
 mod bounded;
 mod clocks;
 mod compete;
-mod cpu_time;
-mod failure;
 mod gdb;
-mod input;
 mod lab;
-mod list;
 mod locks;
-mod output;
 mod pinned;
 mod preload;
 mod program;
@@ -33,19 +28,19 @@ mod replay;
 mod run;
 mod sim;
 mod sites;
-mod stats;
 mod top;
 mod trial;
 mod validate;
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
-use clap::{CommandFactory as _, Parser, Subcommand};
+use antiphon_report::{command, process};
+use clap::{Parser, Subcommand};
 
 use bench::Family;
-use failure::Failure;
+
+/// Verbs that exit as the program under them does.
+const WRAPPERS: [&str; 2] = ["run", "record"];
 
 /// Find what a program waits for, and put better locks under it.
 #[derive(Parser)]
@@ -140,20 +135,20 @@ enum Lab {
 }
 
 fn main() -> ExitCode {
-    run::inherited::prepare();
-    run::inherited::with_room(work)
+    process::prepare();
+    process::with_room(work)
 }
 
 fn work() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error),
+        Err(error) => return command::refuse::<Cli>(&error, &WRAPPERS),
     };
     if cli.verb.only_prints() {
-        output::end_with_the_reader();
+        antiphon_report::end_with_the_reader();
     }
     if !matches!(cli.verb, Verb::Run(_) | Verb::Record(_))
-        && let Err(failure) = output::check_stdout()
+        && let Err(failure) = antiphon_report::check_stdout()
     {
         return failure.report();
     }
@@ -195,55 +190,13 @@ fn work() -> ExitCode {
     done.unwrap_or_else(|failure| failure.report())
 }
 
-/// Help goes to stdout whole; an error becomes one line.
-fn refuse(error: &clap::Error) -> ExitCode {
-    let help = [
-        ErrorKind::DisplayHelp,
-        ErrorKind::DisplayVersion,
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
-    ];
-    if help.contains(&error.kind()) {
-        let code = u8::from(error.exit_code() != 0) * 2;
-        // Whoever closed the stream does not want the help.
-        let _ = error.print();
-        return ExitCode::from(code);
-    }
-    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
-    let line = one_line(&error.to_string(), &arguments);
-    // What a wrapper exits with is CMD's; its own failures are apart.
-    let wrapper = arguments.first().is_some_and(|verb| verb == "run" || verb == "record");
-    if wrapper { Failure::wrapper(line) } else { Failure::arguments(line) }.report()
-}
-
-/// Of clap's message: what is wrong, what there is instead, and where it says more.
-fn one_line(message: &str, arguments: &[OsString]) -> String {
-    let mut line = String::new();
-    for part in message.lines().map(str::trim).filter(|part| !part.is_empty()) {
-        if part.starts_with("Usage: ") || part.starts_with("For more information") {
-            continue;
-        }
-        let part = part.strip_prefix("error: ").unwrap_or(part);
-        let part = part.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(part);
-        let between = if line.is_empty() || line.ends_with(':') { "" } else { ";" };
-        line += &format!("{between} {part}");
-    }
-    format!("{}; see {} --help", line.trim_start(), verb(arguments))
-}
-
-/// The command and those of its verbs that the arguments begin with.
-fn verb(arguments: &[OsString]) -> String {
-    let mut name = "antiphon".to_owned();
-    let mut command = Cli::command();
-    for word in arguments {
-        let Some(verb) = command.find_subcommand(word).cloned() else { break };
-        name += &format!(" {}", verb.get_name());
-        command = verb;
-    }
-    name
-}
-
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
+    use antiphon_report::command::one_line;
+    use clap::CommandFactory as _;
+
     use super::*;
 
     #[test]
@@ -256,7 +209,7 @@ mod tests {
         let said = |arguments: &[&str]| {
             let error = Cli::try_parse_from([&["antiphon"], arguments].concat()).err();
             let arguments: Vec<_> = arguments.iter().map(OsString::from).collect();
-            one_line(&error.expect("bad arguments").to_string(), &arguments)
+            one_line::<Cli>(&error.expect("bad arguments").to_string(), &arguments)
         };
         assert_eq!(
             said(&["run", "--lock", "fast", "--", "ls"]),

@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use antiphon_linux::{ticks, whereabouts};
 use antiphon_sim::CPUS;
 
-use crate::failure::Failure;
-use crate::stats::quartiles;
+use antiphon_report::failure::Failure;
+use antiphon_report::stats::quartiles;
 
 /// The CPUs of this machine as the kernel numbers them. Their places in this list are the numbers
 /// that the simulator gives them.

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use antiphon_report::failure::Failure;
+use antiphon_report::progress::Progress;
 use clap::Args;
 
 use super::measure::Ticks;
@@ -9,8 +11,6 @@ use super::plan::{Cell, Plan};
 use super::settings::{Printed, Settings, check_seconds};
 use super::subjects::Family;
 use super::{rows, tables};
-use crate::failure::Failure;
-use crate::output::progress::Progress;
 
 /// How to measure locks.
 #[derive(Args)]

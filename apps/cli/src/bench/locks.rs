@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
+use antiphon_report::failure::Failure;
+use antiphon_report::list::{Counts, names};
 use clap::Args;
 
 use super::lock_settings::LockSettings;
 use super::measure::Case;
 use super::plan::{self, Workload};
 use super::subjects::Family;
-use crate::failure::Failure;
-use crate::list::{Counts, names};
 
 const SUBJECTS: &str = "shfl-mutex,shfl-mutex+light,shfl-mutex+published,shfl-spin";
 const AGAINST: &str = "glibc,glibc-adaptive,std,parking_lot,nsync,absl";

@@ -55,10 +55,10 @@ mod waits;
 use std::process::ExitCode;
 
 use antiphon_linux::end_with_parent;
+use antiphon_report::failure::Failure;
 use serde::{Deserialize, Serialize};
 
 use crate::compete::process::tell;
-use crate::failure::Failure;
 pub use settings::check_seconds;
 pub use subjects::Family;
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 use antiphon_linux::end_with_parent;
 use serde::{Deserialize, Serialize};
 
-use crate::failure::Failure;
+use antiphon_report::failure::Failure;
 
 /// What else the machine has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::cpu_time;
+use antiphon_report::cpu_time;
 
 /// What the kernel has counted up to some moment.
 pub struct Moment {

@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use antiphon_report::failure::Failure;
+use antiphon_report::progress::Progress;
+
 use super::measure::{Case, Figures, JUSTINE_LIMIT_S, JUSTINE_THREADS, Order, Ticks};
 use super::neighbours::Load;
 use super::repeat::repeat;
 use super::rounds::{self, Rounds};
 use super::subjects::Family;
-use crate::failure::Failure;
-use crate::output::progress::Progress;
 
 /// The length of a repetition, if none is asked for and no crowd needs more.
 pub const SECONDS: f64 = 0.2;

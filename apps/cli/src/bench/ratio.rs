@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::output::table::{Cell as Field, Tone};
-use crate::stats::{Interval, Quartiles, quartiles};
+use antiphon_report::stats::{Interval, Quartiles, quartiles};
+use antiphon_report::table::{Cell as Field, Tone};
 
 /// Ratios of paired repetitions.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,13 +6,13 @@
 
 use std::fmt::Display;
 
+use antiphon_report::failure::Failure;
+use antiphon_report::progress::Progress;
+use antiphon_report::stats::Random;
 use serde::{Deserialize, Serialize};
 
 use super::neighbours::{Load, Neighbours};
 use super::others::Moment;
-use crate::failure::Failure;
-use crate::output::progress::Progress;
-use crate::stats::Random;
 
 /// Under what conditions something is measured.
 pub trait Cell: Copy + PartialEq + Display {

@@ -8,6 +8,7 @@
 //! machine for a second disturbs both. `ratio_best` is the same against the best of the locks that
 //! programs have without asking ([`Family::common`], as far as they were measured).
 
+use antiphon_report::stats::{Quartiles, geometric_mean, median, quartiles};
 use serde_json::{Map, Value, json};
 
 use super::measure::{Contended, Figures, Side, Spent};
@@ -17,7 +18,6 @@ use super::ratio::Ratio;
 use super::rounds::{Trouble, mean};
 use super::subjects::Family;
 use super::waits::{self, Verdict};
-use crate::stats::{Quartiles, geometric_mean, median, quartiles};
 
 /// What was measured of one lock in one cell.
 pub struct Row {

@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
+use antiphon_report::failure::Failure;
+use antiphon_report::list::{Counts, Shares, names};
 use clap::Args;
 
 use super::lock_settings::LockSettings;
 use super::measure::Case;
 use super::plan::{self, Workload};
 use super::subjects::Family;
-use crate::failure::Failure;
-use crate::list::{Counts, Shares, names};
 
 const SUBJECTS: &str = "shfl-rwlock,shfl-rwlock+recursive";
 const AGAINST: &str = "glibc,glibc-writer,std,parking_lot";

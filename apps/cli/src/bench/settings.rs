@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
+use antiphon_report::failure::Failure;
+use antiphon_report::list::names;
+use antiphon_report::{report, say};
 use clap::Args;
 use serde_json::Value;
 
 use super::neighbours::Load;
 use super::rounds::Rounds;
-use crate::failure::Failure;
-use crate::list::names;
-use crate::output::{report, say};
 
 /// How to measure.
 #[derive(Args)]

@@ -5,12 +5,13 @@ use serde_json::{Value, json};
 use super::measure::{Case, Ticks};
 use super::neighbours::Load;
 pub use super::plan::Plan;
+use antiphon_report::failure::Failure;
+use antiphon_report::progress::Progress;
+
 use super::plan::{Cell, Workload, cells};
 use super::rounds::Rounds;
 use super::rows;
 use super::subjects::Family;
-use crate::failure::Failure;
-use crate::output::progress::Progress;
 
 /// How long each repetition measures, and how many count.
 #[derive(Clone, Copy)]

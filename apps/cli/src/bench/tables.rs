@@ -1,12 +1,13 @@
 //! The tables of `bench`.
 
+use antiphon_report::stats::Quartiles;
+use antiphon_report::table::{Cell as Field, Table, Tone, colour_stdout, duration, si};
+
 use super::measure::{Case, Contended, JUSTINE_THREADS, Side};
 use super::plan::Cell;
 use super::rounds::Trouble;
 use super::rows::{Report, Row, Summary};
 use super::waits::Verdict;
-use crate::output::table::{Cell as Field, Table, Tone, colour_stdout, duration, si};
-use crate::stats::Quartiles;
 
 /// A ratio as near to 1 as this is no difference worth a colour.
 const NEAR: f64 = 0.05;

@@ -10,13 +10,13 @@
 //! All of it from medians of repetitions, as the tables have them. Cells that aren't judged by the
 //! work done have no part: where readers never leave, the peer may serve no writer at all.
 
+use antiphon_report::table::duration;
 use serde_json::{Value, json};
 
 use super::measure::Contended;
 use super::neighbours::Load;
 use super::plan::Cell;
 use super::rows::Row;
-use crate::output::table::duration;
 
 /// A wait may be so many times as long.
 const LONGER: f64 = 2.0;

@@ -8,7 +8,6 @@
 //! | [`work`] | the clock, and work of a known length |
 //! | [`hogs`] | programs that only want the CPU |
 //! | [`terms`] | how many, of which kind, and who shares with whom |
-//! | [`schedule`] | how a CPU is shared by those that cooperate |
 //! | [`usage`] | what they have used |
 //! | [`level`], [`cgroup`] | whom they compete with |
 //! | [`tardiness`] | how late timers were |
@@ -19,7 +18,6 @@ pub mod hogs;
 pub mod level;
 pub mod order;
 pub mod process;
-pub mod schedule;
 pub mod tardiness;
 pub mod terms;
 pub mod tier_stats;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::stats::{median, quantile};
+use antiphon_report::stats::{median, quantile};
 
 const ON_TIME_NS: u64 = 1_000_000;
 

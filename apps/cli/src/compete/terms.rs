@@ -5,7 +5,7 @@ use std::str::FromStr;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use crate::output::words::several;
+use antiphon_report::words::several;
 
 /// What has no timers and wants all of the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]

@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use antiphon_check::{Failure as Wrong, Mode};
 use antiphon_models::{Entry, Limits, Outcome, Verdict, all, asked_for};
+use antiphon_report::failure::Failure;
+use antiphon_report::list::near;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::{Cell, Table, Tone, colour_stdout, count, duration};
+use antiphon_report::{report, say};
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::mutants::Mutants;
-use crate::failure::Failure;
-use crate::list::near;
-use crate::output::progress::Progress;
-use crate::output::table::{Cell, Table, Tone, colour_stdout, count, duration};
-use crate::output::{report, say};
 
 /// Run the model checker on the locks
 #[derive(Args)]

@@ -1,12 +1,12 @@
 //! The rows under the marks.
 
+use antiphon_report::failure::Failure;
+use antiphon_report::progress::Progress;
+use antiphon_report::report;
 use serde_json::Value;
 
 use super::simulated;
 use crate::bench::survey::{self, Extent};
-use crate::failure::Failure;
-use crate::output::progress::Progress;
-use crate::output::report;
 
 /// What `antiphon locks --measure --json` has printed on some machine.
 const KEPT: &str = include_str!("../../../../docs/results/locks.json");

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::stats::geometric_mean;
+use antiphon_report::stats::geometric_mean;
 
 /// How much work a lock does under some conditions, as a share of what the best common lock does.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -16,13 +16,13 @@ mod tables;
 
 use std::process::ExitCode;
 
+use antiphon_report::failure::Failure;
+use antiphon_report::{report, say};
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::bench::survey::Extent;
-use crate::failure::Failure;
 use crate::gdb;
-use crate::output::{report, say};
 use catalogue::{LOCKS, Lock};
 use evidence::Evidence;
 

@@ -5,12 +5,12 @@
 //! `"model": true`: they are predictions of the simulator's machine, not of any real one.
 
 use antiphon_replay::locks::{Instance, SimLock};
+use antiphon_report::failure::Failure;
+use antiphon_report::progress::Progress;
 use antiphon_sim::{Counts, Machine, Outcome, Pace, contend};
 use serde_json::{Value, json};
 
 use super::catalogue::LOCKS;
-use crate::failure::Failure;
-use crate::output::progress::Progress;
 
 /// Alone, a socket, the machine.
 pub const THREADS: [usize; 3] = [1, 24, 192];

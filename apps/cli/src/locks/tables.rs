@@ -1,12 +1,11 @@
 //! The tables of `locks`.
 
+use antiphon_report::table::{Cell, Table, Tone, colour_stdout};
 use serde_json::Value;
 
-use super::catalogue::{LOCKS, Lock};
+use super::catalogue::{Family, LOCKS, Lock};
 use super::evidence::Evidence;
 use super::marks;
-use crate::bench::Family;
-use crate::output::table::{Cell, Table, Tone, colour_stdout};
 
 /// What locks take and how they do, what those of ours do on a simulated machine, what a waiter
 /// does; and the rules.

@@ -24,15 +24,15 @@ mod old;
 mod stub;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, Permissions};
 use std::io;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use antiphon_record::inherit;
+use antiphon_report::folders;
 
 use crate::sites::Sites;
 
@@ -129,7 +129,7 @@ pub fn for_loops(library: &Path) -> PathBuf {
 /// One line, if there is no place for it.
 pub fn unpack() -> Result<PathBuf, String> {
     let mut refusals = Vec::new();
-    for folder in folders() {
+    for folder in folders::all() {
         match unpack_in(&folder) {
             Ok(name) => return Ok(name),
             Err(error) => refusals.push(format!("{}: {error}", folder.display())),
@@ -139,32 +139,8 @@ pub fn unpack() -> Result<PathBuf, String> {
     Err(format!("no place to unpack the preload libraries; set XDG_CACHE_HOME ({refusals})"))
 }
 
-/// Where the command keeps things, the best place first. Not all of them need exist.
-pub fn folders() -> Vec<PathBuf> {
-    let absolute =
-        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    // SAFETY: takes nothing and can't fail.
-    let user = unsafe { libc::getuid() };
-    let everybodys = (user == 0).then(|| PathBuf::from("/var/cache"));
-    let own = || Some(absolute("HOME")?.join(".cache"));
-    let cache = absolute("XDG_CACHE_HOME").or(everybodys).or_else(own);
-    let cache = cache.map(|cache| cache.join("antiphon"));
-    // Where others write, too, under the user's number.
-    let of_user = format!("antiphon-{user}");
-    let temporary = [std::env::temp_dir(), "/var/tmp".into(), "/dev/shm".into()];
-    let runtime = absolute("XDG_RUNTIME_DIR").map(|folder| folder.join("antiphon"));
-    let others = temporary.map(|folder| folder.join(&of_user)).into_iter().chain(runtime);
-    cache.into_iter().chain(others).filter(|folder| can_stand(folder)).collect()
-}
-
-/// Whether a path can stand in `LD_PRELOAD`: no separators, nothing that the loader expands.
-fn can_stand(path: &Path) -> bool {
-    let bytes = path.as_os_str().as_bytes();
-    !bytes.iter().any(|&byte| matches!(byte, b':' | b'$') || byte.is_ascii_whitespace())
-}
-
 fn unpack_in(folder: &Path) -> io::Result<PathBuf> {
-    make_own(folder)?;
+    folders::make_own(folder)?;
     let version = format!("{PREFIX}{VERSION}");
     // Before ours is there: until then nobody may remove it.
     old::sweep(folder, &version);
@@ -215,20 +191,6 @@ fn lib_of(path: &str) -> Option<PathBuf> {
     Some(PathBuf::from(&folder[begin + 1..]))
 }
 
-/// Makes a folder that is ours, and in which nobody else may write.
-pub fn make_own(folder: &Path) -> io::Result<()> {
-    // SAFETY: takes nothing and can't fail.
-    let user = unsafe { libc::getuid() };
-    let mode = if user == 0 { 0o755 } else { 0o700 };
-    DirBuilder::new().recursive(true).mode(mode).create(folder)?;
-    let about = fs::symlink_metadata(folder)?;
-    let ours = about.is_dir() && about.uid() == user;
-    if !ours || about.mode() & 0o022 != 0 {
-        return Err(io::Error::other("others may write there"));
-    }
-    Ok(())
-}
-
 fn place_all(folder: &Path) -> io::Result<()> {
     LIBRARIES.iter().try_for_each(|(name, contents)| place(folder, name, contents))
 }
@@ -262,14 +224,6 @@ mod tests {
         assert_eq!(variable(None), "/a.so");
         assert_eq!(variable(Some("")), "/a.so");
         assert_eq!(variable(Some("/b.so /c.so")), "/a.so:/b.so /c.so");
-    }
-
-    #[test]
-    fn a_path_with_a_separator_can_not_stand_in_the_variable() {
-        assert!(can_stand(Path::new("/a/b.so")));
-        for path in ["/a b", "/a:b", "/$LIB/a", "/a\tb"] {
-            assert!(!can_stand(Path::new(path)), "{path}");
-        }
     }
 
     #[test]

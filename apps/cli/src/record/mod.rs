@@ -19,13 +19,13 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use antiphon_record::Scope;
+use antiphon_report::failure::Failure;
+use antiphon_report::table::{count, duration};
+use antiphon_report::words::{noun, several};
 use antiphon_trace::{About, Writer};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
-use crate::output::table::{count, duration};
-use crate::output::words::{noun, several};
 use crate::preload;
 use crate::run::{ReportFile, Session, tell};
 use collector::Collector;
@@ -162,7 +162,7 @@ fn default_path(command: &OsStr) -> PathBuf {
 }
 
 fn about(arguments: &Arguments) -> About {
-    let machine = crate::output::report::machine();
+    let machine = antiphon_report::report::machine();
     let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     About {
         command: arguments.command.iter().map(|word| word.to_string_lossy().into()).collect(),

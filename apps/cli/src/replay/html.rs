@@ -4,13 +4,14 @@
 use std::fmt::Write as _;
 
 use antiphon_replay::{IDEAL, Row, Subject};
+use antiphon_report::page;
+use antiphon_report::page::curves::{Curve, drawing};
+use antiphon_report::page::escape;
+use antiphon_report::shell;
+use antiphon_report::table::{count, duration, si};
 
 use super::study::Study;
 use super::text::said;
-use crate::output::page::curves::{Curve, drawing};
-use crate::output::page::escape;
-use crate::output::table::{count, duration, si};
-use crate::output::{self, shell};
 
 /// The page.
 pub fn page(study: &Study) -> String {
@@ -34,7 +35,7 @@ pub fn page(study: &Study) -> String {
         rows(study),
         sites(study),
     );
-    output::page::page(&title, &body, None)
+    page::page(&title, &body, None)
 }
 
 /// Acquisitions a second over threads: one curve a lock, the ideal one apart.

@@ -20,15 +20,15 @@ use std::sync::Arc;
 
 use antiphon_replay::locks::SimLock;
 use antiphon_replay::{Evidence, GLIBC, IDEAL, Plan, Play, Subject, Work, middle, timeline};
+use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
+use antiphon_report::list::Counts;
+use antiphon_report::machine;
+use antiphon_report::{report, say, table};
 use antiphon_sim::{Arbitration, Machine};
 use antiphon_trace::{Error, Reader, Trace};
 use clap::{Args, ValueEnum};
 
-use crate::failure::Failure;
-use crate::list::Counts;
-use crate::output::file::OutputFile;
-use crate::output::{report, say, table};
-use crate::sim::machine;
 use study::Study;
 
 /// Run a recorded program on a simulated machine, once a lock, and recommend one
@@ -103,7 +103,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.takes == 0 {
         return Err(Failure::arguments("--takes takes a number from 1, such as 100000"));
     }
-    let machine = machine(&arguments.machine)?;
+    let machine = machine::named(&arguments.machine)?.described.machine;
     let path = &arguments.trace;
     let trace = read(path)?;
     let evidence =

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_replay::{Play, Played, Script, Subject};
 
-use crate::output::progress::Progress;
-use crate::output::words::several;
+use antiphon_report::progress::Progress;
+use antiphon_report::words::several;
 
 /// One replay.
 pub struct Job {

@@ -1,11 +1,11 @@
 //! The study as tables.
 
 use antiphon_replay::{IDEAL, Row};
+use antiphon_report::shell;
+use antiphon_report::table::{Cell, Table, Tone, count, duration, printable, shortened, si};
+use antiphon_report::words::{noun, several};
 
 use super::study::{Study, verdict};
-use crate::output::shell;
-use crate::output::table::{Cell, Table, Tone, count, duration, printable, shortened, si};
-use crate::output::words::{noun, several};
 
 /// The text.
 pub fn text(study: &Study, colour: bool) -> String {

@@ -17,9 +17,10 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
 
+use antiphon_report::failure::Failure;
+
 use super::signals::Signals;
 use super::{execute, inherited, signals};
-use crate::failure::Failure;
 
 /// CMD, running.
 pub struct Child(std::process::Child);
@@ -29,7 +30,7 @@ pub struct Child(std::process::Child);
 pub struct Ended(ExitStatus);
 
 /// Starts CMD, which is the file `program`, with what this process was started with. All signals
-/// must be [held](signals::hold): those that came since are passed on.
+/// must be [held](antiphon_report::process::hold): those that came since are passed on.
 ///
 /// The caller's thread must last as long as CMD: the kernel kills CMD when it ends.
 ///

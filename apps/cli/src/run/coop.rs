@@ -16,13 +16,13 @@ use antiphon::coop::{self, Available, Domain, DomainOptions, Tier, Unavailable};
 use antiphon_record::coop::{
     CPU, Count, DOMAIN, LoopRow, OPTIONS, PAGE_BYTES, REPORT, Refusal, TIER, read, words_of,
 };
+use antiphon_report::failure::Failure;
+use antiphon_report::schedule::{Schedule, Used};
+use antiphon_report::table::{Cell, Table, count, duration};
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::child::{self, Child};
-use crate::compete::schedule::{Schedule, Used};
-use crate::failure::Failure;
-use crate::output::table::{Cell, Table, count, duration};
 
 /// What `--coop` takes.
 #[derive(Args)]

@@ -17,16 +17,12 @@
 //! restored in the child before CMD is executed. Handlers of signals need nothing: executing a
 //! program resets them.
 
-use std::process::ExitCode;
 use std::sync::OnceLock;
 
-use super::signals;
+use antiphon_report::process;
 
 /// Standard input, output and error.
 const STANDARD: [i32; 3] = [0, 1, 2];
-
-/// What the stack of this command may need.
-const STACK_BYTES: u64 = 8 << 20;
 
 #[derive(Debug)]
 struct Inherited {
@@ -51,17 +47,11 @@ static LOOK: extern "C" fn() = look;
 /// Looks how things are, before Rust's runtime starts.
 extern "C" fn look() {
     let found = Inherited {
-        ignored: signals::ignored(),
-        blocked: signals::mask(),
+        ignored: process::ignored(),
+        blocked: process::mask(),
         closed: STANDARD.map(is_closed),
-        stack: stack().filter(|&(soft, _)| soft < STACK_BYTES),
+        stack: process::widen_stack(),
     };
-    if let Some((_, hard)) = found.stack {
-        // The hard limit is raised where that is allowed, and else reached.
-        if !set_stack((STACK_BYTES, hard.max(STACK_BYTES))) {
-            set_stack((hard, hard));
-        }
-    }
     // Set once: this is called once.
     let _ = INHERITED.set(found);
 }
@@ -71,59 +61,18 @@ fn is_closed(descriptor: i32) -> bool {
     unsafe { libc::fcntl(descriptor, libc::F_GETFD) == -1 }
 }
 
-fn stack() -> Option<(u64, u64)> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel writes to memory of ours.
-    let known = unsafe { libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit) } == 0;
-    known.then_some((limit.rlim_cur, limit.rlim_max))
-}
-
-fn set_stack((soft, hard): (u64, u64)) -> bool {
-    let limit = libc::rlimit { rlim_cur: soft, rlim_max: hard };
-    // SAFETY: reads a structure of ours.
-    unsafe { libc::setrlimit(libc::RLIMIT_STACK, &raw const limit) == 0 }
-}
-
-/// Prepares this process: it can wait for its children, and a file that is too long for the limit
-/// is an error.
-pub fn prepare() {
-    signals::set_ignored(libc::SIGCHLD, false);
-    signals::set_ignored(libc::SIGXFSZ, true);
-}
-
-/// Does the work of this process where its stack has room: on a thread, if the limit is too small
-/// and can't be raised.
-pub fn with_room(work: fn() -> ExitCode) -> ExitCode {
-    if stack().is_none_or(|(soft, _)| soft >= STACK_BYTES) {
-        return work();
-    }
-    // This thread takes no signal meanwhile: the other one may.
-    let mask = signals::mask();
-    signals::hold();
-    let with_signals = move || {
-        signals::set_mask(mask);
-        work()
-    };
-    let builder = std::thread::Builder::new().stack_size(STACK_BYTES as usize);
-    match builder.spawn(with_signals) {
-        Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-        // Perhaps this stack does.
-        Err(_) => with_signals(),
-    }
-}
-
 /// Restores signals and limits as this process was started with them. For the child, before a
 /// program is executed: it makes system calls only.
 pub fn restore() {
     let Some(inherited) = INHERITED.get() else { return };
-    let changed = signals::ignored() ^ inherited.ignored;
+    let changed = process::ignored() ^ inherited.ignored;
     for signal in (1..=u64::BITS).filter(|signal| changed >> (signal - 1) & 1 != 0) {
         let ignored = inherited.ignored >> (signal - 1) & 1 != 0;
-        signals::set_ignored(signal.cast_signed(), ignored);
+        process::set_ignored(signal.cast_signed(), ignored);
     }
-    signals::set_mask(inherited.blocked);
+    process::set_mask(inherited.blocked);
     if let Some(limit) = inherited.stack {
-        set_stack(limit);
+        process::set_stack(limit);
     }
 }
 
@@ -146,12 +95,11 @@ mod tests {
         assert_eq!(inherited.closed, [false; 3]);
         // The runtime has changed that since.
         let pipe = 1 << (libc::SIGPIPE - 1);
-        assert!(signals::ignored() & pipe != 0);
+        assert!(process::ignored() & pipe != 0);
     }
 
     #[test]
     fn a_number_that_is_no_descriptor_is_closed() {
         assert!(is_closed(i32::MAX));
-        assert!(stack().is_some_and(|(soft, hard)| soft <= hard));
     }
 }

@@ -51,12 +51,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use antiphon_record::Scope;
+use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
+use antiphon_report::report;
+use antiphon_report::table::colour;
 use clap::Args;
 
-use crate::failure::Failure;
-use crate::output::file::OutputFile;
-use crate::output::report;
-use crate::output::table::colour;
 use crate::{preload, sites};
 use coop::{Coop, CoopArguments};
 pub use session::{Session, TAPE};

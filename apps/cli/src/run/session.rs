@@ -14,6 +14,8 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Platform as _};
 use antiphon_record::door::Which;
 use antiphon_record::{Recording, Scope};
+use antiphon_report::failure::Failure;
+use antiphon_report::process;
 
 use super::child::{self, Child, Ended};
 use super::coop::Coop;
@@ -21,8 +23,7 @@ use super::door::Door;
 use super::sampler::{Sampled, Sampler};
 use super::signals::Signals;
 use super::summary::{KeptOut, Report, Run};
-use super::{ends, notes, room, signals, size};
-use crate::failure::Failure;
+use super::{ends, notes, room, size};
 use crate::preload::{self, Under};
 use crate::program::{self, Refusal};
 use crate::sites::Sites;
@@ -125,7 +126,7 @@ impl<'a> Session<'a> {
             self.put_libraries(&mut command, inside, tape.as_ref(), sites.as_ref())?;
         }
         // Threads of ours are made from here on, and take no signal either.
-        signals::hold();
+        process::hold();
         let recording = tape.as_ref().map(|tape| &tape.recording);
         let watcher = watch(recording)?;
         let begun = Instant::now();

@@ -4,8 +4,7 @@
 //! default: it waits to be taken ([`Signals::next`]). That holds for signals that are ignored, too,
 //! so a program under `nohup` that handles SIGHUP gets it.
 //!
-//! The system calls are made without the C library, whose functions leave out the two signals that
-//! it keeps for itself.
+//! The system calls are made without the C library, as those of [`antiphon_report::process`].
 
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
@@ -13,60 +12,6 @@ use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
 /// The kernel's set of signals: bit N - 1 for signal N.
 const BYTES: usize = size_of::<u64>();
-
-/// Blocks all signals for the calling thread, and those that it makes from now on.
-pub fn hold() {
-    set_mask(u64::MAX);
-}
-
-/// The signals that the calling thread blocks.
-pub fn mask() -> u64 {
-    let mut mask = 0_u64;
-    let none = std::ptr::null::<u64>();
-    // SAFETY: asks for the mask, into memory of ours that is as long as we say.
-    unsafe {
-        libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, none, &raw mut mask, BYTES)
-    };
-    mask
-}
-
-/// Sets them.
-pub fn set_mask(mask: u64) {
-    let none = std::ptr::null_mut::<u64>();
-    // SAFETY: reads a mask of ours that is as long as we say. What is unblocked has its effect.
-    unsafe {
-        libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const mask, none, BYTES)
-    };
-}
-
-/// What the kernel does with a signal, as it takes it; all zero is the default.
-#[repr(C)]
-#[derive(Default)]
-struct Action {
-    handler: usize,
-    flags: libc::c_ulong,
-    restorer: usize,
-    mask: u64,
-}
-
-/// The signals that are ignored.
-pub fn ignored() -> u64 {
-    let is_ignored = |signal: i32| {
-        let (none, mut action) = (std::ptr::null::<Action>(), Action::default());
-        // SAFETY: asks for the present action, into memory of ours.
-        unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, none, &raw mut action, BYTES) };
-        action.handler == libc::SIG_IGN
-    };
-    (1..=64).filter(|&signal| is_ignored(signal)).fold(0, |set, signal| set | 1 << (signal - 1))
-}
-
-/// Sets the disposition of a signal: ignored, or its default.
-pub fn set_ignored(signal: i32, ignored: bool) {
-    let handler = if ignored { libc::SIG_IGN } else { libc::SIG_DFL };
-    let (action, none) = (Action { handler, ..Action::default() }, std::ptr::null_mut::<Action>());
-    // SAFETY: an action that calls nothing.
-    unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, &raw const action, none, BYTES) };
-}
 
 /// A signal that came.
 #[derive(Clone, Copy)]

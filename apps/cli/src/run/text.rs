@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use antiphon_record::Histogram;
+use antiphon_report::shell;
+use antiphon_report::table::{Cell, Table, Tone, count, duration, printable};
+use antiphon_report::words::several;
 
 use super::order::Place;
 use super::summary::{LockRow, Report};
-use crate::output::shell;
-use crate::output::table::{Cell, Table, Tone, count, duration, printable};
-use crate::output::words::several;
 
 /// So many call sites are shown; the others are in the JSON report.
 const SITES: usize = 20;

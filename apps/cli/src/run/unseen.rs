@@ -4,11 +4,11 @@
 //! knowing has a sentence here; only without any of them is a report complete.
 
 use antiphon_record::{Dropped, Snapshot};
+use antiphon_report::words::several;
 
 use super::children;
 use super::notes::done_to_locks;
 use super::summary::Run;
-use crate::output::words::several;
 
 /// The sentences on a run. `running` is there if a process still ran when CMD had ended: how many
 /// are known by their ids. `refused` is how many looks at a thread the kernel refused.

@@ -7,18 +7,18 @@ use std::cell::{Cell, RefCell};
 use std::process::ExitCode;
 use std::rc::Rc;
 
+use antiphon_report::failure::Failure;
+use antiphon_report::list::Counts;
+use antiphon_report::machine;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::{Cell as Field, Table, colour_stdout, si};
+use antiphon_report::{report, say};
 use antiphon_sim::{Machine, OwnLine, Sim, Simulation, count, finished};
 use antiphon_sync::clock::{Apart, Least, Meeting, Ordo};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::find;
 use crate::clocks::{self, Repeat, Site, Subject};
-use crate::failure::Failure;
-use crate::list::Counts;
-use crate::output::progress::Progress;
-use crate::output::table::{Cell as Field, Table, colour_stdout, si};
-use crate::output::{report, say};
 
 /// Timestamps: a shared counter, the CPU's counter, the clock, Ordo; and transactions that are
 /// ordered by them
@@ -63,7 +63,7 @@ const LONG_NS: u64 = 10_000_000_000;
 ///
 /// Bad arguments; threads that can't go on; if stdout can't be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let described = find::machine(&arguments.machine)?.described;
+    let described = machine::named(&arguments.machine)?.described;
     let subjects = clocks::named(&arguments.subject).map_err(Failure::arguments)?;
     if !(0.001..=1_000.0).contains(&arguments.ms) {
         return Err(Failure::arguments("--ms takes a time from 0.001 to 1000, such as 0.1"));

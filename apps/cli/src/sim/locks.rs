@@ -4,6 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
+use antiphon_report::list::{Counts, names};
+use antiphon_report::machine;
+use antiphon_report::table::{colour_stdout, duration, si};
+use antiphon_report::words::{noun, several};
+use antiphon_report::{report, say};
 use antiphon_sim::{Description, Machine, Placement};
 use antiphon_trace::Trace;
 use clap::Args;
@@ -14,14 +21,8 @@ use super::merge::{Simulated, merge};
 use super::plan::{self, Plan};
 use super::shard::Shard;
 use super::sweep::{self, Cell};
-use super::{cases, find, page, published, rows, search, tables, timeline, trace};
+use super::{cases, page, published, rows, search, tables, timeline, trace};
 use crate::bench::Family;
-use crate::failure::Failure;
-use crate::list::{Counts, names};
-use crate::output::file::OutputFile;
-use crate::output::table::{colour_stdout, duration, si};
-use crate::output::words::{noun, several};
-use crate::output::{report, say};
 
 /// What is simulated, and what is printed of it.
 #[derive(Args)]
@@ -162,7 +163,7 @@ fn simulate(
     family: Family,
     arguments: &Arguments,
 ) -> Result<(Simulated, Option<(String, Trace)>), Failure> {
-    let described = find::machine(&arguments.machine)?.described;
+    let described = machine::named(&arguments.machine)?.described;
     let limit_ns = limit_ns(arguments.ms)?;
     let Arguments { seed, seeds, arbitration, pages, .. } = *arguments;
     if seeds == 0 {

@@ -7,11 +7,11 @@ use antiphon_sim::{Class, Description, Kind, Number, PRESETS, Topology, Unit, kn
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::find::{self, Found};
-use crate::failure::Failure;
-use crate::output::table::{Cell, Table, Tone, colour_stdout, duration, printable};
-use crate::output::words::several;
-use crate::output::{report, say};
+use antiphon_report::failure::Failure;
+use antiphon_report::machine::{self, Found};
+use antiphon_report::table::{Cell, Table, Tone, colour_stdout, duration, printable};
+use antiphon_report::words::several;
+use antiphon_report::{report, say};
 
 /// The simulated machines: their shape, what lines cost on them, and how well that is known
 #[derive(Args)]
@@ -45,14 +45,14 @@ pub struct Arguments {
 /// If there is no such machine, or its file is wrong; if stdout can't be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(path) = &arguments.check {
-        let Found { described, .. } = find::file(path)?;
+        let Found { described, .. } = machine::file(path)?;
         let path = printable(&path.display().to_string());
         say(&format!("{path}: {}\n", summary(&described)))?;
         return Ok(ExitCode::SUCCESS);
     }
     match &arguments.machine {
         Some(name) => {
-            let found = find::machine(name)?;
+            let found = machine::named(name)?;
             if arguments.toml {
                 say(&found.text)?;
             } else if arguments.json {

@@ -20,15 +20,15 @@ use antiphon_sync::lock::stock::LinuxMutex;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::find;
-use crate::failure::Failure;
-use crate::output;
-use crate::output::file::OutputFile;
-use crate::output::page::bars::{Bar, drawing};
-use crate::output::page::escape;
-use crate::output::table::{Cell as Field, Table, colour_stdout, count, si};
-use crate::output::words::{noun, several};
-use crate::output::{report, say};
+use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
+use antiphon_report::machine;
+use antiphon_report::page;
+use antiphon_report::page::bars::{Bar, drawing};
+use antiphon_report::page::escape;
+use antiphon_report::table::{Cell as Field, Table, colour_stdout, count, si};
+use antiphon_report::words::{noun, several};
+use antiphon_report::{report, say};
 
 /// What the locks of many inodes take: a lock with a part for each socket from the start, CST, the
 /// kernel's mutex, ours
@@ -84,7 +84,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if visits > 64 {
         return Err(Failure::arguments("--visits takes a number up to 64, such as 8"));
     }
-    let machine = find::machine(&arguments.machine)?.described.machine;
+    let machine = machine::named(&arguments.machine)?.described.machine;
     let html = OutputFile::of("--html", arguments.html.as_deref())?;
     let counted = Counted::on(&machine, visits, seed)?;
     let rows = rows(&machine, inodes, &counted);
@@ -293,5 +293,5 @@ fn page(heading: &str, rows: &[Row]) -> String {
         drawing(&bars, share),
         escape(&text(rows, false))
     );
-    output::page::page("antiphon sim: memory of locks", &body, None)
+    page::page("antiphon sim: memory of locks", &body, None)
 }

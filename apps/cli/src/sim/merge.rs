@@ -5,6 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
+use antiphon_report::failure::Failure;
+use antiphon_report::input;
+use antiphon_report::report;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -13,9 +16,6 @@ use super::row::{Head, Outcome, Row};
 use super::shard::Shard;
 use super::sweep::Cell;
 use crate::bench::Family;
-use crate::failure::Failure;
-use crate::input;
-use crate::output::report;
 
 /// A part's bytes at most: a row has some thousand, and there are some ten thousand rows if each
 /// lock is in each case.

@@ -3,8 +3,6 @@
 //! | module | has |
 //! |---|---|
 //! | [`calibrate`] | `sim calibrate`: this machine's latencies, measured |
-//! | [`find`] | a machine by its name, or by the path of its file |
-//! | [`host`] | this machine as a machine file |
 //! | [`machines`] | `sim machines`: the list, and one of them whole |
 //! | [`locks`] | `sim locks`, `sim rwlocks` |
 //! | [`clock`] | `sim clock`: timestamps |
@@ -30,8 +28,6 @@ pub mod clock;
 pub mod event_loop;
 pub mod events;
 mod experiment;
-pub mod find;
-mod host;
 pub mod locks;
 pub mod machines;
 pub mod memory;
@@ -51,12 +47,3 @@ mod tables;
 pub mod tasks;
 mod timeline;
 mod trace;
-
-/// The machine of that name, `host`, or of a file.
-///
-/// # Errors
-///
-/// If there is none, or its file is wrong.
-pub fn machine(name: &str) -> Result<antiphon_sim::Machine, crate::failure::Failure> {
-    Ok(find::machine(name)?.described.machine)
-}

@@ -3,13 +3,13 @@
 
 use std::fmt::Write as _;
 
+use antiphon_report::page;
+use antiphon_report::page::curves::{Curve, drawing};
+use antiphon_report::page::escape;
+use antiphon_report::table::si;
 use serde_json::Value;
 
 use super::{cases, published, tables};
-use crate::output;
-use crate::output::page::curves::{Curve, drawing};
-use crate::output::page::escape;
-use crate::output::table::si;
 
 /// The page of `rows`, of which those of a case stand together, and in it those of a lock.
 pub fn page(machine: &str, heading: &str, rows: &[Value]) -> String {
@@ -40,7 +40,7 @@ pub fn page(machine: &str, heading: &str, rows: &[Value]) -> String {
         "<h2>Figures</h2>\n<div class=wide><pre>{}</pre></div>",
         escape(&tables::text(rows, false))
     );
-    output::page::page("antiphon sim", &body, None)
+    page::page("antiphon sim", &body, None)
 }
 
 fn curves(rows: &[Value], key: &str) -> Vec<Curve> {

@@ -1,6 +1,7 @@
 //! What is simulated: all rows that there are to be, in their order.
 
 use antiphon_replay::locks::{LOCKS, SimLock};
+use antiphon_report::table::printable;
 use serde::{Deserialize, Serialize};
 
 use super::cases::{self, Case};
@@ -8,7 +9,6 @@ use super::experiment::{Arbitration, Pages};
 use super::search::VARIANTS;
 use super::sweep::Cell;
 use crate::bench::Family;
-use crate::output::table::printable;
 
 /// All that the rows of a report depend on, as the report has it: those that have the same are of
 /// one table.

@@ -1,10 +1,10 @@
 //! A row as reports have it, written and read back.
 
+use antiphon_report::table::printable;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::experiment::{Arbitration, Pages};
-use crate::output::table::printable;
 
 /// A row.
 #[derive(Clone, Debug, Serialize)]

@@ -6,11 +6,11 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use antiphon_replay::locks::SimLock;
+use antiphon_report::progress::Progress;
+use antiphon_report::words::several;
 
 use super::cases::Case;
 use super::experiment::{self, Measured, Missing, Setting};
-use crate::output::progress::Progress;
-use crate::output::words::several;
 
 /// A row to be.
 #[derive(Clone, Copy)]

@@ -1,10 +1,10 @@
 //! Tables of rows, for people.
 
+use antiphon_report::table::{Cell, Table, duration, printable, si};
+use antiphon_report::words::several;
 use serde_json::Value;
 
 use super::cases;
-use crate::output::table::{Cell, Table, duration, printable, si};
-use crate::output::words::several;
 
 /// For each case, work by the number of threads; and more of the rows with the most threads. Rows
 /// of a case stand together, and in it those of a lock.

@@ -2,15 +2,15 @@
 //! threads as the machine has CPUs.
 
 use antiphon_replay::locks::{LOCKS, SimLock};
+use antiphon_report::page;
+use antiphon_report::page::bars::{Bar, drawing};
+use antiphon_report::page::escape;
+use antiphon_report::table::{Cell, Table, si};
+use antiphon_report::words::several;
 use serde_json::Value;
 
 use super::cases;
 use crate::bench::Family;
-use crate::output;
-use crate::output::page::bars::{Bar, drawing};
-use crate::output::page::escape;
-use crate::output::table::{Cell, Table, si};
-use crate::output::words::several;
 
 /// A lock's publication.
 struct Published {
@@ -141,7 +141,7 @@ pub fn page(about: &str, rows: &[Value]) -> String {
         "<h2>Figures</h2>\n<div class=wide><pre>{}</pre></div>",
         escape(&text(rows, false))
     );
-    output::page::page("antiphon sim: locks by year", &body, None)
+    page::page("antiphon sim: locks by year", &body, None)
 }
 
 fn heading(rows: &[Value]) -> String {

@@ -1,10 +1,10 @@
 //! A simulation on a timeline, as recordings are shown.
 
+use antiphon_report::failure::Failure;
 use antiphon_trace::{About, Lock, LockKind, Site, Thread, Trace};
 
 use super::experiment::{Measured, Missing, Setting};
 use super::sweep::{Cell, Row};
-use crate::failure::Failure;
 
 /// What each thread of a row did with its locks, and what that is called.
 ///

@@ -18,8 +18,8 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use antiphon_record::sites::{self, FILE_BYTES};
+use antiphon_report::input;
 
-use crate::input;
 use file::Entry;
 
 /// A file of sites has that many bytes at most: a place and a word a line.

@@ -12,10 +12,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use antiphon_record::Recording;
+use antiphon_report::failure::Failure;
+use antiphon_report::shell;
 
 use super::pools::{Blind, Pools, Program};
-use crate::failure::Failure;
-use crate::output::shell;
 use crate::run::TAPE;
 
 /// A recording, and whose it is.

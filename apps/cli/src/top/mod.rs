@@ -20,12 +20,12 @@ use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use antiphon_report::failure::Failure;
+use antiphon_report::screen::{self, Key, Screen};
+use antiphon_report::table::{Cell, Table, Tone, colour_stdout, count, duration, shortened, si};
+use antiphon_report::{report, say};
 use clap::Args;
 
-use crate::failure::Failure;
-use crate::output::screen::{self, Key, Screen};
-use crate::output::table::{Cell, Table, Tone, colour_stdout, count, duration, shortened, si};
-use crate::output::{report, say};
 use look::{Look, SiteRow};
 use pools::Part;
 use view::{View, Watched};

@@ -1,13 +1,13 @@
 //! One look at all that there is to see: locks, pools, or both.
 
+use antiphon_report::failure::Failure;
+use antiphon_report::table::duration;
 use serde_json::{Value, json};
 
 use super::Order;
 use super::find::{Found, command_of};
 use super::look::{Look, Lookout};
 use super::pools::{Blind, Part, Pools, Program};
-use crate::failure::Failure;
-use crate::output::table::duration;
 
 /// What is looked at again and again.
 pub struct Watched {

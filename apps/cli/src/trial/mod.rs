@@ -23,18 +23,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::Instant;
 
+use antiphon_report::cpu_time;
+use antiphon_report::failure::Failure;
+use antiphon_report::progress::Progress;
+use antiphon_report::stats::Random;
+use antiphon_report::table::colour_stdout;
+use antiphon_report::{report, say};
 use clap::Args;
 
-use crate::cpu_time;
-use crate::failure::Failure;
-use crate::output::progress::Progress;
-use crate::output::table::colour_stdout;
-use crate::output::{report, say};
 use crate::preload::{self, Under};
 use crate::program::{self, Refusal};
 use crate::run::{execute, inherited};
 use crate::sites::{self, Sites};
-use crate::stats::Random;
 use metric::Metric;
 use pair::{Outcome, Pair, Run};
 

@@ -1,10 +1,10 @@
 //! What the pairs came to: a row for the time, one for CPU time, one for each metric.
 
+use antiphon_report::stats::{Interval, median};
+use antiphon_report::table::{Cell, Table, duration, si};
 use serde_json::{Value, json};
 
 use super::MOST;
-use crate::output::table::{Cell, Table, duration, si};
-use crate::stats::{Interval, median};
 
 /// What one run took.
 #[derive(Clone, Debug, PartialEq)]

@@ -16,7 +16,7 @@
 
 use serde_json::{Value, json};
 
-use crate::stats::median;
+use antiphon_report::stats::median;
 
 /// The lock that others are compared with: what a mutex of the C library is, in both worlds.
 pub const REFERENCE: &str = "futex";

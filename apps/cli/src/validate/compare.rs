@@ -10,6 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
+use antiphon_report::failure::Failure;
+use antiphon_report::progress::Progress;
 use antiphon_sim::{Machine, Sim};
 
 use super::budget::Budget;
@@ -18,8 +20,6 @@ use super::peer::{GLIBC, Glibc};
 use super::settings::{Extent, Setting};
 use super::workload::{LOCKS, Visitor as _, visit};
 use super::{native, simulated};
-use crate::failure::Failure;
-use crate::output::progress::Progress;
 
 /// How often a run is tried at most while the machine is another than the one that was calibrated.
 const TRIES: usize = 3;

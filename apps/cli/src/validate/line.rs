@@ -4,9 +4,9 @@
 //! CPUs between caches and sockets. A run of two threads on another machine than the one that was
 //! calibrated says nothing about the simulator.
 
+use antiphon_report::failure::Failure;
 use antiphon_sim::{Description, Kind};
 
-use crate::failure::Failure;
 use crate::pinned::Stopwatch;
 use crate::sim::calibrate;
 

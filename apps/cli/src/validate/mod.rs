@@ -36,16 +36,16 @@ use std::process::ExitCode;
 
 use antiphon_linux::Linux;
 use antiphon_platform::Platform as _;
+use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::{colour_stdout, printable};
+use antiphon_report::{machine, say};
 use antiphon_sim::{Description, Machine};
 use clap::Args;
 
-use crate::failure::Failure;
-use crate::output::file::OutputFile;
-use crate::output::progress::Progress;
-use crate::output::table::{colour_stdout, printable};
-use crate::output::{self, say};
 use crate::pinned::usable;
-use crate::sim::{calibrate, find};
+use crate::sim::calibrate;
 use budget::Budget;
 use line::Line;
 use report::Report;
@@ -98,7 +98,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Err(Failure::arguments("--minutes takes a time from 0.01 to 1440, such as 10"));
     }
     let extent = if arguments.quick { QUICK } else { FULL };
-    let named = arguments.machine.as_deref().map(find::machine).transpose()?;
+    let named = arguments.machine.as_deref().map(machine::named).transpose()?;
     let usual = (!arguments.json).then(|| PathBuf::from(FOLDER));
     let folder = arguments.out.clone().or(usual);
     let files = folder.as_deref().map(Files::open).transpose()?;
@@ -142,7 +142,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let report = report.concluded();
     let written = files.map_or(Ok(()), |files| files.put(&report));
     if arguments.json {
-        output::report::print(report.object())?;
+        antiphon_report::report::print(report.object())?;
     } else {
         say(&printed(&report, folder.as_deref().filter(|_| written.is_ok())))?;
     }
@@ -204,7 +204,7 @@ impl Files {
     }
 
     fn put(self, report: &Report) -> Result<(), Failure> {
-        let json = format!("{:#}\n", output::report::framed(report.object()));
+        let json = format!("{:#}\n", antiphon_report::report::framed(report.object()));
         self.json.write(&json).and(self.html.write(&page::page(report)))
     }
 }

@@ -11,11 +11,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_linux::{Linux, ticks};
+use antiphon_report::failure::Failure;
 use antiphon_sync::lock::Lock;
 
 use super::marks::{Mark, between, switches};
 use super::workload::{Case, Lines, Stage, Visitor, alone, contend, hand_over};
-use crate::failure::Failure;
 use crate::pinned::{Figure, Stopwatch, Switches, on_each};
 
 /// How far marks are apart.
@@ -298,7 +298,7 @@ impl Run<'_> {
         };
         Some(Measured {
             rounds_per_s,
-            hand_over_ns: crate::stats::median(handed).unwrap_or(0.0),
+            hand_over_ns: antiphon_report::stats::median(handed).unwrap_or(0.0),
             switches_per_1000: if rounds > 0.0 { switches * 1e3 / rounds } else { 0.0 },
         })
     }

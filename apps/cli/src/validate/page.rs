@@ -4,13 +4,14 @@
 
 use std::fmt::Write as _;
 
+use antiphon_report::page::curves::{Curve, drawing};
+use antiphon_report::page::{escape, page as whole};
+
 use super::agree::{Compared, RULE, times};
 use super::report::Report;
 use super::rows::Row;
 use super::text;
 use super::workload::CASES;
-use crate::output::page::curves::{Curve, drawing};
-use crate::output::page::{escape, page as whole};
 
 /// The page.
 pub fn page(report: &Report) -> String {

@@ -1,11 +1,11 @@
 //! All that was found, the verdict first.
 
+use antiphon_report::report;
+use antiphon_report::words::several;
 use serde_json::{Value, json};
 
 use super::agree::{APART, LEVEL, RULE, Says};
 use super::rows::{Mean, Row, by_cell, means, ranking};
-use crate::output::report;
-use crate::output::words::several;
 
 /// Everything that is written.
 pub struct Report {

@@ -1,5 +1,6 @@
 //! Measured beside predicted: rows, and their means.
 
+use antiphon_report::stats::{geometric_mean, median};
 use serde_json::{Value, json};
 
 use super::agree::{Compared, REFERENCE, Ranking};
@@ -7,7 +8,6 @@ use super::compare::{Cell, by_setting};
 use super::peer::GLIBC;
 use super::workload::Case;
 use super::{native, simulated};
-use crate::stats::{geometric_mean, median};
 
 /// One figure of both worlds.
 #[derive(Clone, Debug)]

@@ -4,14 +4,14 @@ use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
+use antiphon_report::failure::Failure;
+use antiphon_report::stats::median;
 use antiphon_sim::{Access, Machine, Outcome, OwnLine, Sim, Simulation, count, now, touch, work};
 use antiphon_sync::lock::Lock;
 
 use super::budget::Budget;
 use super::settings::CROWDED_WARM_UP_NS;
 use super::workload::{Case, Lines, Stage, Visitor, contend, hand_over};
-use crate::failure::Failure;
-use crate::stats::median;
 
 /// One simulated thread.
 struct Thread {

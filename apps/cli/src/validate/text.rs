@@ -1,9 +1,10 @@
 //! The report for people: on a terminal, and within the page.
 
+use antiphon_report::table::{Cell, Table, Tone, duration, si};
+
 use super::agree::times;
 use super::report::Report;
 use super::rows::{Mean, Row, THROUGHPUT};
-use crate::output::table::{Cell, Table, Tone, duration, si};
 
 const NOTHING: &str = "–";
 

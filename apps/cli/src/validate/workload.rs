@@ -16,7 +16,7 @@ use antiphon_sync::lock::numa::{CTktMcs, Cna, Hmcs};
 use antiphon_sync::lock::stock::{LinuxMutex, QSpinLock};
 use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
 
-use crate::stats::Random;
+use antiphon_report::stats::Random;
 
 /// A world in which threads run.
 pub trait Stage {

@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::{Duration, Instant};
 
 use antiphon::{Clock, Order, Timestamp};
+use antiphon_report::failure::Failure;
+use antiphon_report::table::count;
+use antiphon_report::{report, say};
 use serde_json::json;
 
 use super::{described, heading};
-use crate::failure::Failure;
-use crate::output::table::count;
-use crate::output::{report, say};
 use crate::pinned::{on_each, usable};
 
 /// Stamps between two looks at the time.

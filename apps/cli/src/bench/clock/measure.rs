@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use antiphon::Clock;
 use antiphon_linux::Linux;
+use antiphon_report::failure::Failure;
 
 use crate::clocks::{Repeat, Site, Subject};
-use crate::failure::Failure;
 use crate::pinned::{on_each, usable};
 
 /// Operations between two looks at the time.

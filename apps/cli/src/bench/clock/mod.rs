@@ -13,15 +13,15 @@ mod rows;
 use std::process::ExitCode;
 
 use antiphon::Clock;
+use antiphon_report::failure::Failure;
+use antiphon_report::list::Counts;
+use antiphon_report::stats::Random;
+use antiphon_report::table::{colour_stdout, count};
+use antiphon_report::{progress::Progress, report, say};
 use clap::Args;
 use serde_json::json;
 
 use crate::clocks;
-use crate::failure::Failure;
-use crate::list::Counts;
-use crate::output::table::{colour_stdout, count};
-use crate::output::{progress::Progress, report, say};
-use crate::stats::Random;
 use measure::Outcome;
 use rows::Row;
 

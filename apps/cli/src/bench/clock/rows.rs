@@ -1,11 +1,11 @@
 //! What came of the repetitions of each subject.
 
+use antiphon_report::stats::{Interval, Quartiles, median, quartiles};
+use antiphon_report::table::{Cell, Table, Tone, si};
 use serde_json::{Value, json};
 
 use super::measure::Outcome;
 use crate::clocks::Subject;
-use crate::output::table::{Cell, Table, Tone, si};
-use crate::stats::{Interval, Quartiles, median, quartiles};
 
 /// A subject with so many threads.
 pub struct Row {

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
+use antiphon_report::words::several;
 use serde::{Deserialize, Serialize};
 
 use crate::bench::neighbours::Load;
 use crate::bench::rounds;
 use crate::compete::terms::{Competitor, Grouping, Levels, cpus};
-use crate::output::words::several;
 
 /// The conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

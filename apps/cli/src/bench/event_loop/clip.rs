@@ -10,7 +10,7 @@
 //! Of an even clip all frames cost the same; its layers only say which go first, so that a player
 //! that can't have all of them leaves out every second.
 
-use crate::stats::Random;
+use antiphon_report::stats::Random;
 
 /// How many frames a player decodes ahead.
 pub const AHEAD: u64 = 16;

@@ -1,5 +1,6 @@
 //! What a repetition comes to.
 
+use antiphon_report::stats::{jain, median, quantile};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -9,7 +10,6 @@ use crate::compete::level::Level;
 use crate::compete::tardiness::{Tardiness, sorted_us};
 use crate::compete::tier_stats::TierStats;
 use crate::compete::usage::Usage;
-use crate::stats::{jain, median, quantile};
 
 /// What was seen in a repetition.
 pub struct Observed {

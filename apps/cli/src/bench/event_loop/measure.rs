@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use antiphon::coop::{Domain, DomainOptions};
+use antiphon_report::schedule::Schedule;
+use antiphon_report::stats::Random;
 use serde::{Deserialize, Serialize};
 
 use super::cases::Cell;
@@ -17,12 +19,10 @@ use crate::compete::cgroup::Groups;
 use crate::compete::level::Level;
 use crate::compete::order::{OwnLevel, Role};
 use crate::compete::process::Program;
-use crate::compete::schedule::Schedule;
 use crate::compete::stand_aside;
 use crate::compete::terms::{Grouping, Levels, wanted};
 use crate::compete::usage::Usage;
 use crate::compete::work::{Pace, now_ns, sleep_until};
-use crate::stats::Random;
 
 /// One repetition.
 #[derive(Serialize, Deserialize)]

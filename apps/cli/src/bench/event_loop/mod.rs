@@ -41,19 +41,20 @@ use clap::Args;
 pub use measure::{Order, measure};
 pub use program::{Order as ProgramOrder, be};
 
+use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
+use antiphon_report::list::Counts;
+use antiphon_report::progress::Progress;
+use antiphon_report::schedule::Schedule;
+use antiphon_report::table::colour_stdout;
+
 use super::repeat::repeat;
 use super::rounds::Rounds;
 use super::settings::{Printed, Settings, check_seconds};
 use crate::compete::cgroup::Groups;
 use crate::compete::level::Level;
-use crate::compete::schedule::Schedule;
 use crate::compete::terms::{Competitor, Grouping, Hogs, Levels, MOST as MOST_PROGRAMS};
 use crate::compete::{hogs, work};
-use crate::failure::Failure;
-use crate::list::Counts;
-use crate::output::file::OutputFile;
-use crate::output::progress::Progress;
-use crate::output::table::colour_stdout;
 use cases::Cell;
 use measure::How;
 use rows::{Measured, Report};

@@ -1,14 +1,14 @@
 //! What the programs of a repetition do: a [process](crate::compete::process) each.
 
+use antiphon_report::schedule::Schedule;
+use antiphon_report::stats::Random;
 use serde::{Deserialize, Serialize};
 
 use super::clip::Clip;
 use super::player::{Player, Seen, Window};
 use super::schemes::{self, Seat};
-use crate::compete::schedule::Schedule;
 use crate::compete::work::{Pace, sleep_until};
 use crate::compete::{order, process};
-use crate::stats::Random;
 
 /// A program.
 pub type Order = order::Order<Part>;

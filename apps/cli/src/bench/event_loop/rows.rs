@@ -1,6 +1,8 @@
 //! From repetitions to rows, and rows as scripts read them.
 
 use antiphon::coop::available;
+use antiphon_report::schedule::Used;
+use antiphon_report::stats::{Below, Quartiles, distribution, median, quartiles};
 use serde_json::{Map, Value, json};
 
 use super::cases::Cell;
@@ -10,10 +12,8 @@ use super::schemes::{self, Scheme, Shares};
 use crate::bench::ratio::Ratio;
 use crate::bench::rounds::{Measured as Of, Rounds, Trouble, mean};
 use crate::compete::level::weakens;
-use crate::compete::schedule::Used;
 use crate::compete::tardiness::Tardiness;
 use crate::compete::terms::Grouping;
-use crate::stats::{Below, Quartiles, distribution, median, quartiles};
 
 /// What was measured of one scheme under one set of conditions.
 pub type Measured = Of<Cell, Figures>;

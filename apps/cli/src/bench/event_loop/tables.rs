@@ -1,10 +1,11 @@
 //! Tables for people.
 
+use antiphon_report::schedule::legend;
+use antiphon_report::table::{Cell as Field, Table, Tone, duration, si};
+
 use super::rows::{Report, Row};
-use crate::compete::schedule::legend;
 use crate::compete::terms::Grouping;
 use crate::compete::tier_stats::TierStats;
-use crate::output::table::{Cell as Field, Table, Tone, duration, si};
 
 /// All of them, and what is said of them.
 pub fn text(report: &Report, colour: bool) -> String {

@@ -10,13 +10,13 @@
 //! `ratio` is of the leading figure, `ratio_second` of the other one; `ratio_best` and
 //! `ratio_best_second` are the same against the best of the [common](subjects::COMMON) peers.
 
+use antiphon_report::stats::Below;
 use serde_json::{Map, Value, json};
 
 use super::cases::{Case, Cell};
 use super::rows::{Report, Row};
 use super::{MACHINE, subjects};
 use crate::bench::ratio::Ratio;
-use crate::stats::Below;
 
 /// The body of the JSON report.
 pub fn body(report: &Report) -> Value {

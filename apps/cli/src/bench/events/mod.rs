@@ -24,15 +24,16 @@ use clap::Args;
 
 pub use measure::{Order, measure};
 
+use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
+use antiphon_report::list::Cpus;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::colour_stdout;
+
 use super::measure::Ticks;
 use super::repeat::repeat;
 use super::rounds::Rounds;
 use super::settings::{Printed, Settings, check_seconds};
-use crate::failure::Failure;
-use crate::list::Cpus;
-use crate::output::file::OutputFile;
-use crate::output::progress::Progress;
-use crate::output::table::colour_stdout;
 use crate::pinned;
 use cases::{Cases, Cell, Gaps};
 

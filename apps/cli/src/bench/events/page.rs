@@ -3,13 +3,14 @@
 
 use std::fmt::Write as _;
 
+use antiphon_report::page;
+use antiphon_report::page::curves::{Curve, distribution};
+use antiphon_report::page::escape;
+use antiphon_report::table::duration;
+
 use super::cases::{Case, Cell};
 use super::rows::{Report, Row};
 use super::tables;
-use crate::output;
-use crate::output::page::curves::{Curve, distribution};
-use crate::output::page::escape;
-use crate::output::table::duration;
 
 /// All of it.
 pub fn page(report: &Report) -> String {
@@ -37,7 +38,7 @@ pub fn page(report: &Report) -> String {
     }
     let tables = escape(&tables::text(report, false));
     let _ = writeln!(body, "<h2>Figures</h2>\n<div class=wide><pre>{tables}</pre></div>");
-    output::page::page("antiphon bench events", &body, None)
+    page::page("antiphon bench events", &body, None)
 }
 
 fn curve(row: &Row) -> Curve {

@@ -3,12 +3,15 @@
 //!
 //! Each case has a leading figure and a second one ([`json`](super::json) names them).
 
+use antiphon_report::stats::{
+    Below, Quartiles, deviation, distribution, median, quantile, quartiles,
+};
+
 use super::cases::{Case, Cell};
 use super::measure::Figures;
 use super::{Measured, subjects};
 use crate::bench::ratio::Ratio;
 use crate::bench::rounds::{Rounds, Trouble, mean};
-use crate::stats::{Below, Quartiles, deviation, distribution, median, quantile, quartiles};
 
 /// What was measured of one mechanism in one cell.
 pub struct Row {

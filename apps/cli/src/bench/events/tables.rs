@@ -1,11 +1,12 @@
 //! The tables of `bench events`.
 
+use antiphon_report::table::{Cell as Field, Table, Tone, duration};
+
 use super::cases::{Case, Cell};
 use super::rows::{Report, Row};
 use crate::bench::neighbours::Load;
 use crate::bench::ratio::Ratio;
 use crate::bench::tables::trouble;
-use crate::output::table::{Cell as Field, Table, Tone, duration};
 
 /// All of them.
 pub fn text(report: &Report, colour: bool) -> String {

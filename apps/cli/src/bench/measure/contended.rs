@@ -27,11 +27,12 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use antiphon_report::stats::Random;
+
 use super::tally::{Had, Tally};
 use super::usage::Usage;
 use super::{Case, Contended, Figures, Order, Outcome, ticks};
 use crate::bench::subjects::{Family, Subject};
-use crate::stats::Random;
 
 /// Turns of the loop outside of the critical section.
 const ELSEWHERE: u32 = 50;

@@ -1,11 +1,11 @@
 //! What a contended repetition comes to, and the medians of several.
 
+use antiphon_report::stats::{Histogram, jain, median};
 use serde::{Deserialize, Serialize};
 
 use super::Ticks;
 use super::tally::{Had, Tally};
 use super::usage::Usage;
-use crate::stats::{Histogram, jain, median};
 
 /// Figures of a repetition. A quantile or a mean of nothing is absent.
 #[derive(Clone, Debug, Serialize, Deserialize)]

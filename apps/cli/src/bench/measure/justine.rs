@@ -10,11 +10,11 @@ use std::cell::UnsafeCell;
 use std::ptr;
 use std::time::Instant;
 
+use antiphon_report::stats::median;
 use serde::{Deserialize, Serialize};
 
 use super::{Figures, Outcome, Usage};
 use crate::bench::subjects::Subject;
-use crate::stats::median;
 
 /// How many there are.
 pub const THREADS: usize = 30;

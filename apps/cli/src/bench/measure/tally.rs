@@ -1,7 +1,8 @@
 //! What one thread of a contended repetition has seen.
 
+use antiphon_report::stats::Histogram;
+
 use super::ticks::since;
-use crate::stats::Histogram;
 
 /// How a thread has had the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

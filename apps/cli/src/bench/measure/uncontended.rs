@@ -3,8 +3,9 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use antiphon_report::stats::median;
+
 use super::{Figures, Order, Outcome};
-use crate::stats::median;
 
 /// Pairs of lock and unlock between two looks at the clock.
 const BATCH: u32 = 10_000;

@@ -17,12 +17,12 @@ use std::hint::black_box;
 use std::str::FromStr;
 
 use antiphon::Mutex;
+use antiphon_report::stats::Random;
 use md5::{Digest as _, Md5};
 use serde::{Deserialize, Serialize};
 
 use super::g711::Law;
 use super::opus;
-use crate::stats::Random;
 
 /// How the frames of a leg are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

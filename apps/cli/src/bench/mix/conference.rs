@@ -19,13 +19,13 @@ use std::time::Duration;
 
 use antiphon::Latch;
 use antiphon::channel::{Receiver, Sender, bounded};
+use antiphon_report::stats::Random;
 
 use super::cases::{Cell, Phase};
 use super::codec::{Mouth, mix};
 use super::waits::{now, put, take, wait_until};
 use crate::bench::pools::runner::Kind;
 use crate::bench::pools::tally::count;
-use crate::stats::Random;
 
 /// From one frame to the next.
 pub const PERIOD_NS: u64 = 20_000_000;

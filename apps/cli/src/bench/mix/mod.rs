@@ -28,14 +28,15 @@ use clap::Args;
 
 pub use measure::{Figures, Order, measure};
 
+use antiphon_report::failure::Failure;
+use antiphon_report::list::Counts;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::colour_stdout;
+
 use super::neighbours::Load;
 use super::repeat::repeat;
 use super::rounds::Rounds;
 use super::settings::{Printed, Settings};
-use crate::failure::Failure;
-use crate::list::Counts;
-use crate::output::progress::Progress;
-use crate::output::table::colour_stdout;
 use cases::{Cell, Phase, Wait};
 use codec::Codec;
 use report::Measured;

@@ -1,5 +1,7 @@
 //! From repetitions to rows, for scripts and for people.
 
+use antiphon_report::stats::{Quartiles, median, quartiles};
+use antiphon_report::table::{Cell as Field, Table, Tone, duration, si};
 use serde_json::{Map, Value, json};
 
 use super::cases::Cell;
@@ -10,8 +12,6 @@ use crate::bench::pools::figures::Latencies;
 use crate::bench::ratio::Ratio;
 use crate::bench::rounds::{Measured as Of, Rounds, Trouble, mean};
 use crate::bench::tables::trouble;
-use crate::output::table::{Cell as Field, Table, Tone, duration, si};
-use crate::stats::{Quartiles, median, quartiles};
 
 /// What was measured of one subject in one cell.
 pub type Measured = Of<Cell, Figures>;

@@ -2,7 +2,7 @@
 //! molecular subsequences", Journal of Molecular Biology 147, 1981), row by row; a gap costs as
 //! much for each letter.
 
-use crate::stats::Random;
+use antiphon_report::stats::Random;
 
 /// Two letters that are the same …
 const SAME: i32 = 2;

@@ -28,6 +28,11 @@ use clap::Args;
 
 pub use measure::{Order, measure};
 
+use antiphon_report::failure::Failure;
+use antiphon_report::list::Counts;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::colour_stdout;
+
 use super::measure::Ticks;
 use super::neighbours::Load;
 use super::pools::built::{Built, Language};
@@ -37,10 +42,6 @@ use super::pools::{json, rows, tables};
 use super::repeat::repeat;
 use super::rounds::Rounds;
 use super::settings::{Printed, Settings};
-use crate::failure::Failure;
-use crate::list::Counts;
-use crate::output::progress::Progress;
-use crate::output::table::colour_stdout;
 use cases::{Case, Cell, Depths, Kernel};
 
 const SUBJECTS: &str = "fifo/steal-half,lifo/steal-half,lifo-slot/steal-half,adaptive/steal-half,\

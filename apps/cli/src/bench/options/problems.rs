@@ -1,9 +1,10 @@
 //! What chains of tasks are to find: options' values, and alignments' scores.
 
+use antiphon_report::stats::Random;
+
 use super::alignment::{Pair, Rows};
 use super::binomial::{Call, Lattice};
 use super::cases::Kernel;
-use crate::stats::Random;
 
 /// What a chain is to find.
 pub struct Problem {

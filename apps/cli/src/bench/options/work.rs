@@ -4,6 +4,8 @@ use std::hint::spin_loop;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use antiphon_report::stats::Random;
+
 use super::cases::Depths;
 use super::problems::Problem;
 use crate::bench::measure::Ticks;
@@ -11,7 +13,6 @@ use crate::bench::measure::ticks::{now, since};
 use crate::bench::pools::arrivals::Arrival;
 use crate::bench::pools::runner::{Kind, Runner};
 use crate::bench::pools::tally::{self, count};
-use crate::stats::Random;
 
 /// A run of a case; what `R` runs refers to it.
 pub struct Run<R: 'static> {

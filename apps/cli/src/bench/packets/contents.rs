@@ -5,7 +5,7 @@
 //! bimodal case has 100 buffers of `1000 + i` bytes; where their newlines are it does not say, and
 //! here they are at the same places.
 
-use crate::stats::Random;
+use antiphon_report::stats::Random;
 
 /// The buffers of which packets are copies.
 pub struct Buffers(Vec<Buffer>);

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use antiphon_report::table::duration;
+
 use crate::bench::pools::figures::Latencies;
 use crate::bench::pools::rows::{Conditions, Report, Row};
-use crate::output::table::duration;
 
 /// A bound of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -28,6 +28,12 @@ use serde_json::Value;
 
 pub use measure::{Order, measure};
 
+use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
+use antiphon_report::list::Counts;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::colour_stdout;
+
 use super::measure::Ticks;
 use super::neighbours::Load;
 use super::pools::built::{Built, Language};
@@ -37,11 +43,6 @@ use super::pools::{arrivals, json, policies, rows, tables};
 use super::repeat::repeat;
 use super::rounds::Rounds;
 use super::settings::{Printed, Settings};
-use crate::failure::Failure;
-use crate::list::Counts;
-use crate::output::file::OutputFile;
-use crate::output::progress::Progress;
-use crate::output::table::colour_stdout;
 use cases::{Case, Cell, Form, Heavy};
 use copies::Copies;
 use goal::Goal;

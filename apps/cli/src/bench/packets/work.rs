@@ -5,6 +5,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
+use antiphon_report::stats::Random;
+
 use super::cases::{Case, Form, Heavy};
 use super::contents::{Buffers, read, scan};
 use super::copies::{Copied, Copies};
@@ -13,7 +15,6 @@ use crate::bench::measure::ticks::{now, since};
 use crate::bench::pools::arrivals::{Arrival, STEP_NS};
 use crate::bench::pools::runner::Runner;
 use crate::bench::pools::tally::{self, Tally, count};
-use crate::stats::Random;
 
 /// A run of a case; what `R` runs refers to it.
 pub struct Run<R: 'static> {

@@ -12,7 +12,7 @@
 
 use std::path::Path;
 
-use crate::input;
+use antiphon_report::input;
 
 /// An arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{fs, io};
 
-use crate::failure::Failure;
+use antiphon_report::failure::Failure;
 
 /// What a peer is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

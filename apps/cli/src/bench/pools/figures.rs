@@ -1,6 +1,7 @@
 //! What a repetition comes to.
 
 use antiphon::pool::Stats;
+use antiphon_report::stats::median;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -9,7 +10,6 @@ use super::tally::{Step, Tally};
 use crate::bench::measure::Ticks;
 use crate::bench::measure::ticks::since;
 use crate::bench::measure::usage::Usage;
-use crate::stats::median;
 
 /// What was measured.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

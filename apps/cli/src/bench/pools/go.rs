@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use antiphon_report::stats::Histogram;
 use serde::Deserialize;
 
 use super::figures::{Figures, Latencies};
 use crate::bench::rounds::Outcome;
-use crate::stats::Histogram;
 
 /// What programs in Go share: how tasks are counted, and what is printed.
 pub const COMMON: &str = include_str!("common.go");

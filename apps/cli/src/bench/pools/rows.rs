@@ -1,11 +1,11 @@
 //! From repetitions to rows: a row for each subject in each cell, and in each step of a ramp.
 
+use antiphon_report::stats::{Quartiles, median, quartiles};
 use serde_json::{Map, Value};
 
 use super::figures::{Counted, Figures, Latencies};
 use crate::bench::ratio::Ratio;
 use crate::bench::rounds::{Cell, Measured as Of, Rounds, Trouble, mean};
-use crate::stats::{Quartiles, median, quartiles};
 
 /// Under what conditions tasks are run.
 pub trait Conditions: Cell {

@@ -1,9 +1,10 @@
 //! The tables of pools.
 
+use antiphon_report::table::{Cell as Field, Table, Tone, duration, si};
+
 use super::rows::{Conditions, Report, Row};
 use crate::bench::ratio::Ratio;
 use crate::bench::tables::trouble;
-use crate::output::table::{Cell as Field, Table, Tone, duration, si};
 
 /// All of them, and what is said of them.
 pub fn text<C: Conditions>(report: &Report<C>, colour: bool, about: &str) -> String {

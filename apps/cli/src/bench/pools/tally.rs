@@ -4,7 +4,7 @@
 use std::cell::OnceCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::stats::Histogram;
+use antiphon_report::stats::Histogram;
 
 /// What was done.
 pub struct Tally {

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use antiphon_report::list::names;
 use serde::{Deserialize, Serialize};
 
 use crate::bench::neighbours::Load;
 use crate::bench::rounds;
-use crate::list::names;
 
 /// What clients ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

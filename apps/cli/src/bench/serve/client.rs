@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use antiphon_linux::files::{Epoll, Events};
 use antiphon_platform::{Clock, Deadline, Platform as _};
+use antiphon_report::stats::Histogram;
 
 use super::cases::Case;
-use crate::stats::Histogram;
 
 /// What is sent, and what comes back.
 pub struct Exchange {

@@ -33,14 +33,15 @@ use clap::Args;
 pub use measure::{Order, measure};
 pub use servers::{Order as ServerOrder, serve};
 
+use antiphon_report::failure::Failure;
+use antiphon_report::list::Counts;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::colour_stdout;
+
 use super::pools::built::{Built, Language, program_of};
 use super::repeat::repeat;
 use super::rounds::{Outcome, Rounds};
 use super::settings::{Printed, Settings, check_seconds};
-use crate::failure::Failure;
-use crate::list::Counts;
-use crate::output::progress::Progress;
-use crate::output::table::colour_stdout;
 use cases::{Cases, Cell, Loader, Rates};
 
 /// Servers: what a request costs over many connections, and how long it takes

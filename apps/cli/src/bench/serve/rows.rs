@@ -1,5 +1,6 @@
 //! From repetitions to rows: medians, quartiles and paired ratios; and rows for scripts.
 
+use antiphon_report::stats::{Quartiles, median, quartiles};
 use serde_json::{Map, Value, json};
 
 use super::Measured;
@@ -7,7 +8,6 @@ use super::cases::{Cell, Loader};
 use super::measure::Figures;
 use crate::bench::ratio::Ratio;
 use crate::bench::rounds::{Rounds, Trouble, mean};
-use crate::stats::{Quartiles, median, quartiles};
 
 /// What was measured of one server in one cell.
 pub struct Row {

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::process::Command;
 
-use crate::failure::Failure;
+use antiphon_report::failure::Failure;
 
 /// What is run.
 pub const PROGRAM: &str = "wrk";

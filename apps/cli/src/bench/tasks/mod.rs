@@ -20,14 +20,15 @@ use clap::Args;
 
 pub use measure::{Order, measure};
 
+use antiphon_report::failure::Failure;
+use antiphon_report::list::Counts;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::colour_stdout;
+
 use super::pools::built::{Built, program_of};
 use super::repeat::repeat;
 use super::rounds::{Outcome, Rounds};
 use super::settings::{Printed, Settings, check_seconds};
-use crate::failure::Failure;
-use crate::list::Counts;
-use crate::output::progress::Progress;
-use crate::output::table::colour_stdout;
 use cases::{Case, Cases, Cell};
 
 /// Tasks: what it costs to spawn, run and join one that does nothing, and what one takes up

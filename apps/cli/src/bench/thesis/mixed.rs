@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::thread;
 use std::time::Duration;
 
+use antiphon_report::stats::Random;
 use serde::{Deserialize, Serialize};
 
 use super::houses::Houses;
@@ -27,7 +28,6 @@ use crate::bench::pools::figures::Latencies;
 use crate::bench::pools::runner::{Kind, Runner};
 use crate::bench::pools::tally::{self, count};
 use crate::bench::rounds::Outcome;
-use crate::stats::Random;
 
 /// One repetition.
 #[derive(Clone, Serialize, Deserialize)]

@@ -19,12 +19,13 @@ use clap::Args;
 
 pub use mixed::{Order, measure};
 
+use antiphon_report::failure::Failure;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::colour_stdout;
+
 use super::measure::Ticks;
 use super::rounds::Rounds;
 use super::settings::{Printed, Settings};
-use crate::failure::Failure;
-use crate::output::progress::Progress;
-use crate::output::table::colour_stdout;
 use report::Measured;
 use workloads::{Cell, WORKLOADS, Workload};
 

@@ -1,12 +1,12 @@
 //! From repetitions to a table of policies, workloads and figures; who is best in each column, and
 //! whether anybody is in all.
 
+use antiphon_report::stats::{Quartiles, geometric_mean, quartiles};
+use antiphon_report::table::{Cell as Field, Table, Tone};
 use serde_json::{Value, json};
 
 use super::workloads::{COLUMNS, Cell, Column, Workload};
 use crate::bench::rounds::{Measured as Of, Trouble, mean};
-use crate::output::table::{Cell as Field, Table, Tone};
-use crate::stats::{Quartiles, geometric_mean, quartiles};
 
 /// What was measured of one subject in one workload.
 pub type Measured = Of<Cell, Vec<f64>>;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use antiphon_report::table::{duration, si};
+
 use super::mixed;
 use crate::bench::measure::Ticks;
 use crate::bench::mix::{self, hosts};
@@ -10,7 +12,6 @@ use crate::bench::pools::figures;
 use crate::bench::repeat::repeat;
 use crate::bench::rounds::{self, Outcome};
 use crate::bench::{Order, options, packets};
-use crate::output::table::{duration, si};
 
 /// What is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use antiphon_player::clip::Clip;
 use antiphon_player::ffmpeg::{self, Making};
 use antiphon_player::{Error, counter};
+use antiphon_report::doubt;
+use antiphon_report::failure::Failure;
+use antiphon_report::folders;
 
 use super::unfinished::Unfinished;
-use crate::failure::Failure;
-use crate::output::doubt;
-use crate::preload;
 
 /// A clip to play.
 pub struct Ready {
@@ -107,8 +107,8 @@ fn kept_or_made(
     what: &str,
     make: impl FnOnce(&Path) -> Result<(), Error>,
 ) -> Result<PathBuf, Error> {
-    let folders = preload::folders().into_iter().map(|folder| folder.join("clips"));
-    let folder = folders.into_iter().find(|folder| preload::make_own(folder).is_ok());
+    let all = folders::all().into_iter().map(|folder| folder.join("clips"));
+    let folder = all.into_iter().find(|folder| folders::make_own(folder).is_ok());
     let folder = folder.ok_or(Error::Parameter("no place to keep clips; set XDG_CACHE_HOME"))?;
     let path = folder.join(name);
     // It has got its name when it was whole.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use antiphon_player::Error;
 use antiphon_player::clip::Clip;
 use antiphon_player::decode::{Costly, Costs, Decode, OpenH264, Progress, Synthetic, UnitId};
+use antiphon_report::stats::Random;
 use serde::{Deserialize, Serialize};
 
 use crate::compete::work::Pace;
-use crate::stats::Random;
 
 /// What a frame costs in the mean where nothing is decoded, in nanoseconds.
 pub const FRAME_NS: u64 = 800_000;

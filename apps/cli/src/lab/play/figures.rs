@@ -2,6 +2,8 @@
 
 use antiphon::coop::Options;
 use antiphon_player::Layer;
+use antiphon_report::schedule::{Schedule, Used};
+use antiphon_report::stats::{Below, distribution, jain};
 use serde_json::{Map, Value, json};
 
 use super::kinds::{Kind, Played};
@@ -10,11 +12,9 @@ use super::program::Seen;
 use super::troubles::Troubles;
 use super::watch::Observed;
 use crate::compete::level::weakens;
-use crate::compete::schedule::{Schedule, Used};
 use crate::compete::tardiness::{Tardiness, sorted_us};
 use crate::compete::tier_stats::TierStats;
 use crate::compete::usage::Usage;
-use crate::stats::{Below, distribution, jain};
 
 /// A program that plays.
 pub struct PlayerFigures {

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
+use antiphon_report::failure::Failure;
+use antiphon_report::screen::{Key, Screen};
+use antiphon_report::table::{Cell, Table, duration};
+
 use super::kinds::{Kind, Played};
 use super::plan::Plan;
 use super::tables::{heads, said_of, tier_of};
 use crate::compete::tardiness::Tardiness;
 use crate::compete::usage::Usage;
 use crate::compete::work::now_ns;
-use crate::failure::Failure;
-use crate::output::screen::{Key, Screen};
-use crate::output::table::{Cell, Table, duration};
 
 /// What was heard of a program last, and before that.
 #[derive(Default)]

@@ -43,12 +43,13 @@ use clap::{Args, ValueEnum};
 
 pub use program::program;
 
-use crate::compete::schedule::Schedule;
+use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
+use antiphon_report::schedule::Schedule;
+use antiphon_report::table::colour_stdout;
+use antiphon_report::{end_with_the_reader, report, say};
+
 use crate::compete::terms::{Competitor, Grouping};
-use crate::failure::Failure;
-use crate::output::file::OutputFile;
-use crate::output::table::colour_stdout;
-use crate::output::{end_with_the_reader, report, say};
 use figures::Figures;
 use plan::Plan;
 use tier::Choice;

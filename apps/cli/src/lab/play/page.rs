@@ -10,14 +10,15 @@
 
 use std::fmt::Write as _;
 
+use antiphon_report::page;
+use antiphon_report::page::curves::{Curve, distribution, over_time};
+use antiphon_report::page::escape;
+use antiphon_report::table::duration;
+
 use super::figures::Figures;
 use super::live::percent;
 use super::plan::Plan;
 use super::tables;
-use crate::output;
-use crate::output::page::curves::{Curve, distribution, over_time};
-use crate::output::page::escape;
-use crate::output::table::duration;
 
 /// All of it.
 pub fn page(plan: &Plan, figures: &Figures) -> String {
@@ -52,7 +53,7 @@ pub fn page(plan: &Plan, figures: &Figures) -> String {
     }
     let tables = escape(&tables::text(plan, figures, false));
     let _ = writeln!(body, "<h2>Figures</h2>\n<div class=wide><pre>{tables}</pre></div>");
-    output::page::page("antiphon lab play", &body, None)
+    page::page("antiphon lab play", &body, None)
 }
 
 fn late(plan: &Plan, figures: &Figures) -> Vec<Curve> {

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use antiphon::coop::{Available, Competitors, Tier, available};
 use antiphon_player::ffmpeg::{self, Making};
 use antiphon_player::window::Window;
+use antiphon_report::failure::Failure;
+use antiphon_report::schedule::Schedule;
 
 use super::clips::{self, Ready};
 use super::decoder::{Cost, measured_ns};
@@ -16,10 +18,8 @@ use crate::bench::check_seconds;
 use crate::compete::hogs;
 use crate::compete::level::Level;
 use crate::compete::order::Role;
-use crate::compete::schedule::Schedule;
 use crate::compete::terms::{Competitor, Grouping, wanted};
 use crate::compete::work::Pace;
-use crate::failure::Failure;
 
 /// All of a run.
 pub struct Plan {

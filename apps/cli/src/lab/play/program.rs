@@ -16,6 +16,8 @@ use antiphon_player::game::{Game, Rules};
 use antiphon_player::sound::{Silent, Sound};
 use antiphon_player::window::Window;
 use antiphon_player::{Headless, Hosted, Options, Player, Scale, Screen, Steady, ffmpeg};
+use antiphon_report::failure::Failure;
+use antiphon_report::schedule::Schedule;
 use serde::{Deserialize, Serialize};
 
 use super::decoder::{Cost, Decoding, decoder};
@@ -23,11 +25,9 @@ use super::kinds::{DETAILS, Kind, Played, Tells};
 use super::tier::{self, Seat};
 use super::troubles::Troubles;
 use crate::compete::process::{is_ready, tell};
-use crate::compete::schedule::Schedule;
 use crate::compete::tier_stats::TierStats;
 use crate::compete::work::{Pace, sleep_until};
 use crate::compete::{order, process};
-use crate::failure::Failure;
 
 /// A program.
 pub type Order = order::Order<Part>;

@@ -1,6 +1,9 @@
 //! Tables for people.
 
 use antiphon::coop::Tier;
+use antiphon_report::schedule::{Schedule, Used, legend};
+use antiphon_report::table::{Cell, Table, duration, si};
+use antiphon_report::words::several;
 
 use super::figures::{Figures, PlayerFigures};
 use super::kinds::{Kind, Played};
@@ -8,11 +11,8 @@ use super::live::percent;
 use super::plan::Plan;
 use super::troubles::Troubles;
 use crate::compete::level::weakens;
-use crate::compete::schedule::{Schedule, Used, legend};
 use crate::compete::tardiness::Tardiness;
 use crate::compete::terms::cpus;
-use crate::output::table::{Cell, Table, duration, si};
-use crate::output::words::several;
 
 /// What plays beside what, in a line.
 pub fn said_of(plan: &Plan) -> String {

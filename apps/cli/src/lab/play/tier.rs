@@ -7,11 +7,11 @@ use antiphon::coop::{
 use antiphon::event_loop::Loop;
 use antiphon_player::Screen;
 use antiphon_player::apart::{Apart, Aside};
+use antiphon_report::failure::Failure;
+use antiphon_report::schedule::Schedule;
 use clap::ValueEnum;
 
-use crate::compete::schedule::Schedule;
 use crate::compete::tier_stats::TierStats;
-use crate::failure::Failure;
 
 /// What may be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

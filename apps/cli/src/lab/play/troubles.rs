@@ -4,8 +4,8 @@ use antiphon::event_loop::{Name, Trouble};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::output::table::duration;
-use crate::output::words::several;
+use antiphon_report::table::duration;
+use antiphon_report::words::several;
 
 /// What was said of a kind of trouble.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

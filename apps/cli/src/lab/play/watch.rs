@@ -4,6 +4,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use antiphon::coop::Options;
+use antiphon_report::doubt;
+use antiphon_report::failure::Failure;
 
 use super::PROGRAM;
 use super::kinds::Kind;
@@ -14,8 +16,6 @@ use crate::compete::process::Program;
 use crate::compete::stand_aside;
 use crate::compete::usage::Usage;
 use crate::compete::work::{now_ns, sleep_until};
-use crate::failure::Failure;
-use crate::output::doubt;
 
 /// What was seen of a run.
 pub struct Observed {

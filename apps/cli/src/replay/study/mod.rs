@@ -8,12 +8,12 @@ use antiphon_replay::{
     Confidence, Evidence, GLIBC, Plan, Play, Played, Recommendation, Row, Script, Subject, Verdict,
     Work, recommend,
 };
+use antiphon_report::words::several;
 use antiphon_sim::{Arbitration, Machine};
 use antiphon_trace::Trace;
 use serde_json::{Value, json};
 
 use super::rehearse::{Job, all};
-use crate::output::words::several;
 
 /// Each row is the median of these.
 pub const SEEDS: [u64; 3] = [1, 2, 3];

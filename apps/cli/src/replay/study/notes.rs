@@ -1,10 +1,10 @@
 //! What has to be known to judge the figures.
 
 use antiphon_replay::{Cleaned, Evidence, Lock, Plan, Played, Subject};
+use antiphon_report::table::duration;
+use antiphon_report::words::several;
 
 use super::Study;
-use crate::output::table::duration;
-use crate::output::words::several;
 
 /// Less of the recorded time than this is not told to be the recorder's.
 const NOTICEABLE: f64 = 0.01;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use antiphon_record::{BUCKETS, Histogram, bucket_floor};
 
-use crate::output::table::{count, duration};
+use antiphon_report::table::{count, duration};
 
 const WIDTH: f64 = 1000.0;
 /// From the left border to the first bar, and from the last one to the right border.

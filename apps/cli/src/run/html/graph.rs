@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 
+use antiphon_report::page::escape;
+use antiphon_report::table::{count, shortened};
+
 use super::layout::{NODE_HEIGHT, NODE_WIDTH, Point, layered};
-use crate::output::page::escape;
-use crate::output::table::{count, shortened};
 use crate::run::order::{Order, Place, Step};
 
 /// More sorts than these are not drawn: nobody could tell them apart.

@@ -11,12 +11,13 @@ mod layout;
 mod tables;
 
 use antiphon_record::Histogram;
+use antiphon_report::page;
+use antiphon_report::page::escape;
+use antiphon_report::table::duration;
+use antiphon_report::{report, shell};
 use serde_json::Value;
 
 use super::summary::{LockRow, Report};
-use crate::output::page::escape;
-use crate::output::table::duration;
-use crate::output::{self, report, shell};
 
 const SCRIPT: &str = include_str!("page.js");
 /// So many call sites have a histogram of their own.
@@ -39,7 +40,7 @@ pub fn page(report: &Report) -> String {
         tables::threads(report),
     ];
     let body = under_the_title(report) + &parts.concat();
-    output::page::page(&shell::line(&report.run.command), &body, Some(SCRIPT))
+    page::page(&shell::line(&report.run.command), &body, Some(SCRIPT))
 }
 
 /// Which program on which machine.

@@ -1,10 +1,10 @@
 //! What a report has by rows: call sites, event loops, locks in both orders, threads.
 
 use antiphon_record::Histogram;
+use antiphon_report::page::escape;
+use antiphon_report::table::{count, duration};
 
 use super::graph;
-use crate::output::page::escape;
-use crate::output::table::{count, duration};
 use crate::run::order::Step;
 use crate::run::summary::{LockRow, Report, ThreadRow};
 

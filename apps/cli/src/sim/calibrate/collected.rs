@@ -1,10 +1,11 @@
 //! What was measured: which of it is a figure, and what that is in a machine file.
 
+use antiphon_report::stats::median;
+
 use super::file::{Entry, IdleState};
 use super::lines::Pair;
 use super::system;
 use crate::pinned::Figure;
-use crate::stats::median;
 
 /// What was measured so far.
 #[derive(Default)]
@@ -144,7 +145,7 @@ fn agreement(what: &str, figure: &Figure) -> String {
 mod tests {
     use super::super::file::replaced;
     use super::*;
-    use crate::sim::host;
+    use antiphon_report::machine::host;
 
     fn figure(median: f64) -> Option<Figure> {
         Some(Figure { median, p25: median, p75: median + 1.0, windows: 8, dropped: 0 })

@@ -8,8 +8,8 @@ use std::sync::atomic::fence;
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Atomic as _, Budget, Clock, Platform};
+use antiphon_report::failure::Failure;
 
-use crate::failure::Failure;
 use crate::pinned::{Figure, Stopwatch, on_each};
 
 /// How often an instruction is repeated in a window: some microseconds.

@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use antiphon_linux::ticks;
+use antiphon_report::failure::Failure;
 use antiphon_sim::Topology;
 
-use crate::failure::Failure;
 use crate::pinned::{Figure, Stopwatch, Switches, on_each};
 
 /// Round trips in a window: some ten microseconds.

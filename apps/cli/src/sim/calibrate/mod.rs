@@ -21,16 +21,16 @@ mod system;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
+use antiphon_report::machine::host;
+use antiphon_report::table::{Cell, Table, colour_stdout, duration, printable};
+use antiphon_report::words::several;
+use antiphon_report::{report, say};
 use antiphon_sim::{Description, Kind};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::host;
-use crate::failure::Failure;
-use crate::output::file::OutputFile;
-use crate::output::table::{Cell, Table, colour_stdout, duration, printable};
-use crate::output::words::several;
-use crate::output::{report, say};
 use crate::pinned::{Figure, Stopwatch, usable};
 use collected::{Collected, Missing};
 use file::replaced;

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use antiphon_linux::ticks;
+use antiphon_report::failure::Failure;
 
-use crate::failure::Failure;
 use crate::pinned::{Figure, Stopwatch, Switches, on_each};
 
 /// For how long CPUs are idle before they are woken, in nanoseconds.

@@ -9,15 +9,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
+use antiphon_report::failure::Failure;
+use antiphon_report::stats::jain;
+use antiphon_report::table::{Cell, Table, si};
 use antiphon_runtime::event_loop::{Colours, Event, EventLoop, Options, Step};
 use antiphon_sim::{Machine, Simulation, Stuck, now, work};
 use serde_json::{Value, json};
 
 use super::bed::Bed;
 use crate::compete::tardiness::Tardiness;
-use crate::failure::Failure;
-use crate::output::table::{Cell, Table, si};
-use crate::stats::jain;
 
 /// What heads its rows.
 pub const NAME: &str = "colours";

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use antiphon_report::stats::Random;
 use antiphon_runtime::coop::{Alone, Cooperate, Group, Options};
 use antiphon_sim::{Account, Model, Simulation, Stuck, now, work};
 
@@ -15,7 +16,6 @@ use super::plan::{Plan, Seat, Setting};
 use super::play::{Manner, play};
 use super::subjects::Subject;
 use crate::bench::event_loop::player::Seen;
-use crate::stats::Random;
 
 /// What was seen. All times are simulated.
 pub struct Observed {

@@ -40,6 +40,15 @@ mod tables;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
+use antiphon_report::list::{Counts, names};
+use antiphon_report::machine;
+use antiphon_report::progress::Progress;
+use antiphon_report::schedule::{Schedule, Used, legend};
+use antiphon_report::table::colour_stdout;
+use antiphon_report::words::several;
+use antiphon_report::{report, say};
 use antiphon_sim::Machine;
 use clap::Args;
 use serde_json::json;
@@ -48,17 +57,8 @@ use self::cases::{CASES, Case, Placement};
 use self::plan::Setting;
 use self::rows::Row;
 use self::subjects::{SUBJECTS, Subject};
-use super::find;
 use super::shard::Shard;
-use crate::compete::schedule::{Schedule, Used, legend};
 use crate::compete::terms::Hogs;
-use crate::failure::Failure;
-use crate::list::{Counts, names};
-use crate::output::file::OutputFile;
-use crate::output::progress::Progress;
-use crate::output::table::colour_stdout;
-use crate::output::words::several;
-use crate::output::{report, say};
 
 /// Loops: players that are on time and hungry beside hogs, on many cores; how late, how fair, and
 /// what balancing buys
@@ -133,7 +133,7 @@ pub struct Arguments {
 /// Bad arguments; threads that wait for each other, which must not be; if a file or stdout can't be
 /// written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let described = find::machine(&arguments.machine)?.described;
+    let described = machine::named(&arguments.machine)?.described;
     let machine = described.machine;
     let (cases, is_coloured) = cases(&arguments.case)?;
     let subjects = subjects(&arguments.subject)?;

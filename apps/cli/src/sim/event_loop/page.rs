@@ -3,13 +3,14 @@
 
 use std::fmt::Write as _;
 
+use antiphon_report::page;
+use antiphon_report::page::curves::{Curve, drawing_of};
+use antiphon_report::page::escape;
+use antiphon_report::table::{duration, si};
+use antiphon_report::words::several;
+
 use super::rows::Row;
 use super::{colours, tables};
-use crate::output;
-use crate::output::page::curves::{Curve, drawing_of};
-use crate::output::page::escape;
-use crate::output::table::{duration, si};
-use crate::output::words::several;
 
 /// The page of `rows`, of which those of a case stand together, and in it those of a number of
 /// hogs.
@@ -40,7 +41,7 @@ pub fn page(heading: &str, rows: &[Row], coloured: &[colours::Row]) -> String {
     }
     let figures = escape(&figures);
     let _ = writeln!(body, "<h2>Figures</h2>\n<div class=wide><pre>{figures}</pre></div>");
-    output::page::page("antiphon sim loop", &body, None)
+    page::page("antiphon sim loop", &body, None)
 }
 
 fn draw(

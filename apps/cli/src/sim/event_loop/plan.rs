@@ -1,11 +1,11 @@
 //! Who runs where in a simulation: players, hogs and helpers, by their numbers.
 
+use antiphon_report::stats::Random;
 use antiphon_runtime::coop::{Domains, Options, WEIGHT};
 
 use super::cases::{Case, Placement};
 use crate::bench::event_loop::clip::Clip;
 use crate::bench::event_loop::player::{Player, Window};
-use crate::stats::Random;
 
 /// What rows have in common.
 #[derive(Clone, Copy)]

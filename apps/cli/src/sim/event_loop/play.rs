@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use antiphon_report::stats::Random;
 use antiphon_runtime::coop::Cooperate;
 use antiphon_runtime::event_loop::{Callback, Context, Event, EventLoop, Options, Step};
 use antiphon_sim::{now, work};
@@ -11,7 +12,6 @@ use super::bed::Bed;
 use crate::bench::event_loop::player::{Player, Seen};
 use crate::bench::event_loop::schemes::LATE_NS;
 use crate::compete::work::SHOW_NS;
-use crate::stats::Random;
 
 /// How a player plays.
 pub struct Manner {

@@ -13,6 +13,8 @@
 //! | `remote_transfers_per_handover` | lines from another socket |
 //! | `moves` | members that went to another core |
 
+use antiphon_report::failure::Failure;
+use antiphon_report::stats::jain;
 use antiphon_runtime::coop::PLACES;
 use serde_json::{Map, Value, json};
 
@@ -21,8 +23,6 @@ use super::experiment::{Observed, compete};
 use super::plan::{Plan, Setting};
 use super::subjects::Subject;
 use crate::compete::tardiness::Tardiness;
-use crate::failure::Failure;
-use crate::stats::jain;
 
 /// A subject in a case.
 pub struct Row {

@@ -2,7 +2,7 @@
 
 use antiphon::coop::Tier;
 
-use crate::compete::schedule::Used;
+use antiphon_report::schedule::Used;
 
 /// A way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! The tables of `sim loop`.
 
+use antiphon_report::table::{Cell, Table, si};
+
 use super::rows::Row;
 use super::subjects::Subject;
-use crate::output::table::{Cell, Table, si};
 
 /// A table for each case.
 pub fn text(rows: &[Row], colour: bool) -> String {

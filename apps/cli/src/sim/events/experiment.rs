@@ -4,11 +4,11 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use antiphon_platform::Platform;
+use antiphon_report::stats::deviation;
 use antiphon_sim::{Machine, OwnLine, Sim, Simulation, Stuck, now, work};
 
 use super::cases::Case;
 use super::wakes::Wakes;
-use crate::stats::deviation;
 
 /// What rows have in common.
 pub struct Setting<'a> {

@@ -23,6 +23,14 @@ mod wakes;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
+use antiphon_report::list::Counts;
+use antiphon_report::machine;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::colour_stdout;
+use antiphon_report::words::several;
+use antiphon_report::{report, say};
 use antiphon_sim::Machine;
 use clap::Args;
 use serde_json::json;
@@ -31,14 +39,6 @@ use self::cases::{Case, Cases};
 use self::experiment::Setting;
 use self::rows::Row;
 use self::subjects::Subject;
-use super::find;
-use crate::failure::Failure;
-use crate::list::Counts;
-use crate::output::file::OutputFile;
-use crate::output::progress::Progress;
-use crate::output::table::colour_stdout;
-use crate::output::words::several;
-use crate::output::{report, say};
 
 /// Wake-ups: ours and a kernel's interrupts, by the CPU that is told; their latency, how far apart
 /// those of a broadcast are, and what the sender pays
@@ -92,7 +92,7 @@ pub struct Arguments {
 /// can't be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { rounds, gap_us, seed, .. } = *arguments;
-    let described = find::machine(&arguments.machine)?.described;
+    let described = machine::named(&arguments.machine)?.described;
     let machine = described.machine;
     let subjects = subjects::named(&arguments.subject, &machine).map_err(Failure::arguments)?;
     let threads = threads(arguments.threads.as_ref(), &machine)?;

@@ -3,14 +3,15 @@
 
 use std::fmt::Write as _;
 
+use antiphon_report::page;
+use antiphon_report::page::curves::{Curve, distribution};
+use antiphon_report::page::escape;
+use antiphon_report::stats::Below;
+use antiphon_report::table::duration;
+
 use super::rows::Row;
 use super::subjects::System;
 use super::tables;
-use crate::output;
-use crate::output::page::curves::{Curve, distribution};
-use crate::output::page::escape;
-use crate::output::table::duration;
-use crate::stats::Below;
 
 /// The page of `rows`, of which those of a case stand together. Curves of a program that is the
 /// kernel are dashed.
@@ -35,5 +36,5 @@ pub fn page(heading: &str, rows: &[Row]) -> String {
     }
     let tables = escape(&tables::text(rows, false));
     let _ = writeln!(body, "<h2>Figures</h2>\n<div class=wide><pre>{tables}</pre></div>");
-    output::page::page("antiphon sim events", &body, None)
+    page::page("antiphon sim events", &body, None)
 }

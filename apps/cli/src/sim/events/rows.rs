@@ -9,14 +9,14 @@
 //! | `last_ns` | broadcasts | until the last is told, the median of rounds |
 //! | `sigma_ns`, `sigma_cdf_ns` | broadcasts | how far waiters of a round are apart, the median |
 
+use antiphon_report::failure::Failure;
+use antiphon_report::stats::{Below, distribution, median, quantile};
 use antiphon_sim::Machine;
 use serde_json::{Map, Value, json};
 
 use super::cases::Case;
 use super::experiment::{Figures, Setting, Target};
 use super::subjects::Subject;
-use crate::failure::Failure;
-use crate::stats::{Below, distribution, median, quantile};
 
 /// A mechanism in a case.
 pub struct Row {

@@ -1,5 +1,6 @@
 //! The mechanisms, and on which machine each is.
 
+use antiphon_report::list;
 use antiphon_sim::{Machine, OwnLine, Sim, Stuck, Wakes as Kicks};
 use antiphon_sync::lock::Standard;
 use antiphon_sync::policy::Distance;
@@ -9,7 +10,6 @@ use super::cases::Case;
 use super::experiment::{Figures, Setting, carry_out};
 use super::interrupts::{Ipi, IpiLoop, Messages};
 use super::wakes::{Counted, Wakes, WithMutex};
-use crate::list;
 
 /// Whose a mechanism is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

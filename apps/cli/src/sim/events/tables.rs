@@ -1,9 +1,10 @@
 //! The tables of `sim events`.
 
+use antiphon_report::table::{Cell, Table, duration};
+use antiphon_report::words::several;
+
 use super::cases::Case;
 use super::rows::Row;
-use crate::output::table::{Cell, Table, duration};
-use crate::output::words::several;
 
 /// A table for each case.
 pub fn text(rows: &[Row], colour: bool) -> String {

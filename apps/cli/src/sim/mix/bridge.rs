@@ -23,9 +23,10 @@ use antiphon_sim::{Access, Counts, Machine, OwnLine, Sim, Simulation, Stuck, now
 use antiphon_sync::queue::{Full, Item};
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
+use antiphon_report::stats::{Histogram, Random};
+
 use super::codecs::{Codec, EACH_NS, LATE_NS, SWITCH_NS};
 use super::subjects::{How, Subject};
-use crate::stats::{Histogram, Random};
 
 /// What rows have in common.
 #[derive(Clone, Copy)]

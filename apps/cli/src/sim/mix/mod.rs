@@ -16,6 +16,12 @@ mod subjects;
 
 use std::process::ExitCode;
 
+use antiphon_report::failure::Failure;
+use antiphon_report::list::{Counts, names};
+use antiphon_report::machine;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::colour_stdout;
+use antiphon_report::{report, say};
 use antiphon_sim::Machine;
 use clap::Args;
 use serde_json::json;
@@ -24,13 +30,7 @@ use self::bridge::Setting;
 use self::codecs::{CODECS, Codec};
 use self::rows::Row;
 use self::subjects::Subject;
-use super::find;
 use crate::bench::mix::cases::Phase;
-use crate::failure::Failure;
-use crate::list::{Counts, names};
-use crate::output::progress::Progress;
-use crate::output::table::colour_stdout;
-use crate::output::{report, say};
 
 /// Mix: conferences of telephone calls, by our crew, its policies and pools; frames that are too
 /// late, and how many conferences can be had
@@ -93,7 +93,7 @@ pub struct Arguments {
 /// Bad arguments; workers that wait for each other, which must not be; if stdout can't be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { seed, legs, frames, phase, most, .. } = *arguments;
-    let described = find::machine(&arguments.machine)?.described;
+    let described = machine::named(&arguments.machine)?.described;
     let machine = described.machine;
     let (codecs, subjects) = (codecs(&arguments.codec)?, subjects(&arguments.subject)?);
     check(arguments, &machine)?;

@@ -13,6 +13,8 @@
 //! | `remote_transfers_per_frame` | lines that moved from another node |
 //! | `parks`, `wakes` | of workers |
 
+use antiphon_report::failure::Failure;
+use antiphon_report::table::{Cell, Table, duration};
 use antiphon_sim::Machine;
 use serde_json::{Map, Value, json};
 
@@ -20,8 +22,6 @@ use super::bridge::{Figures, Setting, hold};
 use super::codecs::Codec;
 use super::subjects::Subject;
 use crate::bench::mix::ear::{Class, ELSEWHERE_MS, mouth_to_ear_ms};
-use crate::failure::Failure;
-use crate::output::table::{Cell, Table, duration};
 
 /// A subject, under some conditions.
 pub struct Row {

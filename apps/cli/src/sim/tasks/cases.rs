@@ -4,7 +4,7 @@
 //! one after the other. Times are simulated computing; only `cache` has the packet's lines
 //! move.
 
-use crate::stats::Random;
+use antiphon_report::stats::Random;
 
 /// What comes after a packet was scanned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::Platform;
+use antiphon_report::stats::Histogram;
 use antiphon_sim::{Access, Counts, Machine, OwnLine, Sim, Simulation, Stuck, now, touch, work};
 use antiphon_sync::queue::{Full, Item};
 
 use super::cases::{Case, Costs, MEAN_BYTES, SLEEP_NS, Then, bytes};
 use super::ready::{Kind, Task, Tasks};
 use super::team::{Member, Tally, Team};
-use crate::stats::Histogram;
 
 /// What rows have in common.
 #[derive(Clone, Copy)]

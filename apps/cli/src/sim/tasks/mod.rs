@@ -27,6 +27,14 @@ mod team;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
+use antiphon_report::list::{Counts, names};
+use antiphon_report::machine;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::colour_stdout;
+use antiphon_report::words::several;
+use antiphon_report::{doubt, report, say};
 use antiphon_sim::Machine;
 use clap::Args;
 use serde_json::json;
@@ -35,14 +43,6 @@ use self::cases::{CASES, COSTS, Case, Costs};
 use self::experiment::Setting;
 use self::rows::Row;
 use self::subjects::{Form, Named, Subject};
-use super::find;
-use crate::failure::Failure;
-use crate::list::{Counts, names};
-use crate::output::file::OutputFile;
-use crate::output::progress::Progress;
-use crate::output::table::colour_stdout;
-use crate::output::words::several;
-use crate::output::{doubt, report, say};
 
 /// Task schedulers: the packets of a dissertation, by our crew and by its own scheduler; packets a
 /// second, latency, what thieves do, and which lines move
@@ -97,7 +97,7 @@ pub struct Arguments {
 /// written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { tasks, seed, .. } = *arguments;
-    let described = find::machine(&arguments.machine)?.described;
+    let described = machine::named(&arguments.machine)?.described;
     let machine = described.machine;
     let (cases, costs) = (cases(&arguments.case)?, costs(&arguments.costs)?);
     let Named { subjects, left_out } =

@@ -3,13 +3,14 @@
 
 use std::fmt::Write as _;
 
+use antiphon_report::page;
+use antiphon_report::page::curves::{Curve, drawing};
+use antiphon_report::page::escape;
+use antiphon_report::table::{duration, si};
+
 use super::rows::Row;
 use super::subjects::Form;
 use super::{figures, tables};
-use crate::output;
-use crate::output::page::curves::{Curve, drawing};
-use crate::output::page::escape;
-use crate::output::table::{duration, si};
 
 /// The page of `rows`, of which those of a case stand together, and in it those of a subject.
 pub fn page(heading: &str, rows: &[Row]) -> String {
@@ -32,7 +33,7 @@ pub fn page(heading: &str, rows: &[Row]) -> String {
     }
     let tables = escape(&tables::text(rows, false));
     let _ = writeln!(body, "<h2>Figures</h2>\n<div class=wide><pre>{tables}</pre></div>");
-    output::page::page("antiphon sim tasks", &body, None)
+    page::page("antiphon sim tasks", &body, None)
 }
 
 fn same(one: &Row, next: &Row) -> bool {

@@ -12,6 +12,7 @@
 //! | `parks`, `wakes` | of workers |
 //! | `published_ops_per_s`, `published_p99_ns` | what the dissertation measured, if it is known |
 
+use antiphon_report::failure::Failure;
 use antiphon_sim::Machine;
 use serde_json::{Map, Value, json};
 
@@ -19,7 +20,6 @@ use super::cases::Case;
 use super::experiment::{Figures, Setting};
 use super::figures;
 use super::subjects::Subject;
-use crate::failure::Failure;
 
 /// A subject in a case.
 pub struct Row {

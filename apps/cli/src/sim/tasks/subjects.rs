@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use antiphon_platform::Platform;
+use antiphon_report::list;
 use antiphon_runtime::sched::{
     Crew, Deques, Fifo, InBlocks, Lifo, LifoSlot, Neighbours, Policy, Queues, Requests, Reverse,
     Scheme, Share, Spill, Staged, Steal, Stochastic, Switch, Tickets,
@@ -15,7 +16,6 @@ use super::experiment::{Figures, Setting, carry_out};
 use super::published::Published;
 use super::team::{Counting, Tally};
 use crate::bounded::Bounded;
-use crate::list;
 
 /// Whose scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -1,10 +1,11 @@
 //! The tables of `sim tasks`.
 
+use antiphon_report::table::{Cell, Table, duration, si};
+
 use super::cases::Case;
 use super::experiment::Figures;
 use super::rows::Row;
 use super::subjects::Form;
-use crate::output::table::{Cell, Table, duration, si};
 
 /// A table for each case.
 pub fn text(rows: &[Row], colour: bool) -> String {

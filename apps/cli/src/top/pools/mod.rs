@@ -22,7 +22,7 @@ use serde_json::Value;
 pub use text::Part;
 use times::{Hog, Latency};
 
-use crate::failure::Failure;
+use antiphon_report::failure::Failure;
 
 /// How long a program may take to answer: others may be before us, and its threads in tasks.
 const PATIENCE: Duration = Duration::from_secs(10);

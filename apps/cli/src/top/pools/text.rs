@@ -1,8 +1,9 @@
 //! Pools as they are printed.
 
+use antiphon_report::table::{Cell, Table, Tone, count, duration, printable, shortened, si};
+use antiphon_report::words::several;
+
 use super::{Frame, Host, Place, Pool, Pools, Worker, times};
-use crate::output::table::{Cell, Table, Tone, count, duration, printable, shortened, si};
-use crate::output::words::several;
 
 /// Letters of a function that are shown at most.
 pub(super) const LETTERS: usize = 60;

@@ -1,12 +1,12 @@
 //! Which tasks of a pool were too long, and what the time of all of them went to: as it is told,
 //! and as it is printed.
 
+use antiphon_report::table::{Cell, Table, Tone, count, duration, printable, shortened};
+use antiphon_report::words::several;
 use serde::{Deserialize, Deserializer};
 
 use super::Frame;
 use super::text::{LETTERS, Part, file_and_line, last_words};
-use crate::output::table::{Cell, Table, Tone, count, duration, printable, shortened};
-use crate::output::words::several;
 
 /// So many tasks are printed by themselves.
 const WORST: usize = 5;

@@ -55,9 +55,9 @@ mod tests {
     use super::super::super::clip::Clip;
     use super::super::super::player::Window;
     use super::*;
-    use crate::compete::schedule::Schedule;
     use crate::compete::work::Pace;
-    use crate::stats::Random;
+    use antiphon_report::schedule::Schedule;
+    use antiphon_report::stats::Random;
     use antiphon_runtime::coop::Answer;
 
     /// Says when to poll again, and keeps what it was told.

@@ -23,11 +23,11 @@ mod tokio;
 
 use antiphon::coop::{Alone, BoostOptions, JoinError, SplitOptions, Tier, available};
 use antiphon_linux::schedule::{SLICES_NS, set_fifo, set_round_robin, set_slice};
+use antiphon_report::schedule::{Schedule, Used};
+use antiphon_report::stats::Random;
 
 use super::player::{Player, Seen};
-use crate::compete::schedule::{Schedule, Used};
 use crate::compete::work::{Pace, SHOW_NS};
-use crate::stats::Random;
 use scheduling::{ME, Needs};
 
 /// A way to play.

@@ -2,10 +2,11 @@
 
 use std::hint::black_box;
 
+use antiphon_report::failure::Failure;
+
 use super::thread::{Part, Trials, between, stamp};
 use super::{Figures, Order};
 use crate::bench::events::subjects::Mechanism;
-use crate::failure::Failure;
 use crate::pinned::{self, Task};
 
 /// Signals that are timed together: each of a mechanism of its own, as a second one to the same may

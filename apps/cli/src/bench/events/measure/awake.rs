@@ -5,10 +5,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use antiphon_report::failure::Failure;
+
 use super::thread::{Part, Trials, Usage, between, stamp};
 use super::{Figures, Order};
 use crate::bench::events::subjects::Mechanism;
-use crate::failure::Failure;
 use crate::pinned::{self, Task};
 
 /// Before anything is timed: a CPU takes a while to find its frequency.

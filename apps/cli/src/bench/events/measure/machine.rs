@@ -4,9 +4,10 @@ use std::hint::{black_box, spin_loop};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
+use antiphon_report::failure::Failure;
+
 use super::thread::{Line, Part, Trials, between, stamp};
 use super::{Figures, Order};
-use crate::failure::Failure;
 use crate::pinned::{self, Task};
 
 /// Steps of one portion of work: some ten microseconds.

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize};
 use std::sync::{Barrier, OnceLock};
 use std::thread::Thread;
 
+use antiphon_report::failure::Failure;
+use antiphon_report::stats::deviation;
+
 use super::sleeper::{Sleeper, introduce};
 use super::thread::{Line, Part, Trials, Usage, between, spin, stamp};
 use super::{Figures, Order};
 use crate::bench::events::subjects::Broadcast;
-use crate::failure::Failure;
 use crate::pinned::{self, Task};
-use crate::stats::deviation;
 
 struct Shared<B> {
     broadcast: Line<B>,

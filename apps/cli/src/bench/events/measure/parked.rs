@@ -5,12 +5,13 @@ use std::sync::Barrier;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64};
 
+use antiphon_report::failure::Failure;
+
 use super::sleeper::{Sleeper, introduce};
 use super::thread::{Line, Part, Trials, Usage, between, spin, stamp};
 use super::{Figures, Order};
 use crate::bench::events::cases::Case;
 use crate::bench::events::subjects::Mechanism;
-use crate::failure::Failure;
 use crate::pinned::{self, Task};
 
 struct Shared<M> {

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use crate::output::table::printable;
+use crate::table::printable;
 
 /// Why a verb did not do what it was asked.
 #[derive(Debug)]
@@ -45,13 +45,19 @@ impl Failure {
         Self::new(127, message)
     }
 
+    /// A program that did a part of the work has failed, and has said why on stderr: its code.
+    #[must_use]
+    pub fn passed_on(code: u8) -> Self {
+        Self::new(code, "")
+    }
+
     /// The same, of a wrapper: 125.
     #[must_use]
     pub fn of_wrapper(self) -> Self {
         Self { code: 125, ..self }
     }
 
-    /// What it says, for somebody who passes it on.
+    /// The message, for a caller that passes it on.
     pub fn into_message(self) -> String {
         self.message
     }
@@ -60,8 +66,11 @@ impl Failure {
         Self { code, message: message.to_string() }
     }
 
-    /// Says why on stderr, and returns the exit code.
+    /// Says why on stderr, unless another program has, and returns the exit code.
     pub fn report(&self) -> ExitCode {
+        if self.message.is_empty() {
+            return ExitCode::from(self.code);
+        }
         let line = self.message.split_whitespace().collect::<Vec<_>>().join(" ");
         // It may quote a file that comes from anywhere.
         let line = printable(&line);

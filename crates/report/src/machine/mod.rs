@@ -1,17 +1,20 @@
-//! A machine by its name, or by the path of its file.
+//! A simulated machine by its name, or by the path of its file.
+
+pub mod host;
 
 use std::borrow::Cow;
 use std::path::Path;
 
 use antiphon_sim::{Description, PRESETS};
 
-use super::host;
 use crate::failure::Failure;
-use crate::{input, output};
+use crate::{doubt, input};
 
 /// A machine and the text of its file.
 pub struct Found {
+    /// The text.
     pub text: Cow<'static, str>,
+    /// The machine, and what its file says of it.
     pub described: Description,
 }
 
@@ -20,7 +23,7 @@ pub struct Found {
 /// # Errors
 ///
 /// If there is none of that name; if the file can't be read, or something is wrong with it.
-pub fn machine(name: &str) -> Result<Found, Failure> {
+pub fn named(name: &str) -> Result<Found, Failure> {
     if let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) {
         return parsed(preset.name, preset.text.into());
     }
@@ -42,14 +45,14 @@ pub fn machine(name: &str) -> Result<Found, Failure> {
 ///
 /// # Errors
 ///
-/// As [`machine`].
+/// As [`named`].
 pub fn file(path: &Path) -> Result<Found, Failure> {
     let name = path.display().to_string();
     let text = input::text(path, Description::MAX_BYTES);
     let text = text.map_err(|error| Failure::arguments(format!("{name}: {error}")))?;
     let found = parsed(&name, text.into())?;
-    for doubt in &found.described.doubts {
-        output::doubt(&doubt.of(path));
+    for doubtful in &found.described.doubts {
+        doubt(&doubtful.of(path));
     }
     Ok(found)
 }

@@ -1,11 +1,40 @@
-//! What a person reads and what a script reads.
+//! What the command and the laboratory share: how they print, count, refuse and fail.
+//!
+//! `antiphon` is what people run on their programs, `antiphon-lab` measures and simulates. A report
+//! of one looks like a report of the other, and scripts read both. Both call themselves `antiphon`
+//! in messages and in reports, because `antiphon VERB` runs either of them.
+//!
+//! | module | has |
+//! |---|---|
+//! | [`report`] | the frame of every JSON report |
+//! | [`table`], [`words`], [`shell`] | text for people |
+//! | [`page`] | reports as pages, with drawings |
+//! | [`screen`], [`progress`] | the terminal, while something runs |
+//! | [`file`](mod@file) | files that were asked for |
+//! | [`stats`] | medians, intervals, distributions, fairness |
+//! | [`failure`] | errors as one line and an exit code |
+//! | [`command`] | clap's errors in that form |
+//! | [`process`] | signals and the stack of the process itself |
+//! | [`list`], [`input`], [`schedule`], [`machine`] | arguments: lists, files, options, machines |
+//! | [`folders`] | where things are kept between runs |
+//! | [`cpu_time`] | what children have used |
 
+pub mod command;
+pub mod cpu_time;
+pub mod failure;
 pub mod file;
+pub mod folders;
+pub mod input;
+pub mod list;
+pub mod machine;
 pub mod page;
+pub mod process;
 pub mod progress;
 pub mod report;
+pub mod schedule;
 pub mod screen;
 pub mod shell;
+pub mod stats;
 pub mod table;
 pub mod words;
 

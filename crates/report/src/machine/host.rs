@@ -10,7 +10,7 @@ use antiphon_linux::{Whereabouts, whereabouts};
 use antiphon_sim::{CPUS, Description, Topology, known};
 
 use crate::failure::Failure;
-use crate::{input, preload};
+use crate::{folders, input};
 
 /// What it is called.
 pub const NAME: &str = "host";
@@ -23,7 +23,7 @@ const KEPT: &str = "host.toml";
 ///
 /// As [`text`].
 pub fn found() -> Result<(String, String), Failure> {
-    let kept = preload::folders().into_iter().find_map(|folder| {
+    let kept = folders::all().into_iter().find_map(|folder| {
         let path = folder.join(KEPT);
         let text = input::text(&path, Description::MAX_BYTES).ok()?;
         // A home that several machines share has the file of one of them.
@@ -41,7 +41,7 @@ pub fn found() -> Result<(String, String), Failure> {
 ///
 /// If there is no folder for it.
 pub fn kept_path() -> Result<PathBuf, Failure> {
-    let made = preload::folders().into_iter().find(|folder| preload::make_own(folder).is_ok());
+    let made = folders::all().into_iter().find(|folder| folders::make_own(folder).is_ok());
     let what = "no folder for it: set XDG_CACHE_HOME, or say --out F";
     Ok(made.ok_or_else(|| Failure::missing(what))?.join(KEPT))
 }

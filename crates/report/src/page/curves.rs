@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 
 use super::escape;
-use crate::output::words::{noun, several};
 use crate::stats::Below;
+use crate::words::{noun, several};
 
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 340.0;
