@@ -1,5 +1,9 @@
-//! A small measurement of every lock, for the marks in `antiphon locks`.
+//! A small measurement of every lock, for the marks in `antiphon locks --measure`, which runs it as
+//! a program of its own and reads the rows from its stdout.
 
+use std::process::ExitCode;
+
+use antiphon_linux::end_with_parent;
 use serde_json::{Value, json};
 
 use super::measure::{Case, Ticks};
@@ -7,6 +11,7 @@ use super::neighbours::Load;
 pub use super::plan::Plan;
 use antiphon_report::failure::Failure;
 use antiphon_report::progress::Progress;
+use antiphon_report::say;
 
 use super::plan::{Cell, Workload, cells};
 use super::rounds::Rounds;
@@ -27,8 +32,23 @@ const READS: u32 = 90;
 /// Threads for each CPU of an oversubscribed machine.
 const CROWD: usize = 8;
 
+/// Measures all locks and prints their rows, as one list in JSON. Takes some minutes.
+///
+/// # Errors
+///
+/// If this program can't start processes; if stdout can't be written.
+pub fn run(extent: Extent) -> Result<ExitCode, Failure> {
+    end_with_parent();
+    let plans = plans(extent);
+    let mut progress = Progress::new(plans.iter().map(Plan::steps).sum());
+    let rows = rows(&plans, &mut progress)?;
+    drop(progress);
+    say(&format!("{}\n", Value::from(rows)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// The plans of both families.
-pub fn plans(extent: Extent) -> Vec<Plan> {
+fn plans(extent: Extent) -> Vec<Plan> {
     [Family::Exclusive, Family::Shared].map(|family| plan(family, extent)).into()
 }
 
@@ -72,8 +92,8 @@ fn role(cell: Cell) -> &'static str {
 ///
 /// # Errors
 ///
-/// If this command can't start processes. A lock that fails has a row that says so.
-pub fn rows(plans: &[Plan], progress: &mut Progress) -> Result<Vec<Value>, Failure> {
+/// If this program can't start processes. A lock that fails has a row that says so.
+fn rows(plans: &[Plan], progress: &mut Progress) -> Result<Vec<Value>, Failure> {
     let mut all = Vec::new();
     for plan in plans {
         let measured = plan.carry_out(progress)?;
@@ -90,6 +110,23 @@ pub fn rows(plans: &[Plan], progress: &mut Progress) -> Result<Vec<Value>, Failu
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What `antiphon locks` shows, as it was when its marks were measured.
+    const LISTED: &str = include_str!("../../../../docs/results/locks.json");
+
+    #[test]
+    fn every_lock_that_is_measured_is_listed() {
+        let report: Value = serde_json::from_str(LISTED).expect("a report");
+        let all = report["locks"].as_array().expect("a list");
+        for family in [Family::Exclusive, Family::Shared] {
+            for (ours, measured) in [(true, family.ours()), (false, family.peers())] {
+                let listed = all.iter().filter(|lock| lock["kind"] == family.name());
+                let listed = listed.filter(|lock| lock["ours"] == ours);
+                let names: Vec<_> = listed.filter_map(|lock| lock["name"].as_str()).collect();
+                assert_eq!(names, measured, "{}", family.name());
+            }
+        }
+    }
 
     #[test]
     fn every_lock_is_measured_in_every_role() {

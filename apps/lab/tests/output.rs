@@ -4,17 +4,15 @@ mod common;
 
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
-use common::{Folder, antiphon, output, stderr};
+use common::{Folder, PROGRAM, antiphon, fifo, files, output, stderr};
 
 const SIM: [&str; 9] =
     ["sim", "locks", "--machine", "xeon-2s", "--subject", "mcs", "--threads", "4", "--ms=0.05"];
 const MEMORY: [&str; 6] = ["sim", "memory", "--machine", "xeon-2s", "--inodes", "1000"];
 const EVENTS: [&str; 6] = ["sim", "events", "--threads", "2", "--rounds", "1"];
 const CALIBRATE: [&str; 3] = ["sim", "calibrate", "--quick"];
-const RECORD: [&str; 4] = ["record", "--out", "/dev/null", "--report"];
 
 /// `SIM` with this.
 fn sim(option: &str, file: &str) -> Output {
@@ -25,17 +23,8 @@ fn sim(option: &str, file: &str) -> Output {
 fn sim_on_a_full_disk(option: &str, file: &str) -> Output {
     let script = "trap '' XFSZ; ulimit -f 1; exec \"$@\"";
     let mut command = Command::new("sh");
-    command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_antiphon")]).args(SIM);
+    command.args(["-c", script, "sh", PROGRAM]).args(SIM);
     command.args([option, file]).output().expect("a shell")
-}
-
-/// What there is in a folder beside what a test has put there.
-fn files(folder: &Folder) -> Vec<String> {
-    let entries = fs::read_dir(folder.path("")).expect("a folder").flatten();
-    let mut names: Vec<_> =
-        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
 }
 
 #[test]
@@ -57,13 +46,6 @@ fn what_cannot_be_written_is_refused_before_the_work() {
             assert_eq!((said.lines().count(), output.stdout.len()), (1, 0), "{command:?}: {said}");
             assert!(said.contains(command[command.len() - 1]) && said.contains(file), "{said}");
         }
-    }
-    for wrapper in [&["run", "--html"][..], &["run", "--report"], &RECORD] {
-        let file = folder.path("no/report.html");
-        let ran = folder.path("ran");
-        let output = output(&[wrapper, &[&file, "--", "touch", &ran]].concat());
-        assert_eq!(output.status.code(), Some(125), "{wrapper:?}: {}", stderr(&output));
-        assert!(!Path::new(&ran).exists(), "{wrapper:?}");
     }
     assert!(files(&folder).is_empty(), "{:?}", files(&folder));
 }
@@ -145,40 +127,4 @@ fn devices_and_pipes_are_written_as_they_are() {
     assert!(sim("--html", &fifo).status.success());
     assert!(reader.join().expect("a reader").ends_with("</html>\n"));
     assert_eq!(files(&folder), ["fifo", "stdout"]);
-}
-
-/// The report's reader is gone when CMD has ended: that is a failure of the wrapper.
-#[test]
-fn a_wrappers_report_that_cannot_be_written_is_125() {
-    let folder = Folder::new("output-wrapper");
-    let go = folder.path("go");
-    for wrapper in [&["run", "--report"][..], &RECORD] {
-        let fifo = fifo(&folder, &format!("{}.txt", wrapper[0]));
-        let script = format!("until test -e {go}; do sleep 0.01; done");
-        let mut command = antiphon(&[wrapper, &[&fifo, "--", "sh", "-c", &script]].concat());
-        let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
-        let running = command.spawn().expect("the command starts");
-        drop(File::open(&fifo).expect("a writer"));
-        fs::write(&go, "").expect("a file");
-        let output = running.wait_with_output().expect("it ends");
-        assert_eq!(output.status.code(), Some(125), "{}", stderr(&output));
-        let said = stderr(&output);
-        assert!(said.contains("--report") && said.contains("· locks: "), "{said}");
-        fs::remove_file(&go).expect("it is there");
-    }
-}
-
-/// What was recorded is told of, also where the trace can't be kept.
-#[test]
-fn a_trace_that_cannot_be_written_is_125_behind_the_report() {
-    let output = output(&["record", "--out", "/dev/full", "--", "true"]);
-    let said = stderr(&output);
-    assert_eq!(output.status.code(), Some(125), "{said}");
-    assert!(said.contains("the trace, /dev/full: ") && said.contains("· locks: "), "{said}");
-}
-
-fn fifo(folder: &Folder, name: &str) -> String {
-    let path = folder.path(name);
-    assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo").success());
-    path
 }

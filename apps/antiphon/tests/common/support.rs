@@ -1,29 +1,27 @@
-//! What the tests of the command share: running it, and reading what it says.
+//! Running a program, the command or the laboratory, and reading what it says.
 
-#![allow(dead_code, reason = "each test file is a program of its own and uses a part")]
-
-pub mod live;
-pub mod play;
-
+use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// The command, with these arguments.
+use super::PROGRAM;
+
+/// The program, with these arguments.
 pub fn antiphon(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_antiphon"));
+    let mut command = Command::new(PROGRAM);
     command.args(arguments);
     command
 }
 
-/// What the command with these arguments does.
+/// What the program with these arguments does.
 pub fn output(arguments: &[&str]) -> Output {
-    antiphon(arguments).output().expect("the command starts")
+    antiphon(arguments).output().expect("the program starts")
 }
 
-/// The JSON object that the command prints. It must succeed.
+/// The JSON object that the program prints. It must succeed.
 pub fn json(arguments: &[&str]) -> Value {
     let output = output(arguments);
     assert!(output.status.success(), "{}", stderr(&output));
@@ -116,4 +114,20 @@ impl Drop for Folder {
         // A folder that stays behind in the temporary directory fails no test.
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// What there is in a folder beside what a test has put there.
+pub fn files(folder: &Folder) -> Vec<String> {
+    let entries = fs::read_dir(folder.path("")).expect("a folder").flatten();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// A named pipe in a folder.
+pub fn fifo(folder: &Folder, name: &str) -> String {
+    let path = folder.path(name);
+    assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo").success());
+    path
 }

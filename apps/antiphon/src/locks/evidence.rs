@@ -6,7 +6,7 @@ use antiphon_report::report;
 use serde_json::Value;
 
 use super::simulated;
-use crate::bench::survey::{self, Extent};
+use crate::laboratory;
 
 /// What `antiphon locks --measure --json` has printed on some machine.
 const KEPT: &str = include_str!("../../../../docs/results/locks.json");
@@ -36,22 +36,36 @@ impl Evidence {
         }
     }
 
-    /// Measures and simulates all locks. Takes some minutes.
+    /// Has the laboratory measure all locks, and simulates ours. Takes some minutes.
     ///
     /// # Errors
     ///
-    /// If this command can't start processes, or a simulated lock can't go on.
+    /// If there is no laboratory, or it can't start processes; if a simulated lock can't go on.
     pub fn measure(extent: Extent) -> Result<Self, Failure> {
-        let plans = survey::plans(extent);
-        let steps = plans.iter().map(survey::Plan::steps).sum::<usize>() + simulated::steps();
-        let mut progress = Progress::new(steps);
+        let (seconds, repetitions) = (extent.seconds.to_string(), extent.repetitions.to_string());
+        let rows = laboratory::ask(&[SURVEY, &seconds, &repetitions])?;
+        let measured = serde_json::from_slice(&rows)
+            .map_err(|error| Failure::measured(format!("the rows of antiphon-lab: {error}")))?;
+        let mut progress = Progress::new(simulated::steps());
         Ok(Self {
             machine: report::machine(),
             command: report::command(),
-            measured: survey::rows(&plans, &mut progress)?,
+            measured,
             simulated: simulated::rows(&mut progress)?,
         })
     }
+}
+
+/// The hidden verb of the laboratory that measures all locks, and prints their rows.
+const SURVEY: &str = "__survey";
+
+/// How long each repetition measures, and how many count.
+#[derive(Clone, Copy)]
+pub struct Extent {
+    /// Seconds of each.
+    pub seconds: f64,
+    /// Number of repetitions that count.
+    pub repetitions: usize,
 }
 
 #[cfg(test)]
@@ -72,5 +86,15 @@ mod tests {
             assert!(marks::is_numa_aware(&kept.simulated, name).is_some(), "{name}");
         }
         assert!(kept.simulated.iter().all(|row| row["model"] == true));
+    }
+
+    #[test]
+    fn the_rows_that_came_along_are_of_the_locks_that_are_listed() {
+        let report: Value = serde_json::from_str(KEPT).expect("a report");
+        let text = |of: &Value, key: &str| of[key].as_str().expect("a text").to_owned();
+        let there = report["locks"].as_array().expect("a list").iter();
+        let there = there.map(|lock| (text(lock, "name"), text(lock, "kind")));
+        let listed = LOCKS.iter().map(|lock| (lock.name.to_owned(), lock.family.name().to_owned()));
+        assert!(there.eq(listed));
     }
 }

@@ -1,6 +1,6 @@
 //! The example `x_server`, in a short form; and that it leaves nothing behind, however it ends.
 
-#[path = "../../../crates/antiphon/tests/support/example.rs"]
+#[path = "../../../../crates/antiphon/tests/support/example.rs"]
 mod example;
 
 use std::collections::HashMap;

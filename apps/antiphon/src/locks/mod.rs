@@ -21,10 +21,9 @@ use antiphon_report::{report, say};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::bench::survey::Extent;
 use crate::gdb;
 use catalogue::{LOCKS, Lock};
-use evidence::Evidence;
+use evidence::{Evidence, Extent};
 
 /// Every lock: its size, how it does under contention, and what it is
 #[derive(Args)]

@@ -1,7 +1,7 @@
 //! The examples, in a short form: that they end, that no picture is wrong, and that what they say
 //! has its shape. How late anything was is not asked: others run here, too.
 
-#[path = "../../../crates/antiphon/tests/support/example.rs"]
+#[path = "../../../../crates/antiphon/tests/support/example.rs"]
 mod example;
 
 use std::fs;

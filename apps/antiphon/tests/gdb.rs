@@ -122,7 +122,7 @@ fn rust_program() -> String {
     let built = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--locked", "--package=antiphon", "--example=locked"])
         // Not built, but then dependencies have the features that they have here.
-        .arg("--package=antiphon-cli")
+        .args(["--package=antiphon-cli", "--package=antiphon-lab"])
         .args(full)
         .arg("--target-dir")
         .arg(&target)

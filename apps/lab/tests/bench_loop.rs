@@ -299,8 +299,8 @@ fn those_without_groups_are_named() {
 fn unprivileged(before: &[&str], arguments: &[&str]) -> Option<std::process::Output> {
     // Where everybody may read it.
     let folder = Folder::new(std::thread::current().name()?);
-    let command = folder.path("antiphon");
-    std::fs::copy(env!("CARGO_BIN_EXE_antiphon"), &command).ok()?;
+    let command = folder.path("antiphon-lab");
+    std::fs::copy(common::PROGRAM, &command).ok()?;
     let user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", &command];
     let all = [before, &user, arguments].concat();
     let mut run = std::process::Command::new(all[0]);

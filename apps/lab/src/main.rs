@@ -1,7 +1,13 @@
-//! The `antiphon` command: find what a program waits for, and put better locks under it.
+//! The laboratory of Antiphon: measures its parts beside their peers, simulates them on machines of
+//! many sockets, and checks them.
+//!
+//! Its verbs belong to `antiphon`, which runs this program for them: `antiphon bench locks` is
+//! `antiphon-lab bench locks`, and help, messages and reports name the former. It is a program of
+//! its own because what it compares with (other runtimes, decoders, windows) is of no use to a
+//! program that runs under `antiphon`.
 //!
 //! One verb is one module. Each prints a table for people and, with `--json`, one object for
-//! scripts; what they share is in [`antiphon_report`].
+//! scripts; what they share with the command is in [`antiphon_report`].
 //!
 //! | exit code | meaning |
 //! |---|---|
@@ -9,27 +15,14 @@
 //! | 1 | the thing that was measured failed, or what came of it can't be written |
 //! | 2 | bad arguments, files among them that can't be written from the start |
 //! | 69 | a kernel feature, a privilege or a program is missing |
-//!
-//! `run` and `record` exit as the program under them does; their own failures are 125, 126 and
-//! 127, as `env`'s.
 
 mod bench;
 mod bounded;
 mod clocks;
 mod compete;
-mod gdb;
 mod lab;
-mod locks;
 mod pinned;
-mod preload;
-mod program;
-mod record;
-mod replay;
-mod run;
 mod sim;
-mod sites;
-mod top;
-mod trial;
 mod validate;
 
 use std::process::ExitCode;
@@ -39,12 +32,11 @@ use clap::{Parser, Subcommand};
 
 use bench::Family;
 
-/// Verbs that exit as the program under them does.
-const WRAPPERS: [&str; 2] = ["run", "record"];
-
-/// Find what a program waits for, and put better locks under it.
+/// The laboratory of Antiphon: measures, simulates and checks what it is made of
+///
+/// `antiphon VERB` runs it.
 #[derive(Parser)]
-#[command(name = "antiphon", version, arg_required_else_help = true)]
+#[command(name = "antiphon-lab", bin_name = "antiphon", version, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -52,30 +44,30 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    Run(run::Arguments),
-    Record(record::Arguments),
-    Replay(replay::Arguments),
-    Top(top::Arguments),
-    Try(trial::Arguments),
     #[command(subcommand)]
     Bench(Bench),
-    Locks(locks::Arguments),
     #[command(subcommand)]
     Sim(Sim),
     Validate(validate::Arguments),
     #[command(subcommand)]
     Lab(Lab),
-    /// One repetition of a measurement, for `bench`.
+    /// The rows under the marks of `antiphon locks`, measured
+    #[command(name = bench::SURVEY, hide = true)]
+    Survey {
+        seconds: f64,
+        repetitions: usize,
+    },
+    /// One repetition of a measurement, for `bench`
     #[command(name = bench::REPETITION, hide = true)]
     Repetition {
         order: String,
     },
-    /// A program of `lab play`.
+    /// A program of `lab play`
     #[command(name = lab::play::PROGRAM, hide = true)]
     Play {
         order: String,
     },
-    /// A busy neighbour, for `bench`.
+    /// A busy neighbour, for `bench`
     #[command(name = bench::NEIGHBOUR, hide = true)]
     Neighbour {
         parent: u32,
@@ -84,13 +76,13 @@ enum Verb {
 }
 
 impl Verb {
-    /// Whether it may end with who reads its stdout, from the begin. Others have an exit code to
-    /// pass on, or are programs of a run, which talk to servers that may go away; `lab play` talks
-    /// to such programs, until it prints.
+    /// Whether the process may end when the reader of its stdout goes away. Not so the programs of
+    /// a run, which talk to servers that may go away, and `lab play`, which talks to such programs
+    /// until it prints.
     fn only_prints(&self) -> bool {
-        use Verb::{Lab, Neighbour, Play, Record, Repetition, Run};
+        use Verb::{Lab, Neighbour, Play, Repetition};
         let talks = matches!(self, Play { .. } | Repetition { .. } | Neighbour { .. });
-        !talks && !matches!(self, Run(_) | Record(_) | Lab(self::Lab::Play(_)))
+        !talks && !matches!(self, Lab(self::Lab::Play(_)))
     }
 }
 
@@ -127,7 +119,7 @@ enum Sim {
     Calibrate(sim::calibrate::Arguments),
 }
 
-/// The laboratory behind the locks
+/// The model checker, and players that are on time
 #[derive(Subcommand)]
 enum Lab {
     Check(lab::check::Arguments),
@@ -136,28 +128,22 @@ enum Lab {
 
 fn main() -> ExitCode {
     process::prepare();
+    process::widen_stack();
     process::with_room(work)
 }
 
 fn work() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return command::refuse::<Cli>(&error, &WRAPPERS),
+        Err(error) => return command::refuse::<Cli>(&error, &[]),
     };
     if cli.verb.only_prints() {
         antiphon_report::end_with_the_reader();
     }
-    if !matches!(cli.verb, Verb::Run(_) | Verb::Record(_))
-        && let Err(failure) = antiphon_report::check_stdout()
-    {
+    if let Err(failure) = antiphon_report::check_stdout() {
         return failure.report();
     }
     let done = match cli.verb {
-        Verb::Run(arguments) => run::run(&arguments),
-        Verb::Record(arguments) => record::run(&arguments),
-        Verb::Replay(arguments) => replay::run(&arguments),
-        Verb::Top(arguments) => top::run(&arguments),
-        Verb::Try(arguments) => trial::run(&arguments),
         Verb::Bench(Bench::Locks(arguments)) => bench::locks::run(&arguments),
         Verb::Bench(Bench::Rwlocks(arguments)) => bench::rwlocks::run(&arguments),
         Verb::Bench(Bench::Events(arguments)) => bench::events::run(&arguments),
@@ -169,7 +155,6 @@ fn work() -> ExitCode {
         Verb::Bench(Bench::Options(arguments)) => bench::options::run(&arguments),
         Verb::Bench(Bench::Mix(arguments)) => bench::mix::run(&arguments),
         Verb::Bench(Bench::Thesis(arguments)) => bench::thesis::run(&arguments),
-        Verb::Locks(arguments) => locks::run(&arguments),
         Verb::Sim(Sim::Locks(arguments)) => sim::locks::run(Family::Exclusive, &arguments),
         Verb::Sim(Sim::Rwlocks(arguments)) => sim::locks::run(Family::Shared, &arguments),
         Verb::Sim(Sim::Events(arguments)) => sim::events::run(&arguments),
@@ -183,6 +168,9 @@ fn work() -> ExitCode {
         Verb::Validate(arguments) => validate::run(&arguments),
         Verb::Lab(Lab::Check(arguments)) => lab::check::run(&arguments),
         Verb::Lab(Lab::Play(arguments)) => lab::play::run(&arguments),
+        Verb::Survey { seconds, repetitions } => {
+            bench::survey::run(bench::survey::Extent { seconds, repetitions })
+        }
         Verb::Play { order } => lab::play::program(&order),
         Verb::Repetition { order } => bench::repetition(&order),
         Verb::Neighbour { parent, threads } => bench::neighbour(parent, threads),
@@ -206,21 +194,10 @@ mod tests {
 
     #[test]
     fn an_error_is_one_line_that_says_where_there_is_more() {
-        let said = |arguments: &[&str]| {
-            let error = Cli::try_parse_from([&["antiphon"], arguments].concat()).err();
-            let arguments: Vec<_> = arguments.iter().map(OsString::from).collect();
-            one_line::<Cli>(&error.expect("bad arguments").to_string(), &arguments)
-        };
-        assert_eq!(
-            said(&["run", "--lock", "fast", "--", "ls"]),
-            "invalid value 'fast' for '--lock <L>'; possible values: shfl-mutex, shfl-mutex+light, \
-             glibc; see antiphon run --help"
-        );
-        assert_eq!(
-            said(&["try"]),
-            "the following required arguments were not provided: <CMD>...; see antiphon try --help"
-        );
-        let line = said(&["bench", "locks", "--thread", "1"]);
+        let arguments = ["bench", "locks", "--thread", "1"];
+        let error = Cli::try_parse_from([&["antiphon-lab"], &arguments[..]].concat()).err();
+        let error = error.expect("bad arguments").to_string();
+        let line = one_line::<Cli>(&error, &arguments.map(OsString::from));
         assert!(line.starts_with("unexpected argument '--thread' found; tip: "), "{line}");
         assert!(line.ends_with("'--threads'; see antiphon bench locks --help"), "{line}");
     }

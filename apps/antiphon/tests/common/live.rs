@@ -50,7 +50,7 @@ impl Live {
         let (ours, theirs) = terminal();
         let before = modes(&theirs);
         let end = || Stdio::from(theirs.try_clone().expect("a descriptor"));
-        let mut top = Command::new(env!("CARGO_BIN_EXE_antiphon"));
+        let mut top = Command::new(super::PROGRAM);
         top.args(arguments).stdin(end()).stdout(end()).stderr(end());
         let top = top.spawn().expect("the command starts");
         Self { top, ours, theirs, before, seen: String::new() }
