@@ -131,7 +131,7 @@ impl<P: Platform> Site<P> {
         repeat: R,
     ) -> R::Done {
         let mut random = Random(thread as u64);
-        let mut any = || (random.next() % self.words.len() as u64) as usize;
+        let mut any = || (random.draw() % self.words.len() as u64) as usize;
         repeat.repeat(|| {
             let [from, to] = [any(), any()].map(|place| &self.words[place].0);
             let move_one =

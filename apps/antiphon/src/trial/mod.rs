@@ -142,7 +142,7 @@ fn run_pairs(
     let mut random = Random(arguments.seed);
     let mut pairs = Vec::new();
     for number in 0..=arguments.pairs {
-        let ours_first = random.next().is_multiple_of(2);
+        let ours_first = random.draw().is_multiple_of(2);
         let first = time(arguments, program, ours_first.then_some(under))?;
         let second = time(arguments, program, (!ours_first).then_some(under))?;
         let (ours, glibc) = if ours_first { (first, second) } else { (second, first) };

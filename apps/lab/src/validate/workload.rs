@@ -148,7 +148,7 @@ fn lot(number: usize) -> Random {
 }
 
 fn elsewhere(random: &mut Random, case: Case) -> u32 {
-    if case.away_ns == 0 { 0 } else { (random.next() % u64::from(case.away_ns + 1)) as u32 }
+    if case.away_ns == 0 { 0 } else { (random.draw() % u64::from(case.away_ns + 1)) as u32 }
 }
 
 /// Something to be done with a lock whose name is known only when the program runs.

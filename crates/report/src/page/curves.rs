@@ -23,8 +23,8 @@ const MARK: f64 = 36.0;
 pub struct Curve {
     /// What it is called.
     pub name: String,
-    /// A number of threads, and the figure for it; in the order of the threads. Or a
-    /// [`rarity`] or a time in place of the threads.
+    /// A number of threads, and the figure for it; in the order of the threads. In place of the
+    /// threads also a time, or how rare a value is.
     pub points: Vec<(f64, f64)>,
     /// Apart from the others: what is no lock, or was not simulated.
     pub dashed: bool,

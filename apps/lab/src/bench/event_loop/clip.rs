@@ -73,7 +73,7 @@ impl Clip {
     fn lognormal(&mut self, deviation: f64) -> f64 {
         // Box and Muller: two even numbers to a normal one. The first is never 0.
         let even = |bits: u64| ((bits >> 11) as f64 + 1.0) / (1_u64 << 53) as f64;
-        let (one, other) = (even(self.random.next()), even(self.random.next()));
+        let (one, other) = (even(self.random.draw()), even(self.random.draw()));
         let normal = (-2.0 * one.ln()).sqrt() * (std::f64::consts::TAU * other).cos();
         (deviation * normal - deviation * deviation / 2.0).exp()
     }

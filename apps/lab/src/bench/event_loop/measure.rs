@@ -213,7 +213,7 @@ fn windows(order: &Order, at_ns: u64) -> Vec<Window> {
     let ns = |seconds: f64| (seconds * 1e9) as u64;
     let count_ns = at_ns + BEGIN_NS + ns(order.warm_s);
     let end_ns = count_ns + ns(order.seconds);
-    let phase = |_| at_ns + BEGIN_NS + random.next() % period_ns;
+    let phase = |_| at_ns + BEGIN_NS + random.draw() % period_ns;
     let begins = (0..order.cell.players).map(phase);
     begins.map(|begin_ns| Window { begin_ns, period_ns, count_ns, end_ns }).collect()
 }

@@ -155,7 +155,7 @@ impl Lot {
 
     #[inline]
     fn draw(&mut self) -> Had {
-        let shared = self.reads > 0 && self.random.next() % 100 < u64::from(self.reads);
+        let shared = self.reads > 0 && self.random.draw() % 100 < u64::from(self.reads);
         if shared { Had::Shared } else { Had::Alone }
     }
 }

@@ -127,7 +127,7 @@ impl Line {
         }
         let mut frame = Vec::with_capacity(self.bytes + 8);
         while frame.len() < self.bytes {
-            frame.extend(random.next().to_le_bytes());
+            frame.extend(random.draw().to_le_bytes());
         }
         frame.truncate(self.bytes);
         frame.into()

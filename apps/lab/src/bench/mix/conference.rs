@@ -119,7 +119,7 @@ impl Exchange {
     /// sent, and in how many nanoseconds.
     pub fn open<H: Host>(&'static self, host: &'static H) -> (u64, u64) {
         for number in 0..u64::from(self.cell.conferences) {
-            let lot = Random(self.seed ^ number).next() % PERIOD_NS;
+            let lot = Random(self.seed ^ number).draw() % PERIOD_NS;
             let phase = if self.cell.phase == Phase::Spread { lot } else { 0 };
             let start_ns = self.begun_ns + LEAD_NS + phase;
             Conference { host, exchange: self, number, start_ns }.open();

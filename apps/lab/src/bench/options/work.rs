@@ -70,7 +70,7 @@ impl Work {
 
     /// What a chain is to find, and whether it is a long one.
     fn problem(&self, number: u64) -> (&Problem, bool) {
-        let lot = Random(self.seed ^ number << 1).next() as f64 / 2.0_f64.powi(64);
+        let lot = Random(self.seed ^ number << 1).draw() as f64 / 2.0_f64.powi(64);
         let long = lot < self.depths.long_share;
         let all = if long { &self.long } else { &self.short };
         (&all[number as usize % all.len()], long)

@@ -41,7 +41,7 @@ impl Buffers {
 
     /// One, by lot.
     pub fn any(&self, random: &mut Random) -> &Buffer {
-        &self.0[(random.next() % self.0.len() as u64) as usize]
+        &self.0[(random.draw() % self.0.len() as u64) as usize]
     }
 
     /// The first.
@@ -79,7 +79,7 @@ pub fn scan(packet: &[u8]) -> Vec<u32> {
 
 /// Reads so many bytes, at random.
 pub fn read(packet: &[u8], bytes: u32, random: &mut Random) -> u64 {
-    let byte = |_| packet[(random.next() % packet.len() as u64) as usize];
+    let byte = |_| packet[(random.draw() % packet.len() as u64) as usize];
     (0..bytes).map(byte).map(u64::from).sum()
 }
 

@@ -181,7 +181,7 @@ impl Work {
     }
 
     fn is_heavy(&self, number: u64) -> bool {
-        self.heavy.is_some() && Random(self.seed ^ number).next().is_multiple_of(HEAVY_OF)
+        self.heavy.is_some() && Random(self.seed ^ number).draw().is_multiple_of(HEAVY_OF)
     }
 
     fn busy(&self, ns: f64) {

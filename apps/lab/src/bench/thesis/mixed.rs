@@ -178,7 +178,7 @@ impl Load {
             let due_ns = self.begun_ns + tick * OPTIONS_NS;
             wait_until(due_ns, Wait::Sleep);
             for number in 0..self.options_at_once {
-                let lot = Random(self.seed ^ tick << 20 ^ number).next();
+                let lot = Random(self.seed ^ tick << 20 ^ number).draw();
                 self.begin_option(houses, lot.is_multiple_of(LONG_OF), due_ns);
             }
         }

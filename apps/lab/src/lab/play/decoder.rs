@@ -90,9 +90,9 @@ struct Misbehaves {
 
 impl Decode for Misbehaves {
     fn decode(&mut self, clip: &Clip, frame: usize, pass: u64) -> Result<Progress, Error> {
-        let lot = (self.random.next() >> 11) as f64 / (1_u64 << 53) as f64;
+        let lot = (self.random.draw() >> 11) as f64 / (1_u64 << 53) as f64;
         if lot < self.share {
-            self.pace.burn(self.random.next() % LATE_NS);
+            self.pace.burn(self.random.draw() % LATE_NS);
         }
         self.decoder.decode(clip, frame, pass)
     }

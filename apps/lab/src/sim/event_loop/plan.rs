@@ -75,9 +75,9 @@ impl Plan {
             let core = match placement {
                 Placement::Even => number / of_core,
                 Placement::Join => domains.join(u64::from(WEIGHT)),
-                Placement::Lot | Placement::Move => (random.next() % cores as u64) as usize,
+                Placement::Lot | Placement::Move => (random.draw() % cores as u64) as usize,
             };
-            let begin_ns = LEAD_NS + random.next() % period_ns;
+            let begin_ns = LEAD_NS + random.draw() % period_ns;
             let window = Window { begin_ns, period_ns, count_ns, end_ns };
             let misbehaves = case.misbehaves && number % of_core == 0;
             let seed = seed.wrapping_mul(1000).wrapping_add(number as u64);
@@ -114,6 +114,6 @@ fn demand(case: &Case, place: usize, of: usize) -> f64 {
 /// Fisher and Yates.
 fn shuffle<T>(all: &mut [T], random: &mut Random) {
     for last in (1..all.len()).rev() {
-        all.swap(last, (random.next() % (last as u64 + 1)) as usize);
+        all.swap(last, (random.draw() % (last as u64 + 1)) as usize);
     }
 }

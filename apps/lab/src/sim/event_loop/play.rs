@@ -86,8 +86,8 @@ impl Stage {
     fn late_ns(&self) -> u64 {
         let share = |bits: u64| (bits >> 11) as f64 / (1_u64 << 53) as f64;
         let random = &mut *self.random.borrow_mut();
-        let late = self.misbehaves > 0.0 && share(random.next()) < self.misbehaves;
-        if late { random.next() % LATE_NS } else { 0 }
+        let late = self.misbehaves > 0.0 && share(random.draw()) < self.misbehaves;
+        if late { random.draw() % LATE_NS } else { 0 }
     }
 
     /// The timer of a frame.

@@ -160,7 +160,7 @@ impl Bridge {
             // What each thread begins it keeps: so they begin in turn.
             Crew::new(subject.policy(parts.max(OUTSIDE)), workers, outside).in_turn()
         };
-        let lot = |number: usize| Random(seed ^ number as u64).next() % EACH_NS;
+        let lot = |number: usize| Random(seed ^ number as u64).draw() % EACH_NS;
         let start = |number| LEAD_NS + if together { 0 } else { lot(number) };
         Self {
             subject,

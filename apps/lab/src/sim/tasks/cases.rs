@@ -111,7 +111,7 @@ impl Case {
     pub fn depth(&self, packet: u32) -> Option<u32> {
         let Then::Folds(short, long) = self.then else { return None };
         // The same ones for all subjects.
-        let is_long = Random(packet.into()).next().is_multiple_of(LONG_OF);
+        let is_long = Random(packet.into()).draw().is_multiple_of(LONG_OF);
         Some(if is_long { long } else { short })
     }
 }

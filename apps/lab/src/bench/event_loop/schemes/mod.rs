@@ -100,8 +100,8 @@ impl Seat {
     /// Decodes for so long.
     pub fn decode(&mut self, ns: u64) {
         let share = |bits: u64| (bits >> 11) as f64 / (1_u64 << 53) as f64;
-        if self.misbehaves > 0.0 && share(self.random.next()) < self.misbehaves {
-            self.pace.burn(self.random.next() % LATE_NS);
+        if self.misbehaves > 0.0 && share(self.random.draw()) < self.misbehaves {
+            self.pace.burn(self.random.draw() % LATE_NS);
         }
         self.pace.burn(ns);
     }
