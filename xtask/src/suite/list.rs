@@ -7,8 +7,8 @@ pub struct Suite {
     /// For `cargo test`: packages, features, and which programs if not all.
     ///
     /// Cargo compiles a dependency once more for each other set of features that its users ask for.
-    /// Where a part of the workspace is selected, `antiphon-cli` is selected with it: nothing of it
-    /// is built, but the dependencies have the features that they have in the workspace.
+    /// Where a part of the workspace is selected, both programs are selected with it: nothing of
+    /// them is built, but the dependencies have the features that they have in the workspace.
     pub arguments: &'static [&'static str],
     /// Programs of which only the tests are run whose names contain this.
     pub filters: &'static [(&'static str, &'static str)],
@@ -53,6 +53,7 @@ pub const ALL: [Suite; 5] = [
             "--package=antiphon",
             "--package=antiphon-linux",
             "--package=antiphon-cli",
+            "--package=antiphon-lab",
             "--features=antiphon/io_uring",
             "--lib",
             "--test=net",
@@ -79,6 +80,7 @@ pub const ALL: [Suite; 5] = [
         arguments: &[
             "--package=antiphon",
             "--package=antiphon-cli",
+            "--package=antiphon-lab",
             "--test=census",
             "--config=profile.dev.package.antiphon.opt-level=1",
             "--config=profile.dev.package.antiphon-linux.opt-level=1",
@@ -97,6 +99,7 @@ pub const ALL: [Suite; 5] = [
         arguments: &[
             "--package=antiphon",
             "--package=antiphon-cli",
+            "--package=antiphon-lab",
             "--features=antiphon/arc_lock,antiphon/deterministic,antiphon/name_hogs",
             "--test=census",
             "--test=hog_names",
@@ -117,6 +120,7 @@ pub const ALL: [Suite; 5] = [
         arguments: &[
             "--package=antiphon",
             "--package=antiphon-cli",
+            "--package=antiphon-lab",
             "--features=antiphon/migrating",
             "--lib",
             "--test=fiber",

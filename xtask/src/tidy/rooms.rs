@@ -5,8 +5,14 @@
 //!          ▲                   ▲                   ▲
 //!   linux, check, sim     antiphon ────────────────┘
 //!                              ▲
-//!            capi, preload, player, the command ──► record, trace, replay, models, player
+//!               capi, preload, report, player
+//!                         ▲      ▲       ▲
+//!             record ◄── the command, the laboratory ──► models
+//!                             └──► trace, replay ◄──┘
 //! ```
+//!
+//! The command never depends on the laboratory, nor on what is there to be compared with or looked
+//! at: it is what people build to run their programs.
 //!
 //! A back end never depends on an algorithm, nor an algorithm on a back end, except to be tested.
 //! The models are where both meet: programs of the algorithms for the checker.
@@ -48,11 +54,16 @@ const REPLAY: &str = "antiphon-replay";
 const LIBRARY: &[&str] = &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM];
 const PRELOADED: &[&str] = &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM, RECORD];
 const PLAYER: &str = "antiphon-player";
-const COMMAND: &[&str] =
-    &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM, RECORD, TRACE, REPLAY, CHECK, SIM, MODELS, PLAYER];
+const REPORT: &str = "antiphon-report";
+/// What people run on their programs: no checker, no models, no player.
+const COMMAND: &[&str] = &[FACADE, SYNC, LINUX, PLATFORM, RECORD, TRACE, REPLAY, SIM, REPORT];
+const LABORATORY: &[&str] = &[
+    FACADE, RUNTIME, SYNC, LINUX, PLATFORM, RECORD, TRACE, REPLAY, CHECK, SIM, MODELS, PLAYER,
+    REPORT,
+];
 
 /// A crate that is not here has no room yet: give it one, and its edges.
-const ROOMS: [Room; 18] = [
+const ROOMS: [Room; 20] = [
     room(PLATFORM, &[], &[]),
     room(SYNC, &[PLATFORM], BACK_ENDS),
     room(RUNTIME, &[SYNC, PLATFORM], BACK_ENDS),
@@ -68,7 +79,9 @@ const ROOMS: [Room; 18] = [
     room("antiphon-capi", LIBRARY, &[]),
     room("antiphon-preload", PRELOADED, &[]),
     room("antiphon-preload-coop", PRELOADED, &[]),
+    room(REPORT, &[FACADE, LINUX, SIM], &[]),
     room("antiphon-cli", COMMAND, &[]),
+    room("antiphon-lab", LABORATORY, &[]),
     room(PLAYER, LIBRARY, &[]),
     room("antiphon-kernel", &[RUNTIME, SYNC, PLATFORM], &[]),
     room("xtask", &[], &[]),

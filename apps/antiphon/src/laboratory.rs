@@ -1,0 +1,111 @@
+//! The laboratory: `antiphon-lab`, a program of its own, carries out the verbs that measure and
+//! simulate.
+//!
+//! It is looked for beside this program, where both are built and installed, and then in `PATH`.
+
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use antiphon_report::failure::Failure;
+
+const PROGRAM: &str = "antiphon-lab";
+/// Its verbs.
+const VERBS: [&str; 4] = ["bench", "sim", "validate", "lab"];
+/// The same with what they do, for `--help`.
+pub const VERBS_IN_HELP: &str = "\
+Laboratory (a program of its own, antiphon-lab: cargo install --path apps/lab):
+  bench     Measure ours beside the peers, in one interleaved run
+  sim       The same locks on simulated machines
+  validate  Measured against predicted: where the simulator and this machine differ
+  lab       The model checker, and players that are on time
+";
+
+/// Whether these arguments are for the laboratory: one of its verbs, or help on one.
+pub fn has(arguments: &[OsString]) -> bool {
+    let is_verb = |word: &OsString| VERBS.iter().any(|verb| word == verb);
+    match arguments {
+        [help, verb, ..] if help == "help" => is_verb(verb),
+        [verb, ..] => is_verb(verb),
+        [] => false,
+    }
+}
+
+/// Becomes the laboratory, with these arguments: what it exits with, and the signals that it gets,
+/// are its own. Returns only if it can't.
+pub fn carry_out(arguments: &[OsString]) -> Failure {
+    match found() {
+        Ok(program) => cannot_start(&program, &Command::new(&program).args(arguments).exec()),
+        Err(failure) => failure,
+    }
+}
+
+/// Runs the laboratory with these arguments, and returns what it has written to stdout. Its stderr
+/// is ours.
+///
+/// # Errors
+///
+/// If it is not there; as it fails, which it has said on stderr.
+pub fn ask(arguments: &[&str]) -> Result<Vec<u8>, Failure> {
+    let program = found()?;
+    let output = Command::new(&program).args(arguments).stderr(Stdio::inherit()).output();
+    let output = output.map_err(|error| cannot_start(&program, &error))?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    let code = output.status.code().and_then(|code| u8::try_from(code).ok());
+    let killed = || Failure::measured(format!("{PROGRAM} ended by {}", output.status));
+    Err(code.map_or_else(killed, Failure::passed_on))
+}
+
+fn cannot_start(program: &Path, error: &std::io::Error) -> Failure {
+    Failure::missing(format!("{} can't be started: {error}", program.display()))
+}
+
+/// The program.
+fn found() -> Result<PathBuf, Failure> {
+    let own = std::env::current_exe().ok();
+    let beside = own.as_deref().and_then(Path::parent).map(Path::to_owned);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = beside.into_iter().chain(std::env::split_paths(&path));
+    let mut programs = folders.map(|folder| folder.join(PROGRAM));
+    programs.find(|program| is_program(program)).ok_or_else(|| {
+        Failure::missing(format!(
+            "this is done by the laboratory, and there is no {PROGRAM} beside this program or in \
+             PATH; in a clone, cargo install --path apps/lab installs it, and cargo build \
+             --release -p {PROGRAM} builds it"
+        ))
+    })
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_of_the_laboratory(arguments: &[&str]) -> bool {
+        has(&arguments.iter().map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn its_verbs_and_help_on_them_are_its_own() {
+        for arguments in [&["bench"][..], &["sim", "--help"], &["help", "lab", "play"]] {
+            assert!(is_of_the_laboratory(arguments), "{arguments:?}");
+        }
+        for arguments in [&[][..], &["run", "bench"], &["help"], &["help", "run"], &["--help"]] {
+            assert!(!is_of_the_laboratory(arguments), "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn each_verb_is_in_the_help() {
+        for verb in VERBS {
+            assert!(VERBS_IN_HELP.contains(&format!("\n  {verb} ")), "{verb}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The rows under the marks.
+
+use antiphon_report::failure::Failure;
+use antiphon_report::progress::Progress;
+use antiphon_report::report;
+use serde_json::Value;
+
+use super::simulated;
+use crate::laboratory;
+
+/// What `antiphon locks --measure --json` has printed on some machine.
+const KEPT: &str = include_str!("../../../../docs/results/locks.json");
+
+/// Rows, and where they come from.
+pub struct Evidence {
+    /// The machine that was measured, and when.
+    pub machine: Value,
+    /// The command line that did.
+    pub command: String,
+    /// Rows as `bench` has them, with `family` and `role`.
+    pub measured: Vec<Value>,
+    /// Of the simulator.
+    pub simulated: Vec<Value>,
+}
+
+impl Evidence {
+    /// The rows that came with this program.
+    pub fn kept() -> Self {
+        let report: Value = serde_json::from_str(KEPT).unwrap_or_default();
+        let rows = |key: &str| report[key].as_array().cloned().unwrap_or_default();
+        Self {
+            machine: report["measured_on"].clone(),
+            command: report["measured_by"].as_str().unwrap_or_default().to_owned(),
+            measured: rows("measured"),
+            simulated: rows("simulated"),
+        }
+    }
+
+    /// Has the laboratory measure all locks, and simulates ours. Takes some minutes.
+    ///
+    /// # Errors
+    ///
+    /// If there is no laboratory, or it can't start processes; if a simulated lock can't go on.
+    pub fn measure(extent: Extent) -> Result<Self, Failure> {
+        let (seconds, repetitions) = (extent.seconds.to_string(), extent.repetitions.to_string());
+        let rows = laboratory::ask(&[SURVEY, &seconds, &repetitions])?;
+        let measured = serde_json::from_slice(&rows)
+            .map_err(|error| Failure::measured(format!("the rows of antiphon-lab: {error}")))?;
+        let mut progress = Progress::new(simulated::steps());
+        Ok(Self {
+            machine: report::machine(),
+            command: report::command(),
+            measured,
+            simulated: simulated::rows(&mut progress)?,
+        })
+    }
+}
+
+/// The hidden verb of the laboratory that measures all locks, and prints their rows.
+const SURVEY: &str = "__survey";
+
+/// How long each repetition measures, and how many count.
+#[derive(Clone, Copy)]
+pub struct Extent {
+    /// Seconds of each.
+    pub seconds: f64,
+    /// Number of repetitions that count.
+    pub repetitions: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::catalogue::LOCKS;
+    use super::super::marks;
+    use super::*;
+
+    #[test]
+    fn the_rows_that_came_along_have_marks_for_every_lock_of_ours() {
+        let kept = Evidence::kept();
+        assert!(kept.machine["cpu"].is_string() && kept.command.contains("--measure"));
+        for lock in LOCKS.iter().filter(|lock| lock.ours) {
+            let (family, name) = (lock.family.name(), lock.name);
+            for role in marks::ROLES {
+                assert!(marks::of(&kept.measured, family, name, role).is_some(), "{name}: {role}");
+            }
+            assert!(marks::is_numa_aware(&kept.simulated, name).is_some(), "{name}");
+        }
+        assert!(kept.simulated.iter().all(|row| row["model"] == true));
+    }
+
+    #[test]
+    fn the_rows_that_came_along_are_of_the_locks_that_are_listed() {
+        let report: Value = serde_json::from_str(KEPT).expect("a report");
+        let text = |of: &Value, key: &str| of[key].as_str().expect("a text").to_owned();
+        let there = report["locks"].as_array().expect("a list").iter();
+        let there = there.map(|lock| (text(lock, "name"), text(lock, "kind")));
+        let listed = LOCKS.iter().map(|lock| (lock.name.to_owned(), lock.family.name().to_owned()));
+        assert!(there.eq(listed));
+    }
+}

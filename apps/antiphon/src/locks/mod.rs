@@ -1,0 +1,115 @@
+//! `locks`: every lock, what it takes, and how it does.
+//!
+//! | module | has |
+//! |---|---|
+//! | [`catalogue`] | names, sizes, what a waiter does |
+//! | [`evidence`] | the rows under the marks: measured on some machine, or now; and simulated |
+//! | [`marks`] | the rules that make marks of rows |
+//! | [`simulated`] | the simulated rows |
+//! | [`tables`] | tables for people |
+
+mod catalogue;
+mod evidence;
+mod marks;
+mod simulated;
+mod tables;
+
+use std::process::ExitCode;
+
+use antiphon_report::failure::Failure;
+use antiphon_report::{report, say};
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::gdb;
+use catalogue::{LOCKS, Lock};
+use evidence::{Evidence, Extent};
+
+/// Every lock: its size, how it does under contention, and what it is
+#[derive(Args)]
+#[command(after_help = "\
+Marks are of rows that were measured on the machine which is named below the table; --measure makes
+those of this one, in some minutes on an idle machine.
+
+Example:
+  antiphon locks --json
+  antiphon locks --gdb > antiphon.py; gdb -x antiphon.py -p PID")]
+pub struct Arguments {
+    /// Measure and simulate all of them anew
+    #[arg(long)]
+    measure: bool,
+    /// How long to measure in each repetition
+    #[arg(
+        long,
+        value_name = "S",
+        default_value_t = 0.1,
+        requires = "measure",
+        allow_negative_numbers = true
+    )]
+    seconds: f64,
+    /// Repetitions that count
+    #[arg(long, value_name = "N", default_value_t = 5, requires = "measure")]
+    repetitions: usize,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+    /// Print a script by which gdb shows locks of a process, who holds them and who waits
+    #[arg(long, conflicts_with_all = ["json", "measure"])]
+    gdb: bool,
+}
+
+/// Prints the locks.
+///
+/// # Errors
+///
+/// Bad arguments; if it can't measure; if stdout can't be written.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if arguments.gdb {
+        say(&gdb::script())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let Arguments { seconds, repetitions, .. } = *arguments;
+    let evidence = if arguments.measure {
+        if !(seconds > 0.0 && seconds <= 3600.0) {
+            let wanted = "--seconds takes a time from 0.001 to 3600, such as 0.1";
+            return Err(Failure::arguments(wanted));
+        }
+        if repetitions == 0 {
+            return Err(Failure::arguments("--repetitions takes a number from 1, such as 5"));
+        }
+        Evidence::measure(Extent { seconds, repetitions })?
+    } else {
+        Evidence::kept()
+    };
+    if arguments.json {
+        let locks: Vec<_> = LOCKS.iter().map(|lock| object(lock, &evidence)).collect();
+        let rules = [marks::RULE, marks::RULE_SIMULATED];
+        report::print(json!({
+            "locks": locks, "rules": rules, "measured_on": evidence.machine,
+            "measured_by": evidence.command, "measured": evidence.measured,
+            "simulated": evidence.simulated,
+        }))?;
+    } else {
+        say(&tables::text(&evidence))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn object(lock: &Lock, evidence: &Evidence) -> Value {
+    let family = lock.family.name();
+    let mut object = json!({
+        "name": lock.name, "kind": family, "ours": lock.ours, "bytes": lock.bytes,
+        "context_bytes": lock.context.map(|context| context.waiter),
+        "thread_context_bytes": lock.context.map(|context| context.thread),
+        "api_change": false, "waits": lock.waits, "order": lock.order, "timed": lock.timed,
+    });
+    for role in marks::ROLES {
+        let mark = marks::of(&evidence.measured, family, lock.name, role);
+        object[role] = json!(mark.map(|mark| json!({ "mark": mark.word(), "share": mark.0 })));
+    }
+    if lock.ours {
+        let aware = marks::is_numa_aware(&evidence.simulated, lock.name);
+        object["numa"] = json!({ "model": true, "aware": aware });
+    }
+    object
+}

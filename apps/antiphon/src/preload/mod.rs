@@ -1,0 +1,257 @@
+//! The preload libraries, for locks and for loops: embedded in the command, unpacked when they are
+//! needed.
+//!
+//! They go to `$XDG_CACHE_HOME/antiphon` or `~/.cache/antiphon`; root's to `/var/cache/antiphon`,
+//! where programs that root runs as another user can read it; or, where that can't be written, is
+//! mounted `noexec`, or can't stand in `LD_PRELOAD` (whose entries end at spaces and colons), to a
+//! folder of the user's own under the temporary directory, `/var/tmp`, `/dev/shm` or
+//! `$XDG_RUNTIME_DIR`. There, a folder that is named after the contents' hash has
+//!
+//! | file | for |
+//! |---|---|
+//! | `lib/x86_64-linux-gnu/antiphon-preload.so`, or what `$LIB` is here | programs like us |
+//! | `antiphon-preload-coop.so` beside it | the same, with `run --coop` |
+//! | the same under other names of `$LIB` | 32-bit programs: an empty library ([`stub`]) |
+//!
+//! and `LD_PRELOAD` names them through `$LIB`, which each loader replaces by its own name. So a
+//! child that is a 32-bit program finds libraries that it can load, instead of some that it
+//! complains of, and one that is linked to musl, which knows no `$LIB`, finds none and starts
+//! without; it would not survive ours. A file appears under its name only when it is whole, and is
+//! compared before it is used. What other versions have left there goes when nobody needs it
+//! ([`old`]).
+
+mod old;
+mod stub;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use antiphon_record::inherit;
+use antiphon_report::folders;
+
+use crate::sites::Sites;
+
+/// Names and contents.
+static LIBRARIES: [(&str, &[u8]); 2] = [
+    (NAME, include_bytes!(concat!(env!("OUT_DIR"), "/antiphon-preload.so"))),
+    (COOP_NAME, include_bytes!(concat!(env!("OUT_DIR"), "/antiphon-preload-coop.so"))),
+];
+/// A hash of their contents, which tells versions apart; who may write the folder is what keeps it
+/// safe.
+const VERSION: &str = env!("ANTIPHON_PRELOAD_VERSION");
+const NAME: &str = "antiphon-preload.so";
+const COOP_NAME: &str = "antiphon-preload-coop.so";
+/// What the names of versions' folders begin with.
+const PREFIX: &str = "preload-";
+
+/// The variable by which the loader is told of libraries.
+const LD_PRELOAD: &str = "LD_PRELOAD";
+/// What `$LIB` is to the loaders of 32-bit programs on a machine like ours.
+const NAMES_OF_32_BITS: &[&str] =
+    if cfg!(target_arch = "x86_64") { &["lib/i386-linux-gnu", "lib32", "lib"] } else { &[] };
+
+/// The locks that the library has.
+pub const LOCKS: [&str; 2] = ["shfl-mutex", LIGHT];
+/// The mutex that unlocks without a locked instruction, where the process can do that.
+pub const LIGHT: &str = "shfl-mutex+light";
+/// No lock of ours: the program keeps its own.
+pub const GLIBC: &str = "glibc";
+
+/// What a program can be run with.
+pub fn choices() -> Vec<&'static str> {
+    LOCKS.into_iter().chain([GLIBC]).collect()
+}
+
+/// How the library is put under a program.
+pub struct Under<'a> {
+    /// The name that [`unpack`] gave.
+    pub library: &'a Path,
+    /// What to run it with: one of [`choices`].
+    pub lock: &'a str,
+    /// Where it records to, if it does.
+    pub recording: Option<&'a str>,
+    /// Policies by call site.
+    pub sites: Option<&'a Sites>,
+    /// Whether what the program executes has the library, too.
+    pub children: bool,
+    /// A library that is to be there, too.
+    pub beside: Option<&'a Path>,
+}
+
+impl Under<'_> {
+    /// Puts the library under `command`, before those that are preloaded already.
+    pub fn put(&self, command: &mut Command) {
+        let libraries: Vec<_> = [self.library].into_iter().chain(self.beside).collect();
+        put(&libraries, command);
+        let mut set = vec![(inherit::LOCK, OsString::from(self.lock))];
+        set.extend(self.recording.map(|path| (antiphon_record::VARIABLE, path.into())));
+        let sites = self.sites.map(|sites| (antiphon_record::sites::VARIABLE, sites.path().into()));
+        set.extend(sites);
+        if !self.children {
+            set.push((inherit::CHILDREN, "0".into()));
+            // With these the library puts back what it was, when it is loaded.
+            let before = inherit::SET.iter().filter_map(|name| {
+                Some((format!("{}{name}", inherit::BEFORE), std::env::var_os(name)?))
+            });
+            command.envs(before);
+        }
+        command.envs(set);
+    }
+}
+
+/// Puts libraries under `command`, before those that are preloaded already.
+pub fn put(libraries: &[&Path], command: &mut Command) {
+    let before = std::env::var_os(LD_PRELOAD);
+    command.env(LD_PRELOAD, variable(libraries, before.as_deref()));
+}
+
+fn variable(libraries: &[&Path], before: Option<&OsStr>) -> OsString {
+    let libraries = libraries.iter().map(|library| library.as_os_str());
+    let all: Vec<_> = libraries.chain(before.filter(|before| !before.is_empty())).collect();
+    all.join(OsStr::new(":"))
+}
+
+/// The library for loops, beside the one that [`unpack`] has named.
+pub fn for_loops(library: &Path) -> PathBuf {
+    library.with_file_name(COOP_NAME)
+}
+
+/// Unpacks the libraries, unless that has been done; returns the name of that for locks, for
+/// [`Under`].
+///
+/// # Errors
+///
+/// One line, if there is no place for it.
+pub fn unpack() -> Result<PathBuf, String> {
+    let mut refusals = Vec::new();
+    for folder in folders::all() {
+        match unpack_in(&folder) {
+            Ok(name) => return Ok(name),
+            Err(error) => refusals.push(format!("{}: {error}", folder.display())),
+        }
+    }
+    let refusals = refusals.join("; ");
+    Err(format!("no place to unpack the preload libraries; set XDG_CACHE_HOME ({refusals})"))
+}
+
+fn unpack_in(folder: &Path) -> io::Result<PathBuf> {
+    folders::make_own(folder)?;
+    let version = format!("{PREFIX}{VERSION}");
+    // Before ours is there: until then nobody may remove it.
+    old::sweep(folder, &version);
+    let folder = folder.join(version);
+    let Some(ours) = name_of_64_bits() else {
+        // A loader of unknown habits: a plain name, and complaints of other programs.
+        place_all(&folder)?;
+        can_be_mapped(&folder.join(NAME))?;
+        return Ok(folder.join(NAME));
+    };
+    place_all(&folder.join(&ours))?;
+    can_be_mapped(&folder.join(&ours).join(NAME))?;
+    for theirs in NAMES_OF_32_BITS.iter().filter(|theirs| Path::new(theirs) != ours) {
+        for (name, _) in LIBRARIES {
+            place(&folder.join(theirs), name, &stub::library())?;
+        }
+    }
+    Ok(folder.join("$LIB").join(NAME))
+}
+
+/// Whether code in that file can be run: not in a file system that is mounted `noexec`.
+fn can_be_mapped(path: &Path) -> io::Result<()> {
+    let file = fs::File::open(path)?;
+    let (at, access, fd) =
+        (std::ptr::null_mut(), libc::PROT_READ | libc::PROT_EXEC, file.as_raw_fd());
+    // SAFETY: the kernel chooses an unused address for the new mapping.
+    let mapped = unsafe { libc::mmap(at, 1, access, libc::MAP_PRIVATE, fd, 0) };
+    if mapped == libc::MAP_FAILED {
+        let error = io::Error::last_os_error();
+        let noexec = error.raw_os_error() == Some(libc::EPERM);
+        return Err(if noexec { io::Error::other("mounted noexec") } else { error });
+    }
+    // SAFETY: mapped above.
+    unsafe { libc::munmap(mapped, 1) };
+    Ok(())
+}
+
+/// What `$LIB` is to the loader of this process: the end of the path that it found libc by.
+fn name_of_64_bits() -> Option<PathBuf> {
+    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    maps.lines().find_map(|line| lib_of(&line[line.find('/')?..]))
+}
+
+/// Of `/usr/lib/x86_64-linux-gnu/libc.so.6`, `lib/x86_64-linux-gnu`.
+fn lib_of(path: &str) -> Option<PathBuf> {
+    let folder = path.strip_suffix("/libc.so.6")?;
+    let begin = folder.match_indices("/lib").map(|(at, _)| at).next()?;
+    Some(PathBuf::from(&folder[begin + 1..]))
+}
+
+fn place_all(folder: &Path) -> io::Result<()> {
+    LIBRARIES.iter().try_for_each(|(name, contents)| place(folder, name, contents))
+}
+
+/// Puts `contents` in `folder` under that name, if they are not there already.
+fn place(folder: &Path, name: &str, contents: &[u8]) -> io::Result<()> {
+    let path = folder.join(name);
+    if fs::read(&path).is_ok_and(|there| there == contents) {
+        return Ok(());
+    }
+    fs::create_dir_all(folder)?;
+    let unfinished = folder.join(format!(".{}.unfinished", std::process::id()));
+    let written = fs::write(&unfinished, contents)
+        .and_then(|()| fs::set_permissions(&unfinished, Permissions::from_mode(0o755)))
+        .and_then(|()| fs::rename(&unfinished, &path));
+    if written.is_err() {
+        // The first error is the one to tell.
+        let _ = fs::remove_file(&unfinished);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ours_stands_first() {
+        let variable =
+            |before: Option<&str>| variable(&[Path::new("/a.so")], before.map(OsStr::new));
+        assert_eq!(variable(None), "/a.so");
+        assert_eq!(variable(Some("")), "/a.so");
+        assert_eq!(variable(Some("/b.so /c.so")), "/a.so:/b.so /c.so");
+    }
+
+    #[test]
+    fn each_distribution_has_its_lib() {
+        let of = |path: &str| lib_of(path).map(|name| name.display().to_string());
+        let is = |name: &str| Some(name.to_owned());
+        assert_eq!(of("/usr/lib/x86_64-linux-gnu/libc.so.6"), is("lib/x86_64-linux-gnu"));
+        assert_eq!(of("/lib64/libc.so.6"), is("lib64"));
+        assert_eq!(of("/nix/store/abc-glibc/lib/libc.so.6"), is("lib"));
+        assert_eq!(of("/usr/lib/libm.so.6"), None);
+    }
+
+    #[test]
+    fn an_unpacked_library_is_whole_and_a_damaged_one_is_replaced() {
+        let folder = std::env::temp_dir().join(format!("antiphon-test-{}", std::process::id()));
+        let whole = |name: PathBuf| {
+            let lib = name_of_64_bits().unwrap_or_default();
+            let path = name.display().to_string().replace("$LIB", &lib.display().to_string());
+            assert_eq!(fs::read(&path).ok().as_deref(), Some(LIBRARIES[0].1), "{path}");
+            let loops = for_loops(Path::new(&path));
+            assert_eq!(fs::read(loops).ok().as_deref(), Some(LIBRARIES[1].1), "{path}");
+            path
+        };
+        let first = unpack_in(&folder).map(whole).unwrap_or_default();
+        assert!(fs::write(&first, b"damaged").is_ok());
+        assert_eq!(unpack_in(&folder).map(whole).ok(), Some(first));
+        assert!(fs::set_permissions(&folder, Permissions::from_mode(0o777)).is_ok());
+        assert!(unpack_in(&folder).is_err());
+        assert!(fs::remove_dir_all(&folder).is_ok());
+    }
+}

@@ -1,0 +1,187 @@
+//! `record`: CMD with everything that its threads do to their locks written to a trace.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`collector`] | takes the events from CMD's threads while they run |
+//! | [`story`] | makes of one thread's notes what a trace says |
+//! | [`names`] | the tables of locks and call sites |
+
+mod collector;
+mod names;
+mod story;
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use antiphon_record::Scope;
+use antiphon_report::failure::Failure;
+use antiphon_report::table::{count, duration};
+use antiphon_report::words::{noun, several};
+use antiphon_trace::{About, Writer};
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::preload;
+use crate::run::{ReportFile, Session, tell};
+use collector::Collector;
+
+/// Run CMD, and write what its threads did to their locks
+#[derive(Args)]
+#[command(after_help = "\
+Each time that a thread waits for a lock, has it, releases it, sleeps on a condition variable or
+notifies one, makes a thread or joins one is an event of the trace; `antiphon replay` runs that on a
+simulated machine. A trace takes some 5 bytes an event. Events that come faster than they can be
+written, or of more than 1020 threads at once, or 4032 processes in all, are dropped and counted.
+
+Exits as CMD does, with 128 + N if signal N killed it. Own failures: 125, CMD can't be run: 126, no
+such CMD: 127. What CMD can rely on: antiphon run --help. The report goes to stderr, after CMD has
+ended.
+
+Example:
+  antiphon record --out xz.trace -- xz -T4 -k -c FILE > FILE.xz")]
+pub struct Arguments {
+    /// The trace [default: antiphon-CMD-PID.trace, here]
+    #[arg(long, value_name = "F")]
+    out: Option<PathBuf>,
+    /// The lock that CMD has meanwhile: ours, or glibc
+    #[arg(long, value_name = "L", default_value = "shfl-mutex", value_parser = preload::choices())]
+    lock: String,
+    /// Only CMD itself, and what it forks
+    #[arg(long)]
+    no_children: bool,
+    /// Write the report to a file, too: .json, .txt or .html
+    #[arg(long, value_name = "F")]
+    report: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// What was written.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// Where to.
+    pub path: PathBuf,
+    /// How long the file is.
+    pub bytes: u64,
+    /// How many events it has.
+    pub events: u64,
+    /// How many events are not in it, because they came too fast, or of too many threads
+    /// or processes.
+    pub dropped: u64,
+    /// What recording took of the threads' time; `None` if nothing was timed.
+    pub recorder_ns: Option<u64>,
+}
+
+impl Written {
+    /// That events are missing, if they are.
+    fn unseen(&self) -> Option<String> {
+        (self.dropped > 0).then(|| {
+            format!(
+                "{} are not in the trace: they came faster than they could be written, or were of \
+                 too many threads or processes. What `replay` makes of it has gaps.",
+                several(self.dropped, "event")
+            )
+        })
+    }
+
+    /// For scripts.
+    pub fn json(&self) -> Value {
+        json!({
+            "path": self.path, "bytes": self.bytes, "events": self.events,
+            "dropped": self.dropped, "recorder_s": self.recorder_ns.map(|ns| ns as f64 / 1e9),
+        })
+    }
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        let of = |number, one| format!("{} {}", count(number), noun(number, one));
+        let (events, bytes) = (of(self.events, "event"), of(self.bytes, "byte"));
+        write!(out, "Trace: {path}, {events}, {bytes}")?;
+        if let Some(ns) = self.recorder_ns {
+            let (all, each) = (ns as f64, ns as f64 / self.events.max(1) as f64);
+            write!(
+                out,
+                "; recording took {} of the threads' time, {} an event",
+                duration(all),
+                duration(each)
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs CMD, writes its trace, and reports.
+///
+/// # Errors
+///
+/// If CMD can't be started, or the trace or the report can't be written; CMD's own failure is none.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let files = ReportFile::all(arguments.report.as_deref(), None)?;
+    let path = arguments.out.clone().unwrap_or_else(|| default_path(&arguments.command[0]));
+    let fail = |error: &dyn std::fmt::Display| unwritten(&path, error);
+    let session = Session {
+        command: &arguments.command,
+        lock: &arguments.lock,
+        scope: Scope::Events,
+        children: !arguments.no_children,
+        sites: None,
+        coop: None,
+    };
+    let done = session.run(|recording| {
+        let file = File::create(&path).map_err(|error| fail(&error))?;
+        let about = about(arguments);
+        let writer = Writer::new(BufWriter::new(file), &about).map_err(|error| fail(&error))?;
+        let recording = recording.ok_or_else(|| fail(&"there is no recording"))?;
+        Collector::start(recording, writer).map_err(|error| fail(&error))
+    })?;
+    let written = done.watcher.finish(&path).map_err(|error| fail(&error));
+    // Also without a trace: what there is to say of CMD is not lost with it.
+    let told = done.seen.report().and_then(|mut report| {
+        report.trace = written.as_ref().ok().cloned();
+        report.notes.extend(report.trace.as_ref().and_then(Written::unseen));
+        tell(&report, files)
+    });
+    Ok(done.ended.exit_code_after(written.map(drop).and(told)))
+}
+
+fn unwritten(path: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::wrapper(format!("the trace, {}: {error}", path.display()))
+}
+
+fn default_path(command: &OsStr) -> PathBuf {
+    let name = Path::new(command).file_name().unwrap_or(command).to_string_lossy();
+    format!("antiphon-{name}-{}.trace", std::process::id()).into()
+}
+
+fn about(arguments: &Arguments) -> About {
+    let machine = antiphon_report::report::machine();
+    let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    About {
+        command: arguments.command.iter().map(|word| word.to_string_lossy().into()).collect(),
+        antiphon: env!("CARGO_PKG_VERSION").to_owned(),
+        machine: machine["cpu"].as_str().unwrap_or("unknown").to_owned(),
+        cpus: machine["cpus"].as_u64().and_then(|cpus| u32::try_from(cpus).ok()).unwrap_or(1),
+        lock: arguments.lock.clone(),
+        began_s: began.as_secs(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_is_named_after_its_command() {
+        let path = default_path(OsStr::new("/usr/bin/xz"));
+        let name = path.to_string_lossy();
+        assert!(name.starts_with("antiphon-xz-") && name.ends_with(".trace"), "{name}");
+    }
+}

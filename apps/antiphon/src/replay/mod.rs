@@ -1,0 +1,233 @@
+//! `replay`: a recorded program on a simulated machine, once a lock.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`rehearse`] | all replays, on as many CPUs as there are |
+//! | [`study`] | what came of them: rows, sites, the recommendation |
+//! | [`text`] | for people |
+//! | [`html`] | as a page, with curves |
+
+mod html;
+mod rehearse;
+mod study;
+mod text;
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use antiphon_replay::locks::SimLock;
+use antiphon_replay::{Evidence, GLIBC, IDEAL, Plan, Play, Subject, Work, middle, timeline};
+use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
+use antiphon_report::list::Counts;
+use antiphon_report::machine;
+use antiphon_report::{report, say, table};
+use antiphon_sim::{Arbitration, Machine};
+use antiphon_trace::{Error, Reader, Trace};
+use clap::{Args, ValueEnum};
+
+use study::Study;
+
+/// Run a recorded program on a simulated machine, once a lock, and recommend one
+#[derive(Args)]
+#[command(after_help = "\
+What threads computed is replayed, what they waited for is not: locks are taken anew, and a wait on
+a condition ends when whoever notified it does so. All figures are simulated. They know nothing of
+what the program's own data costs on that machine (see --data-lines), nor how fast its CPUs are.
+
+Threads that began in the same function are workers: --threads is how many threads there are in
+all, and the others stay. `fixed`: all workers together do what was recorded; `per-thread`: each
+does what one of them did. futex plays glibc's mutex; readers-writer locks are ours, but
+the kernel's under linux-mutex and qspinlock, and CST's under cst-mutex.
+
+Examples:
+  antiphon replay xz.trace --machine 8s-192c --html report.html
+  antiphon replay xz.trace --machine host --lock mcs,cna --threads 2,4")]
+pub struct Arguments {
+    /// A trace that `antiphon record` wrote
+    trace: PathBuf,
+    /// On which machine: see `antiphon sim machines`; or the path of its file
+    #[arg(long, value_name = "M")]
+    machine: String,
+    /// Numbers of threads [default: as recorded, a node's CPUs, all CPUs]
+    #[arg(long, value_name = "LIST")]
+    threads: Option<Counts>,
+    /// Locks beside futex and the ideal one
+    #[arg(long, value_name = "LIST", default_value = "shfl-mutex,shfl-mutex+light")]
+    lock: String,
+    /// What more threads mean for the work
+    #[arg(long, value_enum, default_value = "fixed")]
+    work: Mode,
+    /// Cache lines of its lock's data that each critical section touches, at most 64
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    data_lines: usize,
+    /// Replay the middle of a longer recording, with so many acquisitions
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    takes: usize,
+    /// Write the report as a page, too
+    #[arg(long, value_name = "F")]
+    html: Option<PathBuf>,
+    /// Write a timeline for Perfetto or Chrome: the recording, and below it what is replayed, on
+    /// M, with futex and as many threads
+    #[arg(long, value_name = "F")]
+    export: Option<PathBuf>,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// As [`Work`], on the command line.
+#[derive(Clone, Copy, ValueEnum)]
+enum Mode {
+    Fixed,
+    PerThread,
+}
+
+/// More lines than a critical section of a program has.
+const MOST_LINES: usize = 64;
+
+/// Replays a trace and says what came of it.
+///
+/// # Errors
+///
+/// Bad arguments, a trace that can't be read among them; if what is to be written can't be.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let locks = locks(&arguments.lock)?;
+    if arguments.data_lines > MOST_LINES {
+        let what = format!("--data-lines takes a number up to {MOST_LINES}, such as 2");
+        return Err(Failure::arguments(what));
+    }
+    if arguments.takes == 0 {
+        return Err(Failure::arguments("--takes takes a number from 1, such as 100000"));
+    }
+    let machine = machine::named(&arguments.machine)?.described.machine;
+    let path = &arguments.trace;
+    let trace = read(path)?;
+    let evidence =
+        Evidence { events: trace.events() as u64, dropped: trace.dropped, cut_off: trace.cut_off };
+    let part = middle(&trace, arguments.takes);
+    let is_part = part.is_some();
+    let replayed = part.unwrap_or(trace);
+    let plan = Arc::new(Plan::new(&replayed));
+    if plan.takes() == 0 {
+        return Err(Failure::arguments(if is_part {
+            format!(
+                "--takes {}: no lock that is taken in the middle of the recording is given back \
+                 there, so short is that; say more, or leave it out",
+                arguments.takes
+            )
+        } else {
+            let what = "no thread takes a lock in it: there is nothing to replay";
+            format!("{}: {what}", path.display())
+        }));
+    }
+    let threads = threads(arguments, &plan, &machine, is_part)?;
+    let html = OutputFile::of("--html", arguments.html.as_deref())?;
+    let exported = match OutputFile::of("--export", arguments.export.as_deref())? {
+        // The first is glibc's.
+        Some(to) => export(to, arguments.data_lines, (&replayed, &plan), (&machine, locks[0])),
+        None => Ok(()),
+    };
+    let work = match arguments.work {
+        Mode::Fixed => Work::Fixed,
+        Mode::PerThread => Work::PerThread,
+    };
+    let asked = study::Asked {
+        machine,
+        locks,
+        threads,
+        work,
+        data_lines: arguments.data_lines,
+        evidence,
+        is_part,
+    };
+    let study = Study::new(&replayed, &plan, asked);
+    let written = html.map_or(Ok(()), |file| file.write(&html::page(&study)));
+    if arguments.json {
+        report::print(study.json())?;
+    } else {
+        say(&text::text(&study, table::colour_stdout()))?;
+    }
+    exported.and(written).map(|()| ExitCode::SUCCESS)
+}
+
+fn read(path: &Path) -> Result<Trace, Failure> {
+    let fail = |error: Error| Failure::arguments(format!("{}: {error}", path.display()));
+    let file = File::open(path).map_err(|error| fail(error.into()))?;
+    Reader::read(BufReader::new(file)).map_err(fail)
+}
+
+/// Writes the timeline of what is replayed, as it was recorded and as it is simulated.
+fn export(
+    to: OutputFile,
+    data_lines: usize,
+    (recorded, plan): (&Trace, &Arc<Plan>),
+    (machine, lock): (&Machine, Subject),
+) -> Result<(), Failure> {
+    let play = Play {
+        machine: machine.clone(),
+        arbitration: Arbitration::Fifo,
+        seed: study::SEEDS[0],
+        data_lines,
+    };
+    let simulated = play.trace(recorded, plan, lock);
+    let simulated = simulated.map_err(|stuck| Failure::measured(format!("--export: {stuck}")))?;
+    let called = format!("simulated: {}, {}", machine.name, lock.name);
+    let traces = [("recorded", recorded), (&*called, &simulated)];
+    to.write_by(|out| timeline(&traces, out))
+}
+
+/// The locks of the list, glibc's before them and the ideal one behind.
+fn locks(list: &str) -> Result<Vec<Subject>, Failure> {
+    let mut locks: Vec<Subject> = Vec::new();
+    for name in [GLIBC].into_iter().chain(list.split(',').map(str::trim)).chain([IDEAL]) {
+        let Some(lock) = Subject::named(name) else {
+            if SimLock::named(name).is_some_and(SimLock::delegates) {
+                let why = "critical sections are handed to it, and a recording takes locks and \
+                           gives them back; antiphon sim locks has it";
+                return Err(Failure::arguments(format!("{name} can't be replayed: {why}")));
+            }
+            let known: Vec<_> = Subject::all().map(|subject| subject.name).collect();
+            let known = known.join(", ");
+            return Err(Failure::arguments(format!("no lock {name:?}: there are {known}")));
+        };
+        if locks.iter().all(|other| other.name != lock.name) {
+            locks.push(lock);
+        }
+    }
+    locks.sort_by_key(|lock| lock.name == IDEAL);
+    Ok(locks)
+}
+
+/// The numbers of threads to replay with.
+fn threads(
+    arguments: &Arguments,
+    plan: &Plan,
+    machine: &Machine,
+    is_part: bool,
+) -> Result<Vec<usize>, Failure> {
+    let peak = plan.peak();
+    let mut threads = match &arguments.threads {
+        Some(Counts(threads)) => threads.clone(),
+        None if plan.scales() => {
+            let (cpus, nodes) = (machine.cores(), machine.topology.nodes());
+            vec![peak, (cpus / nodes) as usize, cpus as usize]
+        }
+        None => vec![peak],
+    };
+    threads.sort_unstable();
+    threads.dedup();
+    if !plan.scales() && threads != [peak] {
+        let (takes, cure) = (arguments.takes, format!("leave --threads out, or say {peak}"));
+        let why = "began in the same function, so nobody knows what more threads would do";
+        return Err(Failure::arguments(if is_part {
+            format!("--takes {takes}: no two threads in that part {why}: say more, {cure}")
+        } else {
+            format!("no two of its threads {why}: {cure}")
+        }));
+    }
+    Ok(threads)
+}

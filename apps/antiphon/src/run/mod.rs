@@ -1,0 +1,227 @@
+//! `run`: CMD with its pthread locks replaced, and a report of what its threads waited for.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`children`] | names programs that the library did not get into |
+//! | [`session`] | CMD's run as a whole, with a recording of it |
+//! | [`child`] | starts CMD, passes signals on, ends as it does |
+//! | [`execute`] | has the kernel execute CMD |
+//! | [`inherited`] | what this process was started with, and hands on to CMD |
+//! | [`signals`] | takes signals one by one |
+//! | [`door`] | hands the recording to programs that can't open it |
+//! | [`size`] | files of ours that a limit for CMD does not bound |
+//! | [`room`] | whether a thread of ours would be one too many |
+//! | [`coop`] | what `--coop` has CMD's event loops do, and what came of it |
+//! | [`sampler`] | looks at its threads from outside, a hundred times a second at most |
+//! | [`ends`] | when waits ended that went on to the end |
+//! | [`waits`] | what kind of waiting a system call is |
+//! | [`symbols`] | names of call sites |
+//! | [`summary`] | puts the recording and the samples together |
+//! | [`order`] | which locks are taken within which |
+//! | [`notes`] | what there is to say beside the tables |
+//! | [`unseen`] | what the report could not see, and why |
+//! | [`text`], [`html`] | the report for people |
+//!
+//! CMD's stdout is CMD's: everything of ours goes to stderr, or to the file of `--report`.
+
+mod child;
+mod children;
+mod coop;
+mod door;
+mod ends;
+pub mod execute;
+mod html;
+pub mod inherited;
+mod notes;
+mod order;
+mod room;
+mod sampler;
+mod session;
+mod signals;
+mod size;
+pub mod summary;
+pub mod symbols;
+mod text;
+mod unseen;
+mod waits;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use antiphon_record::Scope;
+use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
+use antiphon_report::report;
+use antiphon_report::table::colour;
+use clap::Args;
+
+use crate::{preload, sites};
+use coop::{Coop, CoopArguments};
+pub use session::{Session, TAPE};
+use summary::Report;
+
+/// Run CMD with its pthread locks replaced, and report what its threads waited for
+#[derive(Args)]
+#[command(after_help = format!("\
+CMD behaves as it does without Antiphon, or is not started:
+  - Exit code: CMD's, or 128 + N if signal N killed it. Own failures before CMD starts: 125, CMD
+    can't be run: 126, no such CMD: 127. After CMD has ended with 0: 125, if a file that was asked
+    for can't be written.
+  - Signals: all that are sent to this process go on to CMD, but KILL and STOP; if this process is
+    killed, so is CMD. Dispositions and mask are inherited as they were.
+  - Descriptors and limits are CMD's as they were; a limit on memory, files or processes costs the
+    recording or a part of it, and the report says so.
+  - Environment: LD_PRELOAD and variables that begin with ANTIPHON_ are added.
+  - What CMD leaves running is not waited for.
+Item by item, with what differs all the same: docs/contract.md. The report goes to stderr, after CMD
+has ended.
+
+Example:
+  antiphon run --profile --html waits.html -- xz -T4 -k -c FILE > FILE.xz
+  antiphon run --coop --domain desk --cpu 1 -- Xvfb :1
+
+{}", sites::HELP))]
+pub struct Arguments {
+    /// Our lock, or glibc: CMD keeps its own locks and is only observed, with --profile from
+    /// inside, else from outside, without call sites and without cost [default: shfl-mutex; glibc
+    /// with --coop]
+    #[arg(long, value_name = "L", value_parser = preload::choices())]
+    lock: Option<String>,
+    /// Record every acquisition and every hold, not only waits
+    #[arg(long)]
+    profile: bool,
+    /// Only CMD itself, and what it forks: what it executes keeps its own locks
+    #[arg(long)]
+    no_children: bool,
+    /// Choose policies of locks by call site; see below
+    #[arg(long, value_name = "F")]
+    sites: Option<PathBuf>,
+    /// Write the report to a file, too: .json, .txt or .html
+    #[arg(long, value_name = "F")]
+    report: Option<PathBuf>,
+    /// Write the report as a page for a browser, too: bars, histograms, the lock-order graph
+    #[arg(long, value_name = "F")]
+    html: Option<PathBuf>,
+    #[command(flatten)]
+    coop: CoopArguments,
+    /// The program and its arguments
+    #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// Runs CMD and reports.
+///
+/// # Errors
+///
+/// If CMD can't be started, or the report can't be written; CMD's own failure is none.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let files = ReportFile::all(arguments.report.as_deref(), arguments.html.as_deref())?;
+    let coop = Coop::open(&arguments.coop)?;
+    if coop.is_some() && arguments.no_children {
+        let message = "--no-children is for locks: leave it out, or --coop";
+        return Err(Failure::wrapper(message));
+    }
+    let usual = if coop.is_some() { preload::GLIBC } else { preload::LOCKS[0] };
+    let session = Session {
+        command: &arguments.command,
+        lock: arguments.lock.as_deref().unwrap_or(usual),
+        scope: if arguments.profile { Scope::Full } else { Scope::Contended },
+        children: !arguments.no_children,
+        sites: arguments.sites.as_deref(),
+        coop: coop.as_ref(),
+    };
+    let done = session.run(|_| Ok(()))?;
+    let told = done.seen.report().and_then(|report| tell(&report, files));
+    Ok(done.ended.exit_code_after(told))
+}
+
+/// Shows the report, and writes it to the files that were asked for.
+///
+/// # Errors
+///
+/// If one can't be written.
+pub fn tell(report: &Report, files: Vec<ReportFile>) -> Result<(), Failure> {
+    let text = text::render(report, colour(&std::io::stderr()));
+    // Whoever closed stderr does not want to know.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+    // Each, whatever became of those before it.
+    let written: Vec<_> = files.into_iter().map(|file| file.write(report)).collect();
+    written.into_iter().collect()
+}
+
+/// What a report file is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Json,
+    Text,
+    Html,
+}
+
+impl Format {
+    fn of(path: &Path) -> Result<Self, Failure> {
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("json") => Ok(Self::Json),
+            Some("txt") => Ok(Self::Text),
+            Some("html") => Ok(Self::Html),
+            _ => Err(Failure::wrapper(format!(
+                "--report takes a file that ends in .json, .txt or .html, not {}",
+                path.display()
+            ))),
+        }
+    }
+}
+
+/// A file of `--report` or `--html`, tried before CMD runs: a run of an hour should not end in "no
+/// such folder".
+pub struct ReportFile {
+    file: OutputFile,
+    format: Format,
+}
+
+impl ReportFile {
+    /// Those of `--report` and `--html`, as far as they were given.
+    ///
+    /// # Errors
+    ///
+    /// If one can't be written, or its ending is unknown.
+    pub fn all(report: Option<&Path>, html: Option<&Path>) -> Result<Vec<Self>, Failure> {
+        let mut files = Vec::new();
+        if let Some(path) = report {
+            files.push(Self::open("--report", path, Format::of(path)?)?);
+        }
+        if let Some(path) = html {
+            files.push(Self::open("--html", path, Format::Html)?);
+        }
+        Ok(files)
+    }
+
+    fn open(option: &'static str, path: &Path, format: Format) -> Result<Self, Failure> {
+        let file = OutputFile::open(option, path).map_err(Failure::of_wrapper)?;
+        Ok(Self { file, format })
+    }
+
+    fn write(self, report: &Report) -> Result<(), Failure> {
+        let text = match self.format {
+            Format::Json => format!("{:#}\n", report::framed(report.json())),
+            Format::Text => text::render(report, false),
+            Format::Html => html::page(report),
+        };
+        self.file.write(&text).map_err(Failure::of_wrapper)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_written_as_its_ending_says() {
+        let of = |name: &str| Format::of(Path::new(name)).ok();
+        assert_eq!(of("a.json"), Some(Format::Json));
+        assert_eq!(of("b/a.b.txt"), Some(Format::Text));
+        assert_eq!(of("a.html"), Some(Format::Html));
+        assert_eq!((of("a.xml"), of("json"), of(".json")), (None, None, None));
+    }
+}

@@ -1,0 +1,258 @@
+//! `top`: what a program under `run` waits for now, call site by call site; and what the pools of
+//! one that shows them do.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`find`] | finds the recording |
+//! | [`look`] | reads it, and what has changed |
+//! | [`pools`] | asks for pools, and prints what it is told |
+//! | [`view`] | one look at both |
+//!
+//! A recording is read, and the program not touched; pools it tells of itself.
+
+mod find;
+mod look;
+mod pools;
+mod view;
+
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use antiphon_report::failure::Failure;
+use antiphon_report::screen::{self, Key, Screen};
+use antiphon_report::table::{Cell, Table, Tone, colour_stdout, count, duration, shortened, si};
+use antiphon_report::{report, say};
+use clap::Args;
+
+use look::{Look, SiteRow};
+use pools::Part;
+use view::{View, Watched};
+
+/// What a program under `run` waits for now, and what its pools do: a live view
+#[derive(Args)]
+#[command(after_help = "\
+Keys: s sorts by the next column, q ends. Where stdout is no terminal, one look is printed. Blocked
+is how many threads waited there on average: since the last look, or in all if there is one look.
+
+A program whose pools are antiphon's shows them where it has ANTIPHON_LOOK=1 in its environment, or
+has called antiphon::look::open: its workers, those in one task for long first, the tasks that
+wait, its fibers by state, the latest tasks that were too long, the places where fibers wait, and
+what the time of tasks went to, by the line that has spawned them: 99 of 100 of that line's were
+queued, ran, waited, could go on, and were hogged for no longer. Of the tasks that are timed, that
+is; docs/recorder.md has which these are.
+
+JSON: program, runs; of a program under antiphon run its pid (null: of a recording that has ended),
+profile, wall_s, processes, threads, waiting[], locks[]; of another the pid is its own. pools_pid is
+the process whose pools are shown, and pools[] have the keys that the page of antiphon::look has:
+name, threads, spares, workers[]{worker, seat, state, for_ms, queued}, shared, tasks, hogs,
+longest_ns, hosts[]{thread, ready, waiting, with_deadline, for_files}, places[]{count, has_deadline,
+by, user, frames[]{name, place}}, latest_hogs[]{thread, for_ms, ago_ms, user, frames[]},
+latency{recorded, tasks, live, window_ms, delayed_ns, queued_ns{p50, p99, max}, running_ns{},
+waiting_ns{}, runnable_ns{}, hogged_ns{}, by_place[]{place, …}, others{places, …}, worst[]{number,
+place, thread, is_over, age_ns, queued_ns, …}}, …
+
+Exits with 0 when it ends, 1 if the recording, the pools or the terminal can't be used, 2 if there
+is no such program or recording, or several, and 69 if none runs, it is another user's, or speaks
+another version of the protocol.
+
+Examples:
+  antiphon run -- CMD & antiphon top
+  ANTIPHON_LOOK=1 CMD & antiphon top --once $!")]
+pub struct Arguments {
+    /// A process of the program, or of antiphon run; or the file of a recording. Without it, the
+    /// only program that runs under antiphon run, or shows its pools
+    #[arg(value_name = "PID|F")]
+    what: Option<OsString>,
+    /// Print one look and end
+    #[arg(long)]
+    once: bool,
+    /// Print one look as a JSON object and end
+    #[arg(long)]
+    json: bool,
+}
+
+const REFRESH: Duration = Duration::from_secs(1);
+/// So many call sites are printed once, and so many workers and places of a pool.
+const ROWS: usize = 20;
+/// Columns that the kind and the numbers take.
+const NUMBERS: usize = 76;
+/// Letters of a call site that are shown on the smallest terminal.
+const LEAST_NAME: usize = 20;
+
+/// By what the rows are sorted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Blocked,
+    Waits,
+    Longest,
+    All,
+}
+
+impl Order {
+    fn next(self) -> Self {
+        match self {
+            Self::Blocked => Self::Waits,
+            Self::Waits => Self::Longest,
+            Self::Longest => Self::All,
+            Self::All => Self::Blocked,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Blocked => "threads blocked",
+            Self::Waits => "waits",
+            Self::Longest => "longest wait",
+            Self::All => "time in all",
+        }
+    }
+
+    fn key(self, site: &SiteRow) -> f64 {
+        match self {
+            Self::Blocked => site.blocked,
+            Self::Waits => site.waits_per_s,
+            Self::Longest => site.row.wait.max_ns as f64,
+            Self::All => site.row.wait.sum_ns as f64,
+        }
+    }
+}
+
+/// Looks, once or until the user or the program ends it.
+///
+/// # Errors
+///
+/// If there is nothing to look at, or it can't be shown.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let mut watched = Watched::new(find::find(arguments.what.as_deref())?);
+    if arguments.json || arguments.once || !std::io::stdout().is_terminal() {
+        let mut view = watched.look()?;
+        if arguments.json {
+            report::print(view.json())?;
+        } else {
+            print(&mut view)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(mut last) = live(&mut watched)? {
+        // The other screen is gone, and what was seen last with it.
+        print(&mut last)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints one look.
+fn print(view: &mut View) -> Result<(), Failure> {
+    let mut text = view.heads(None).join("\n") + "\n";
+    if let Some(look) = &mut view.locks {
+        sort(look, Order::Blocked);
+        text += &table(look, ROWS, usize::MAX).render(colour_stdout());
+    }
+    for part in view.parts(ROWS) {
+        match part {
+            Part::Line(line) => text += &(line + "\n"),
+            Part::Table(table) => text += &table.render(colour_stdout()),
+        }
+    }
+    say(&text)
+}
+
+/// Shows look after look; returns the last one if the program has ended.
+fn live(watched: &mut Watched) -> Result<Option<View>, Failure> {
+    let unshown = |error| Failure::measured(format!("the terminal: {error}"));
+    let screen = Screen::enter().map_err(unshown)?;
+    let mut order = Order::Blocked;
+    let mut view = watched.look()?;
+    loop {
+        let mut lines = view.heads(Some(order));
+        if let Some(look) = &mut view.locks {
+            sort(look, order);
+            let letters = screen::size().0.saturating_sub(NUMBERS).max(LEAST_NAME);
+            // What is more has no place beside pools.
+            let most = if view.pools.is_some() { ROWS } else { usize::MAX };
+            lines.extend(highlighted(&table(look, most, letters)));
+        }
+        for part in view.parts(usize::MAX) {
+            match part {
+                Part::Line(line) => lines.push(line),
+                Part::Table(table) => lines.extend(highlighted(&table)),
+            }
+        }
+        screen.show(&lines).map_err(unshown)?;
+        if !view.runs {
+            return Ok(Some(view));
+        }
+        match screen.key(REFRESH) {
+            Key::Quit => return Ok(None),
+            Key::Sort => order = order.next(),
+            Key::None => view = watched.look()?.or_last(view),
+        }
+    }
+}
+
+/// Its lines, the first as one that stands out.
+fn highlighted(table: &Table) -> Vec<String> {
+    let rendered = table.render(false);
+    let rows = rendered.lines().enumerate();
+    rows.map(|(at, row)| format!("{}{row}", if at == 0 { ">" } else { "" })).collect()
+}
+
+fn sort(look: &mut Look, order: Order) {
+    look.sites.sort_by(|one, other| {
+        let keys = |site: &SiteRow| (order.key(site), Order::All.key(site));
+        let ((one, one_all), (other, other_all)) = (keys(one), keys(other));
+        other.total_cmp(&one).then(other_all.total_cmp(&one_all))
+    });
+}
+
+/// So many call sites at most, with so many letters of each.
+fn table(look: &Look, most: usize, letters: usize) -> Table {
+    let heads = [
+        "call site",
+        "kind",
+        ">waiting",
+        ">blocked",
+        ">waits/s",
+        ">p50",
+        ">p99",
+        ">longest",
+        ">in all",
+    ];
+    let mut table = Table::new(&heads);
+    for site in look.sites.iter().take(most) {
+        let wait = &site.row.wait;
+        let time = |ns: Option<u64>| {
+            Cell::number(ns.map_or_else(|| "-".to_owned(), |ns| duration(ns as f64)))
+        };
+        let some = !wait.is_empty();
+        table.row(vec![
+            Cell::text(shortened(&site.row.site, letters)),
+            Cell::text(site.row.kind).tone(Tone::Faint),
+            Cell::number(count(site.row.still_waiting)),
+            Cell::number(format!("{:.2}", site.blocked)),
+            Cell::number(si(site.waits_per_s)),
+            time(wait.p50()),
+            time(wait.p99()),
+            time(some.then_some(wait.max_ns)),
+            time(some.then_some(wait.sum_ns)),
+        ]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_order_comes_round() {
+        let mut order = Order::Blocked;
+        let orders = std::array::from_fn::<_, 4, _>(|_| {
+            order = order.next();
+            order.name()
+        });
+        assert_eq!(order, Order::Blocked);
+        assert!((0..4).all(|at| !orders[at + 1..].contains(&orders[at])));
+    }
+}

@@ -1,0 +1,128 @@
+//! One look at all that there is to see: locks, pools, or both.
+
+use antiphon_report::failure::Failure;
+use antiphon_report::table::duration;
+use serde_json::{Value, json};
+
+use super::Order;
+use super::find::{Found, command_of};
+use super::look::{Look, Lookout};
+use super::pools::{Blind, Part, Pools, Program};
+
+/// What is looked at again and again.
+pub struct Watched {
+    locks: Option<Lookout>,
+    program: Option<Program>,
+    name: String,
+    /// The first look at the pools: it was needed to find them.
+    first: Option<Pools>,
+}
+
+/// One look.
+pub struct View {
+    /// What is waited for in the program.
+    pub locks: Option<Look>,
+    /// Its pools.
+    pub pools: Option<Pools>,
+    /// Whether there is more to come.
+    pub runs: bool,
+    /// The command, and the process that shows its pools.
+    program: Option<(String, u32)>,
+}
+
+impl Watched {
+    pub fn new(Found { source, program }: Found) -> Self {
+        let (program, first) = program.unzip();
+        let name = program.as_ref().map(|program| command_of(program.pid)).unwrap_or_default();
+        Self { locks: source.map(Lookout::new), program, name, first }
+    }
+
+    /// Looks.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading the recording; or what the program says instead of an answer.
+    pub fn look(&mut self) -> Result<View, Failure> {
+        let unread = |error| Failure::measured(format!("reading the recording: {error}"));
+        let locks = self.locks.as_mut().map(Lookout::look).transpose().map_err(unread)?;
+        let program = self.program.as_ref().map(|program| (self.name.clone(), program.pid));
+        let again = || match self.program.as_mut()?.look() {
+            Ok(pools) => Some(Ok(pools)),
+            // It has ended, or is about to.
+            Err(Blind::Shows(_)) => None,
+            Err(Blind::Says(failure)) => Some(Err(failure)),
+        };
+        let first = self.first.take().map(Ok);
+        let pools = first.or_else(again).transpose()?;
+        let runs = locks.as_ref().map_or(pools.is_some(), |look| look.runs);
+        Ok(View { locks, pools, runs, program })
+    }
+}
+
+impl View {
+    /// This one; of a program that has ended, with the pools as they were in the last.
+    pub fn or_last(self, last: Self) -> Self {
+        let pools = if self.runs { self.pools } else { self.pools.or(last.pools) };
+        Self { pools, ..self }
+    }
+
+    /// The body of the JSON report.
+    pub fn json(&self) -> Value {
+        let alone = || {
+            let (name, pid) = self.program.as_ref().map(|(name, pid)| (name, pid)).unzip();
+            json!({ "program": name, "pid": pid, "runs": self.runs })
+        };
+        let mut body = self.locks.as_ref().map_or_else(alone, Look::json);
+        body["pools_pid"] = json!(self.program.as_ref().map(|(_, pid)| pid));
+        body["pools"] = self.pools.as_ref().map_or_else(|| json!([]), |pools| pools.told.clone());
+        body
+    }
+
+    /// The lines on top.
+    pub fn heads(&self, order: Option<Order>) -> Vec<String> {
+        let mut lines = Vec::new();
+        match &self.locks {
+            Some(look) => lines.extend(heads(look)),
+            None => {
+                let state = if self.runs { "" } else { " · has ended" };
+                let heads = |(name, pid): &(String, u32)| {
+                    format!("antiphon top: {name} · process {pid}{state}")
+                };
+                lines.extend(self.program.iter().map(heads));
+            }
+        }
+        lines.push(match (order, &self.locks) {
+            (Some(order), Some(_)) => {
+                format!("sorted by {} (s: another order, q: end)", order.name())
+            }
+            (Some(_), None) => "q: end".to_owned(),
+            (None, _) => String::new(),
+        });
+        lines
+    }
+
+    /// What is to be said of its pools, so many rows of each table at most.
+    pub fn parts(&self, most: usize) -> Vec<Part> {
+        self.pools.as_ref().map(|pools| pools.parts(most)).unwrap_or_default()
+    }
+}
+
+/// The lines above the table of call sites.
+fn heads(look: &Look) -> [String; 2] {
+    let runner = match look.runner {
+        Some(pid) if look.runs => format!(" · antiphon run is process {pid}"),
+        Some(_) => " · has ended".to_owned(),
+        None => String::new(),
+    };
+    let seen = if look.profile { "all acquisitions" } else { "waits" };
+    [
+        format!("antiphon top: {}{runner}", look.name),
+        format!(
+            "{} · {} processes · {} threads, {} waiting · {seen} recorded",
+            duration(look.age_ns as f64),
+            look.processes,
+            look.threads,
+            look.waiting.len(),
+        ),
+    ]
+}

@@ -1,0 +1,232 @@
+//! `try`: is a program faster with our locks? Interleaved runs, and an honest answer.
+//!
+//! Runs come in pairs, one with glibc's locks and one with ours, in random order within the pair:
+//! what drifts over minutes (clocks, caches, neighbours) meets both alike. The first pair warms the
+//! page cache and is rejected. From the others come the ratios of wall time, ours over glibc's.
+//!
+//! The interval around their median is by order statistics, as of the sign test: with n pairs, the
+//! number of ratios below the true median has the binomial distribution B(n, ½), so between the
+//! k-th ratio from below and the k-th from above lies the true median in 1 − 2·P(B < k) of all
+//! cases. The largest k for which that is 95 % or more is taken. It asks nothing of the
+//! distribution of times, and needs six pairs. Unless the interval excludes 1 no difference was
+//! shown, which is not to say that there is none: the verdict has what it may be, and what would
+//! narrow it.
+
+mod metric;
+mod pair;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, Write as _};
+use std::os::fd::FromRawFd as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::time::Instant;
+
+use antiphon_report::cpu_time;
+use antiphon_report::failure::Failure;
+use antiphon_report::progress::Progress;
+use antiphon_report::stats::Random;
+use antiphon_report::table::colour_stdout;
+use antiphon_report::{report, say};
+use clap::Args;
+
+use crate::preload::{self, Under};
+use crate::program::{self, Refusal};
+use crate::run::{execute, inherited};
+use crate::sites::{self, Sites};
+use metric::Metric;
+use pair::{Outcome, Pair, Run};
+
+/// Is CMD faster with our locks? Interleaved runs with glibc's and ours
+#[derive(Args)]
+#[command(after_help = format!("\
+CMD runs 2 × (N + 1) times, so it must be a command that can be repeated. It reads nothing from
+stdin, and its output is thrown away unless --keep-output is given. --metric reads a number that CMD
+prints, from its stdout or stderr: of several matches the last.
+
+Exits with 0 when there is a verdict, whichever, 1 if CMD fails or prints no number to compare, 2 if
+the arguments are wrong, and 69 if CMD can't be run, or our locks can't get into it.
+
+Example:
+  antiphon try --pairs 20 -- xz -T4 -k -c FILE
+  antiphon try --metric 'events=number of events: +([0-9]+)' -- sysbench threads --time=2 run
+
+{}", sites::HELP))]
+pub struct Arguments {
+    /// Our lock
+    #[arg(long, value_name = "L", default_value = "shfl-mutex", value_parser = preload::LOCKS)]
+    lock: String,
+    /// Pairs of runs that count; the interval needs six
+    #[arg(long, value_name = "N", default_value_t = 15)]
+    pairs: usize,
+    /// Of the order within pairs
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Only CMD itself, and what it forks: what it executes keeps its own locks
+    #[arg(long)]
+    no_children: bool,
+    /// Choose policies of locks by call site; see below
+    #[arg(long, value_name = "F")]
+    sites: Option<PathBuf>,
+    /// Compare a number that CMD prints, too; the regular expression has one group (repeatable)
+    #[arg(long, value_name = "NAME=REGEX", value_parser = Metric::parse)]
+    metric: Vec<Metric>,
+    /// Let CMD's output pass; with --metric, to stderr
+    #[arg(long)]
+    keep_output: bool,
+    /// Print one JSON object instead of sentences
+    #[arg(long)]
+    json: bool,
+    /// The program and its arguments
+    #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// A pair needs this many to have a 95 % interval: 2 · ½⁶ < 5 %.
+const LEAST: usize = 6;
+/// More than anybody waits for.
+const MOST: usize = 10_000;
+
+/// Runs the pairs and says what came of them.
+///
+/// # Errors
+///
+/// Bad arguments; a program that can't be run or reached (69), or that fails (1).
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if !(LEAST..=MOST).contains(&arguments.pairs) {
+        let message = "--pairs takes a number from 6 to 10000: fewer have no 95 % interval";
+        return Err(Failure::arguments(message));
+    }
+    let program =
+        program::find(&arguments.command[0]).map_err(|refusal| Failure::missing(refusal.why()))?;
+    if let Some(obstacle) = program::obstacle(&program) {
+        return Err(Failure::missing(format!("there is nothing to compare: {}", obstacle.why)));
+    }
+    let library = preload::unpack().map_err(Failure::missing)?;
+    let sites = arguments.sites.as_deref().map(|path| Sites::read(path, &program));
+    let sites = sites.transpose().map_err(Failure::arguments)?;
+    let under = Under {
+        library: &library,
+        lock: &arguments.lock,
+        recording: None,
+        sites: sites.as_ref(),
+        children: !arguments.no_children,
+        beside: None,
+    };
+    let pairs = run_pairs(arguments, &program, &under)?;
+    let unmatched = sites.as_ref().map(Sites::unmatched).transpose();
+    let unmatched = unmatched.map_err(Failure::missing)?.unwrap_or_default();
+    if let Some(sentence) = sites::sentence(&unmatched) {
+        // Whoever closed stderr does not want to know.
+        let _ = writeln!(std::io::stderr(), "antiphon: {sentence}");
+    }
+    let metrics: Vec<_> = arguments.metric.iter().map(Metric::name).collect();
+    let Some(outcome) = Outcome::of(&arguments.lock, &pairs, &metrics) else {
+        return Err(Failure::arguments("--pairs takes a number from 6"));
+    };
+    if arguments.json {
+        report::print(outcome.json())?;
+    } else {
+        say(&outcome.text(colour_stdout()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_pairs(
+    arguments: &Arguments,
+    program: &Path,
+    under: &Under<'_>,
+) -> Result<Vec<Pair>, Failure> {
+    let mut progress = Progress::new(arguments.pairs + 1);
+    let mut random = Random(arguments.seed);
+    let mut pairs = Vec::new();
+    for number in 0..=arguments.pairs {
+        let ours_first = random.draw().is_multiple_of(2);
+        let first = time(arguments, program, ours_first.then_some(under))?;
+        let second = time(arguments, program, (!ours_first).then_some(under))?;
+        let (ours, glibc) = if ours_first { (first, second) } else { (second, first) };
+        if number > 0 {
+            pairs.push(Pair { glibc, ours, ours_first });
+        }
+        progress.step("a pair");
+    }
+    Ok(pairs)
+}
+
+/// One run, with glibc's locks or ours.
+fn time(arguments: &Arguments, program: &Path, ours: Option<&Under<'_>>) -> Result<Run, Failure> {
+    let mut command = Command::new(&arguments.command[0]);
+    command.args(&arguments.command[1..]).stdin(Stdio::null());
+    let mut output = Output::of(arguments, &mut command)?;
+    if let Some(ours) = ours {
+        ours.put(&mut command);
+    }
+    let refused = |error: &std::io::Error| {
+        Failure::missing(Refusal::of(&arguments.command[0], program, error).why())
+    };
+    execute::directly(&mut command, program, inherited::restore)
+        .map_err(|error| refused(&error))?;
+    let before = cpu_time::of_children();
+    let begin = Instant::now();
+    let status = command.status();
+    let seconds = begin.elapsed().as_secs_f64();
+    let cpu_s = cpu_time::of_children() - before;
+    let status = status.map_err(|error| refused(&error))?;
+    let printed = output.read()?;
+    if arguments.keep_output {
+        eprint!("{printed}");
+    }
+    if !status.success() {
+        return Err(failed(arguments, ours.is_some(), status));
+    }
+    let metrics = arguments.metric.iter().map(|metric| metric.find(&printed));
+    let metrics = metrics.collect::<Result<_, _>>().map_err(Failure::measured)?;
+    Ok(Run { seconds, cpu_s, metrics })
+}
+
+fn failed(arguments: &Arguments, ours: bool, status: ExitStatus) -> Failure {
+    let name = arguments.command[0].to_string_lossy();
+    let locks = if ours { arguments.lock.as_str() } else { "glibc" };
+    let hint = if arguments.keep_output { "" } else { "; --keep-output shows why" };
+    Failure::measured(format!("{name} failed with {locks}: {status}{hint}"))
+}
+
+/// Where a run's output goes: nowhere, to ours, or, when there are metrics in it, to memory. A
+/// pipe would be read until the last process that has it ends, be it a daemon.
+enum Output {
+    Elsewhere,
+    Memory(File),
+}
+
+impl Output {
+    fn of(arguments: &Arguments, command: &mut Command) -> Result<Self, Failure> {
+        if arguments.metric.is_empty() {
+            if !arguments.keep_output {
+                command.stdout(Stdio::null()).stderr(Stdio::null());
+            }
+            return Ok(Self::Elsewhere);
+        }
+        let failure = |error| Failure::measured(format!("no memory for the output: {error}"));
+        // SAFETY: the name is a C string; the call touches nothing else of ours.
+        let fd = unsafe { libc::memfd_create(c"antiphon-try".as_ptr(), libc::MFD_CLOEXEC) };
+        if fd < 0 {
+            return Err(failure(std::io::Error::last_os_error()));
+        }
+        // SAFETY: just made, and nobody else's.
+        let file = unsafe { File::from_raw_fd(fd) };
+        command.stdout(file.try_clone().map_err(failure)?);
+        command.stderr(file.try_clone().map_err(failure)?);
+        Ok(Self::Memory(file))
+    }
+
+    fn read(&mut self) -> Result<String, Failure> {
+        let mut bytes = Vec::new();
+        if let Self::Memory(file) = self {
+            file.rewind()
+                .and_then(|()| file.read_to_end(&mut bytes))
+                .map_err(|error| Failure::measured(format!("the output can't be read: {error}")))?;
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}

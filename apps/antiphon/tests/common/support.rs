@@ -1,0 +1,133 @@
+//! Running a program, the command or the laboratory, and reading what it says.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use super::PROGRAM;
+
+/// The program, with these arguments.
+pub fn antiphon(arguments: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.args(arguments);
+    command
+}
+
+/// What the program with these arguments does.
+pub fn output(arguments: &[&str]) -> Output {
+    antiphon(arguments).output().expect("the program starts")
+}
+
+/// The JSON object that the program prints. It must succeed.
+pub fn json(arguments: &[&str]) -> Value {
+    let output = output(arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    serde_json::from_slice(&output.stdout).expect("stdout is one JSON object")
+}
+
+/// What it wrote to stderr.
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Jain's index: 1 where all are equal, and 1 of so many where one has all.
+pub fn jain(values: impl Iterator<Item = f64>) -> f64 {
+    let values: Vec<_> = values.collect();
+    let (sum, squares) = values.iter().fold((0.0, 0.0), |(s, q), v| (s + v, q + v * v));
+    sum * sum / (values.len() as f64 * squares)
+}
+
+/// The rows of a report.
+pub fn rows(report: &Value) -> &[Value] {
+    report["rows"].as_array().expect("rows")
+}
+
+/// What is said of bad input: one line, and 2.
+pub fn refused(arguments: &[&str]) -> String {
+    let output = output(arguments);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    said
+}
+
+/// Says that a test did not run, and why, past what the test harness captures.
+pub fn skipped(why: &str) {
+    let said = writeln!(std::io::stderr(), "skipped: {why}");
+    assert!(said.is_ok());
+}
+
+/// Asserts that `object` has all of `keys`.
+pub fn has_keys(object: &Value, keys: &[&str]) {
+    for key in keys {
+        assert!(object.get(key).is_some(), "no key {key} in {object:#}");
+    }
+}
+
+/// The keys that every report has.
+pub const FRAME: [&str; 4] = ["schema", "antiphon", "machine", "command"];
+
+/// A folder of a test's own, gone when it is dropped.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new(test: &str) -> Self {
+        let name = format!("antiphon-{test}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).expect("a temporary folder");
+        Self(path)
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+
+    /// Compiles a C program of `tests/programs`.
+    pub fn compile(&self, name: &str, arguments: &[&str]) -> String {
+        let usual = ["-O1", "-rdynamic", "-pthread"];
+        self.compile_as("program", "cc", name, &[&usual[..], arguments].concat())
+    }
+
+    /// The same, to a program of that name, by that compiler.
+    pub fn compile_as(&self, to: &str, compiler: &str, name: &str, arguments: &[&str]) -> String {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name);
+        let program = self.path(to);
+        // Libraries come behind what needs them.
+        let (libraries, flags): (Vec<&str>, Vec<&str>) =
+            arguments.iter().partition(|argument| argument.starts_with('/'));
+        let status = Command::new(compiler)
+            .args(["-o", &program])
+            .args(flags)
+            .arg(source)
+            .args(libraries)
+            .status();
+        assert!(status.expect("a C compiler").success());
+        program
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // A folder that stays behind in the temporary directory fails no test.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What there is in a folder beside what a test has put there.
+pub fn files(folder: &Folder) -> Vec<String> {
+    let entries = fs::read_dir(folder.path("")).expect("a folder").flatten();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// A named pipe in a folder.
+pub fn fifo(folder: &Folder, name: &str) -> String {
+    let path = folder.path(name);
+    assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo").success());
+    path
+}

@@ -1,0 +1,332 @@
+//! `bench loop`: programs that are to be on time and want all of the CPU, beside others that do.
+//!
+//! ```text
+//!   bench ──► a repetition (a session of its own, beside the CPU if there is another)
+//!                ├── sentinel: a thread of priority 99 on the CPU, which sees how late that is
+//!                ├── player 0 … P−1 ┐ a process each, on the CPU: timers, and frames to decode
+//!                └── hog 0 … H−1    ┘ a process each, on the CPU: computes
+//! ```
+//!
+//! What such programs share with others that compete is in [`compete`](crate::compete).
+//!
+//! | module | does |
+//! |---|---|
+//! | [`cases`] | what is measured, under what conditions |
+//! | [`clip`], [`player`] | what a player has to do, and when |
+//! | [`schemes`] | ways to do it: baselines, and ours |
+//! | [`program`] | players and hogs as processes |
+//! | [`sentinel`] | the machine's own noise |
+//! | [`measure`], [`figures`] | what a repetition does, and what it comes to |
+//! | [`rows`], [`tables`], [`page`] | rows for scripts, tables for people, pictures |
+
+pub mod cases;
+pub mod clip;
+pub mod figures;
+mod measure;
+mod page;
+pub mod player;
+mod program;
+mod rows;
+pub mod schemes;
+mod sentinel;
+mod tables;
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use antiphon_runtime::coop::PLACES;
+use clap::Args;
+
+pub use measure::{Order, measure};
+pub use program::{Order as ProgramOrder, be};
+
+use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
+use antiphon_report::list::Counts;
+use antiphon_report::progress::Progress;
+use antiphon_report::schedule::Schedule;
+use antiphon_report::table::colour_stdout;
+
+use super::repeat::repeat;
+use super::rounds::Rounds;
+use super::settings::{Printed, Settings, check_seconds};
+use crate::compete::cgroup::Groups;
+use crate::compete::level::Level;
+use crate::compete::terms::{Competitor, Grouping, Hogs, Levels, MOST as MOST_PROGRAMS};
+use crate::compete::{hogs, work};
+use cases::Cell;
+use measure::How;
+use rows::{Measured, Report};
+use schemes::{OURS, PEERS, Scheme, Shares};
+
+/// Loops: whether timers are on time while the CPU is wanted by all, and whether it is shared
+/// fairly
+#[derive(Args)]
+#[command(mut_arg("repetitions", |argument| argument.default_value("3")))]
+#[command(after_help = "\
+Players and hogs are processes of one session, pinned; all begin together, and the first seconds do
+not count. Of each scheme a short repetition is rejected first. What is not permitted is skipped,
+unless it is asked for by name. docs/loop-bench.md says what a player does.
+
+Examples:
+  antiphon bench loop --against epoll,fifo-timer
+  antiphon bench loop --seconds 300 --repetitions 1 --html loop.html
+  antiphon bench loop --players 1-14 --hogs 0 --alike")]
+pub struct Arguments {
+    /// Ours: alone (the loop, with nobody to cooperate with), t1 (raised by a real-time helper
+    /// while it is late), t1b (timers in a real-time thread), t2 (timers in a thread with a short
+    /// slice), t3 (programs hand the CPU to each other)
+    #[arg(long, value_name = "LIST")]
+    subject: Option<String>,
+    /// Peers; ratios are to the first: epoll (with a timerfd), epoll-slice (slices of 100 µs),
+    /// tokio, fifo and rr (the whole loop real-time), fifo-timer (a real-time thread for timers,
+    /// and a mutex that lends its priority)
+    #[arg(long, value_name = "LIST")]
+    against: Option<String>,
+    /// Programs with timers and frames to decode
+    #[arg(long, alias = "sweep", value_name = "LIST", default_value = "8")]
+    players: Counts,
+    /// Programs that only want the CPU
+    #[arg(long, value_name = "LIST", default_value = "4")]
+    hogs: Hogs,
+    /// What these do
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "spin")]
+    competitor: Vec<Competitor>,
+    /// Frames a second of each player
+    #[arg(long, value_name = "LIST", default_value = "60")]
+    hz: Counts,
+    /// Whether each player has its own share of the CPU; t1 and t3 have groups
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "each")]
+    group: Vec<Grouping>,
+    /// On which run-queue level programs are
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "one")]
+    levels: Vec<Levels>,
+    /// How many CPUs all of them have together: the last of those that may be used
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    cpus: usize,
+    /// How much of a CPU a player wants on average, in per cent: the first 0.6, the last 1.4 times
+    /// as much
+    #[arg(long, value_name = "PERCENT", default_value_t = 14.3, allow_negative_numbers = true)]
+    demand: f64,
+    /// All players want the same, and their frames are all alike
+    #[arg(long)]
+    alike: bool,
+    /// How often the first player gives the CPU away up to 10 ms too late; from 0 to 1
+    #[arg(long, value_name = "P", default_value_t = 0.0, allow_negative_numbers = true)]
+    misbehave: f64,
+    /// How often the sentinel wakes; 0: there is none. Often, it sees more of the machine's noise,
+    /// and has the kernel look more often who is to run
+    #[arg(long, value_name = "US", default_value_t = 10_000)]
+    sentinel_us: u32,
+    /// Weigh more than all other sessions, as far as that is permitted: they wait
+    #[arg(long)]
+    first: bool,
+    /// Of t3, and of t1 (slack, threshold), in milliseconds:
+    /// period=20,min-slice=0.1,slack=1,threshold=20
+    #[arg(long, value_name = "LIST")]
+    options: Option<Schedule>,
+    /// How long a repetition is measured
+    #[arg(long, value_name = "S", default_value_t = 5.0, allow_negative_numbers = true)]
+    seconds: f64,
+    /// Write the distributions to a page, too
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// What is measured, and how.
+struct Plan {
+    cells: Vec<Cell>,
+    rounds: Rounds,
+    cpus: Vec<u32>,
+    how: How,
+    seconds: f64,
+}
+
+/// For how long it is not measured yet, in seconds at the most, and in parts of the time.
+const WARM_S: f64 = 1.0;
+const WARM: f64 = 0.25;
+/// How long a repetition is that is rejected, at the most.
+const REJECTED_S: f64 = 0.5;
+
+/// Measures and prints.
+///
+/// # Errors
+///
+/// Bad arguments; what was asked for by name and is not there; a program that ended.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let plan = plan(arguments)?;
+    let html = OutputFile::of("--html", arguments.html.as_deref())?;
+    let rows = rows::put_together(&plan.rounds, &plan.carry_out()?);
+    let Plan { rounds, cpus, how, seconds, .. } = plan;
+    let report = Report { reference: rounds.peers.first().copied(), rows, how, seconds, cpus };
+    let drawn = html.map_or(Ok(()), |file| file.write(&page::page(&report)));
+    arguments
+        .settings
+        .print(Printed {
+            json: report.json(),
+            text: tables::text(&report, colour_stdout()),
+            others_cpus: report.others_cpus(),
+            trouble: report.trouble(),
+        })
+        .and_then(|code| drawn.map(|()| code))
+}
+
+fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
+    let Arguments { seconds, demand, misbehave, cpus, .. } = arguments;
+    check_seconds(*seconds)?;
+    if !(*demand > 0.0 && *demand <= 1000.0) {
+        let wanted = "--demand takes per cent of a CPU from above 0 to 1000, such as 14.3";
+        return Err(Failure::arguments(wanted));
+    }
+    if !(0.0..=1.0).contains(misbehave) {
+        return Err(Failure::arguments("--misbehave takes a share from 0 to 1, such as 0.01"));
+    }
+    if (1..100).contains(&arguments.sentinel_us) {
+        let wanted = "--sentinel-us takes 0, or 100 and more, such as 10000";
+        return Err(Failure::arguments(wanted));
+    }
+    let rounds = rounds(arguments)?;
+    let cells = cells(arguments)?;
+    let allowed = antiphon_linux::allowed();
+    if !(1..=allowed.len()).contains(cpus) {
+        let wanted = format!("--cpus takes a number from 1 to {}", allowed.len());
+        return Err(Failure::arguments(wanted));
+    }
+    check_room(&rounds, &cells)?;
+    if cells.iter().any(|cell| cell.levels == Levels::Each) {
+        Level::can_be_taken().map_err(Failure::missing)?;
+    }
+    if cells.iter().any(|cell| cell.levels == Levels::Cgroup) {
+        if arguments.first {
+            let wanted = "--first is a matter of sessions: not with --levels cgroup";
+            return Err(Failure::arguments(wanted));
+        }
+        Groups::make(1).map_err(|why| Failure::missing(format!("--levels cgroup: {why}")))?;
+    }
+    let compiles = cells.iter().any(|cell| cell.hogs > 0 && cell.competitor == Competitor::Cc);
+    let compiler = compiles.then(hogs::compiler).transpose().map_err(Failure::missing)?;
+    let how = How {
+        pace: work::Pace::calibrate(),
+        demand: demand / 100.0,
+        even: arguments.alike,
+        misbehave: *misbehave,
+        sentinel_ns: u64::from(arguments.sentinel_us) * 1000,
+        first: arguments.first,
+        schedule: arguments.options.unwrap_or_default(),
+        compiler,
+        seed: rounds.seed,
+    };
+    let cpus = allowed[allowed.len() - cpus..].to_vec();
+    Ok(Plan { cells, rounds, cpus, how, seconds: *seconds })
+}
+
+/// Loops that share a page are no more than it has places.
+fn check_room(rounds: &Rounds, cells: &[Cell]) -> Result<(), Failure> {
+    let shares = |cell: &Cell| {
+        let weighs = cell.group == Grouping::One;
+        let full = |scheme: &Scheme| match scheme.shares {
+            Shares::Nothing => false,
+            Shares::Weights => weighs,
+            Shares::Baton => true,
+        };
+        rounds.subjects.iter().find(|&&name| schemes::of_name(name).is_some_and(full))
+    };
+    let full = |cell: &&Cell| cell.players.div_ceil(cell.cpus) > PLACES;
+    match cells.iter().filter(full).find_map(|cell| Some((cell, shares(cell)?))) {
+        None => Ok(()),
+        Some((cell, name)) => Err(Failure::arguments(format!(
+            "--players {} are too many for {name}: a CPU has room for {PLACES} of them",
+            cell.players
+        ))),
+    }
+}
+
+/// Who takes turns. What is asked for by name must be permitted.
+fn rounds(arguments: &Arguments) -> Result<Rounds, Failure> {
+    let names = |schemes: &[Scheme]| schemes.iter().map(|scheme| scheme.name).collect::<Vec<_>>();
+    let (ours, peers) = (names(OURS), names(PEERS));
+    let (all_ours, all_peers) = (ours.join(","), peers.join(","));
+    let subject = arguments.subject.as_ref().unwrap_or(&all_ours);
+    let against = arguments.against.as_ref().unwrap_or(&all_peers);
+    let rounds = arguments.settings.rounds("scheme", (subject, &ours), (against, &peers))?;
+    let named = |asked: &Option<String>, of: &[&'static str]| match asked {
+        Some(_) => of.to_vec(),
+        None => Vec::new(),
+    };
+    let asked = named(&arguments.subject, &rounds.subjects)
+        .into_iter()
+        .chain(named(&arguments.against, &rounds.peers));
+    for scheme in asked.filter_map(schemes::of_name) {
+        let one_group = arguments.group.contains(&Grouping::One);
+        if let Some(missing) = scheme.missing(one_group) {
+            return Err(Failure::missing(format!("{}: {missing}", scheme.name)));
+        }
+    }
+    Ok(rounds)
+}
+
+fn cells(arguments: &Arguments) -> Result<Vec<Cell>, Failure> {
+    let Arguments { players, hogs, competitor, hz, group, levels, cpus, settings, .. } = arguments;
+    if let Some(players) = players.0.iter().find(|&&players| players > MOST_PROGRAMS) {
+        let wanted = format!("--players {players} are more than {}", MOST_PROGRAMS);
+        return Err(Failure::arguments(wanted));
+    }
+    if let Some(hz) = hz.0.iter().find(|&&hz| hz > 1000) {
+        return Err(Failure::arguments(format!("--hz {hz} is more than 1000")));
+    }
+    let mut cells = Vec::new();
+    for &load in &settings.load {
+        for (&competitor, &levels) in both(competitor, levels) {
+            for &group in group {
+                for (&hogs, &hz) in both(&hogs.0, &hz.0) {
+                    let cpus = *cpus;
+                    let cell = |&players: &usize| Cell {
+                        load,
+                        players,
+                        hogs,
+                        competitor,
+                        hz,
+                        group,
+                        levels,
+                        cpus,
+                    };
+                    cells.extend(players.0.iter().map(cell));
+                }
+            }
+        }
+    }
+    Ok(cells)
+}
+
+/// All pairs, by the first.
+fn both<'a, A, B>(of: &'a [A], with: &'a [B]) -> impl Iterator<Item = (&'a A, &'a B)> {
+    of.iter().flat_map(move |one| with.iter().map(move |other| (one, other)))
+}
+
+impl Plan {
+    fn carry_out(&self) -> Result<Vec<Measured>, Failure> {
+        let mut progress = Progress::new(self.rounds.steps(self.cells.len()));
+        let begun = RefCell::new(Vec::new());
+        self.rounds.carry_out(&self.cells, &mut progress, |cell, subject| {
+            let mut seconds = self.seconds;
+            // The first one is rejected, and only shows whether it can be had.
+            if !begun.borrow().contains(&(cell, subject)) {
+                begun.borrow_mut().push((cell, subject));
+                seconds = seconds.min(REJECTED_S);
+            }
+            let warm_s = (seconds * WARM).min(WARM_S);
+            let order = Order {
+                subject: subject.to_owned(),
+                cell,
+                cpus: self.cpus.clone(),
+                how: self.how.clone(),
+                seconds,
+                warm_s,
+            };
+            repeat(&super::Order::Loop(order), seconds + warm_s)
+        })
+    }
+}

@@ -1,0 +1,291 @@
+//! Ways to have timers on time while there is other work: baselines, and ours.
+//!
+//! | module | has |
+//! |---|---|
+//! | [`cooperative`] | one thread, one loop, and whoever it cooperates with |
+//! | [`events`] | what such a loop waits by: epoll and a timerfd |
+//! | [`tokio`] | the runtime of that name |
+//! | [`baton`] | programs that hand the CPU to each other |
+//! | [`isolated`] | a thread for timers, one for the rest, mail between |
+//! | [`split`] | the same by a mutex that lends priority |
+//! | [`scheduling`] | what a thread may ask of the kernel's scheduler |
+//!
+//! One more is a row of [`OURS`] or [`PEERS`]: a name, what it needs, and a function that plays.
+//! One that is a [`Cooperate`](antiphon_runtime::coop::Cooperate) plays by [`cooperative::play`].
+
+mod baton;
+mod cooperative;
+mod events;
+mod isolated;
+pub mod scheduling;
+mod split;
+mod tokio;
+
+use antiphon::coop::{Alone, BoostOptions, JoinError, SplitOptions, Tier, available};
+use antiphon_linux::schedule::{SLICES_NS, set_fifo, set_round_robin, set_slice};
+use antiphon_report::schedule::{Schedule, Used};
+use antiphon_report::stats::Random;
+
+use super::player::{Player, Seen};
+use crate::compete::work::{Pace, SHOW_NS};
+use scheduling::{ME, Needs};
+
+/// A way to play.
+pub struct Scheme {
+    /// Its name.
+    pub name: &'static str,
+    /// What the system must permit.
+    pub needs: Needs,
+    /// The tier that it is, if it is one.
+    pub tier: Option<Tier>,
+    /// What its players know of each other.
+    pub shares: Shares,
+    /// What it costs who uses it, beside that.
+    pub costs: &'static str,
+    /// Plays until no timer is left; in one line, what hindered it.
+    pub play: fn(Player, Seat) -> Result<Seen, String>,
+}
+
+/// What players know of each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shares {
+    /// Nothing: each has a share of its own, whatever is asked for.
+    Nothing,
+    /// They are members of a domain, and a group has its share by weights.
+    Weights,
+    /// They are members of a domain, and hand the CPU to each other.
+    Baton,
+}
+
+impl Scheme {
+    /// What is not there of what it needs, and how to get it; with `one_group`, to share one.
+    pub fn missing(&self, one_group: bool) -> Option<String> {
+        let weighs = one_group && self.shares == Shares::Weights;
+        let weights = || available().weights().err().filter(|_| weighs);
+        self.needs.missing().or_else(|| weights().map(|why| JoinError::Weight(why).to_string()))
+    }
+
+    /// The same in some words.
+    pub fn needs(&self, one_group: bool) -> String {
+        let weighs = one_group && self.shares == Shares::Weights;
+        format!("{}{}", self.needs.name(), if weighs { ", weight" } else { "" })
+    }
+
+    /// Which options have an effect.
+    pub fn used(&self) -> Used {
+        self.tier.map_or(Used::Nothing, Used::by)
+    }
+}
+
+/// Where a player plays, and how well it behaves.
+pub struct Seat {
+    /// How fast it works.
+    pub pace: Pace,
+    /// Whether all players share one utility.
+    pub one_group: bool,
+    /// The domain of its CPU, if the scheme has one.
+    pub domain: Option<String>,
+    /// How that is scheduled.
+    pub schedule: Schedule,
+    /// How often it works for up to [`LATE_NS`] longer than it says; from 0 to 1.
+    pub misbehaves: f64,
+    /// Of how long.
+    pub random: Random,
+}
+
+/// How late at most who misbehaves gives the CPU away.
+pub const LATE_NS: u64 = 10_000_000;
+
+impl Seat {
+    /// Decodes for so long.
+    pub fn decode(&mut self, ns: u64) {
+        let share = |bits: u64| (bits >> 11) as f64 / (1_u64 << 53) as f64;
+        if self.misbehaves > 0.0 && share(self.random.draw()) < self.misbehaves {
+            self.pace.burn(self.random.draw() % LATE_NS);
+        }
+        self.pace.burn(ns);
+    }
+
+    /// Shows a frame.
+    pub fn show(&self) {
+        self.shower()();
+    }
+
+    /// What shows a frame, for another thread.
+    pub fn shower(&self) -> impl Fn() + Send + use<> {
+        let pace = self.pace;
+        move || pace.burn(SHOW_NS)
+    }
+}
+
+/// What those cost that share the CPU as the kernel does.
+const WAITS: &str = "its timers wait while others have the CPU";
+/// What those cost whose timers have a thread.
+const BESIDE: &str = "callbacks of timers run beside the rest of the program: what they share \
+                      needs a lock, or mail; and their thread is real-time as a whole";
+/// What those cost that are real-time as a whole.
+const WHOLE: &str = "all of the program is real-time: others have what it leaves";
+
+/// Ours.
+pub static OURS: &[Scheme] = &[
+    Scheme {
+        name: "alone",
+        tier: None,
+        needs: Needs::Nothing,
+        shares: Shares::Nothing,
+        costs: WAITS,
+        play: |player, seat| cooperative::play(player, seat, &mut Alone),
+    },
+    Scheme {
+        name: "t1",
+        tier: Some(Tier::Boost),
+        needs: Needs::Realtime(BOOST_PRIORITY),
+        shares: Shares::Weights,
+        costs: "a real-time helper, which has the loop run first while it is late; it gives that \
+                time back",
+        play: baton::boosted,
+    },
+    Scheme {
+        name: "t1b",
+        tier: Some(Tier::RealTimeSplit),
+        needs: Needs::Realtime(SplitOptions::PRIORITY),
+        shares: Shares::Nothing,
+        costs: BESIDE,
+        play: |player, seat| isolated::play(player, seat, Some(SplitOptions::PRIORITY)),
+    },
+    Scheme {
+        name: "t2",
+        tier: Some(Tier::Split),
+        needs: Needs::Slice,
+        shares: Shares::Nothing,
+        costs: "callbacks of timers run beside the rest of the program: what they share needs a \
+                lock, or mail; of no use against programs on other run-queue levels",
+        play: |player, seat| isolated::play(player, seat, None),
+    },
+    Scheme {
+        name: "t3",
+        tier: Some(Tier::Baton),
+        needs: Needs::Nothing,
+        shares: Shares::Baton,
+        costs: "one member runs at a time: beside programs that are none, all of them have the CPU \
+                of one or two",
+        play: baton::play,
+    },
+];
+
+/// Of the helper of loops that are boosted by the usual options.
+const BOOST_PRIORITY: u8 = BoostOptions::PRIORITY + 1;
+
+/// Those to compare with.
+pub static PEERS: &[Scheme] = &[
+    Scheme {
+        name: "epoll",
+        tier: None,
+        needs: Needs::Nothing,
+        shares: Shares::Nothing,
+        costs: WAITS,
+        play: |player, seat| cooperative::play(player, seat, &mut Alone),
+    },
+    Scheme {
+        name: "epoll-slice",
+        tier: None,
+        needs: Needs::Slice,
+        shares: Shares::Nothing,
+        costs: "its timers wait while others have the CPU, and it is switched more often",
+        play: |player, seat| {
+            set_slice(ME, *SLICES_NS.start()).map_err(|refused| refused.to_string())?;
+            cooperative::play(player, seat, &mut Alone)
+        },
+    },
+    Scheme {
+        name: "tokio",
+        tier: None,
+        needs: Needs::Nothing,
+        shares: Shares::Nothing,
+        costs: WAITS,
+        play: tokio::play,
+    },
+    Scheme {
+        name: "fifo",
+        tier: None,
+        needs: Needs::Realtime(LOOP_PRIORITY),
+        shares: Shares::Nothing,
+        costs: WHOLE,
+        play: |player, seat| {
+            set_fifo(ME, LOOP_PRIORITY).map_err(|refused| refused.to_string())?;
+            cooperative::play(player, seat, &mut Alone)
+        },
+    },
+    Scheme {
+        name: "rr",
+        tier: None,
+        needs: Needs::Realtime(LOOP_PRIORITY),
+        shares: Shares::Nothing,
+        costs: WHOLE,
+        play: |player, seat| {
+            set_round_robin(ME, LOOP_PRIORITY).map_err(|refused| refused.to_string())?;
+            cooperative::play(player, seat, &mut Alone)
+        },
+    },
+    Scheme {
+        name: "fifo-timer",
+        tier: None,
+        needs: Needs::Realtime(split::PRIORITY),
+        shares: Shares::Nothing,
+        costs: BESIDE,
+        play: split::play,
+    },
+];
+
+/// Of loops that are real-time threads as a whole.
+const LOOP_PRIORITY: u8 = 10;
+
+/// The one of that name.
+pub fn of_name(name: &str) -> Option<&'static Scheme> {
+    OURS.iter().chain(PEERS).find(|scheme| scheme.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::clip::Clip;
+    use super::super::player::Window;
+    use super::*;
+    use crate::compete::work::now_ns;
+    use antiphon::coop::{Domain, DomainOptions};
+
+    /// Each that this machine permits dispatches each timer, none early, and decodes.
+    #[test]
+    fn each_dispatches_all_timers() {
+        let pace = Pace::calibrate();
+        for scheme in OURS.iter().chain(PEERS).filter(|scheme| scheme.missing(false).is_none()) {
+            let cpu = antiphon_linux::allowed()[0];
+            let domain = Domain::private(DomainOptions::on(cpu)).expect("a domain");
+            let begin_ns = now_ns() + 1_000_000;
+            let period_ns = 10_000_000;
+            let (count_ns, end_ns) = (begin_ns + 10 * period_ns, begin_ns + 30 * period_ns);
+            let window = Window { begin_ns, period_ns, count_ns, end_ns };
+            let player = Player::new(Clip::new(1, period_ns, 0.2, false), window);
+            let seat = Seat {
+                pace,
+                one_group: false,
+                domain: domain.private_name(),
+                schedule: Schedule::default(),
+                misbehaves: 0.01,
+                random: Random(1),
+            };
+            // On a thread of its own, as what it asks of the scheduler is for good.
+            let play = std::thread::spawn(move || (scheme.play)(player, seat));
+            let seen = play.join().expect("it does not panic").expect("it is permitted");
+            assert_eq!((seen.tardiness_ns.len(), seen.first_ns), (20, count_ns), "{}", scheme.name);
+            assert!(seen.chunks > 0 && seen.shown > 0, "{}: {seen:?}", scheme.name);
+        }
+    }
+
+    #[test]
+    fn names_are_of_one_scheme() {
+        for scheme in OURS.iter().chain(PEERS) {
+            assert!(of_name(scheme.name).is_some_and(|found| std::ptr::eq(found, scheme)));
+        }
+        assert!(of_name("none").is_none());
+    }
+}

@@ -1,0 +1,243 @@
+//! Conferences, whoever runs them: for each a mixer, and for each of its legs what receives frames,
+//! and what sends them.
+//!
+//! ```text
+//!  leg 0: frame ─ decode ─ wait until due ─┐              ┌─ send 0: encode
+//!                                          ├─ mixer: add ─┤    a task for each frame
+//!  leg 1: frame ─ decode ─ wait until due ─┘              └─ send 1: encode
+//!  a fiber each                   a slot each, a fiber
+//! ```
+//!
+//! Frame `i` is due at the conference's start and `i` periods. A frame that is sent later than half
+//! a period after that is a breach.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::thread;
+use std::time::Duration;
+
+use antiphon::Latch;
+use antiphon::channel::{Receiver, Sender, bounded};
+use antiphon_report::stats::Random;
+
+use super::cases::{Cell, Phase};
+use super::codec::{Mouth, mix};
+use super::waits::{now, put, take, wait_until};
+use crate::bench::pools::runner::Kind;
+use crate::bench::pools::tally::count;
+
+/// From one frame to the next.
+pub const PERIOD_NS: u64 = 20_000_000;
+/// A frame is to be sent within so long from when it was due.
+pub const WINDOW_NS: u64 = 10_000_000;
+/// The first frames are due so long after the beginning: threads and fibers are there then.
+const LEAD_NS: u64 = 50_000_000;
+/// Whether all is sent: looked at so often.
+const LOOKS: Duration = Duration::from_millis(1);
+
+/// Which part of a conference something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// What receives a leg's frames.
+    Receive,
+    /// The mixer.
+    Mix,
+    /// What sends a leg a frame.
+    Send,
+}
+
+/// Who runs the parts.
+pub trait Host: Sync + 'static {
+    /// Has a part of the conference of a number run.
+    fn run(
+        &'static self,
+        number: u64,
+        part: Part,
+        kind: Kind,
+        work: impl FnOnce() + Send + 'static,
+    );
+}
+
+/// What all conferences have in common.
+pub struct Exchange {
+    /// What is done.
+    pub cell: Cell,
+    /// When it began.
+    begun_ns: u64,
+    /// Of what is drawn by lot.
+    seed: u64,
+    /// Counts parts that have ended.
+    over: Latch,
+    /// How many frames were sent too late.
+    breaches: AtomicU64,
+    /// After more breaches than this, all come to an end.
+    most: u64,
+    /// Frames that mixers have had sent, as they ended …
+    sent: AtomicU64,
+    /// … and how many of these have been.
+    arrived: AtomicU64,
+}
+
+/// What a leg hands to the mixer.
+struct Frame {
+    number: u32,
+    samples: Vec<i32>,
+    /// It is what was said.
+    right: bool,
+}
+
+struct Conference<H: 'static> {
+    host: &'static H,
+    exchange: &'static Exchange,
+    number: u64,
+    start_ns: u64,
+}
+
+impl Exchange {
+    /// Of so many conferences; ends early after so many breaches.
+    pub fn new(cell: Cell, seed: u64, most: u64) -> Self {
+        let parts = cell.conferences as usize * (cell.legs + 1);
+        Self {
+            cell,
+            begun_ns: now(),
+            seed,
+            over: Latch::new(parts as u32),
+            breaches: AtomicU64::new(0),
+            most,
+            sent: AtomicU64::new(0),
+            arrived: AtomicU64::new(0),
+        }
+    }
+
+    /// Frames that are to be sent.
+    pub fn frames(&self) -> u64 {
+        u64::from(self.cell.conferences) * self.cell.legs as u64 * u64::from(self.cell.frames)
+    }
+
+    /// Has all conferences take place, and waits until they are over; how many frames were
+    /// sent, and in how many nanoseconds.
+    pub fn open<H: Host>(&'static self, host: &'static H) -> (u64, u64) {
+        for number in 0..u64::from(self.cell.conferences) {
+            let lot = Random(self.seed ^ number).draw() % PERIOD_NS;
+            let phase = if self.cell.phase == Phase::Spread { lot } else { 0 };
+            let start_ns = self.begun_ns + LEAD_NS + phase;
+            Conference { host, exchange: self, number, start_ns }.open();
+        }
+        self.over.wait();
+        // Relaxed: the latch orders it.
+        let sent = self.sent.load(Relaxed);
+        // Acquire: what was counted of them; pairs with the release in `send`.
+        while self.arrived.load(Acquire) < sent {
+            thread::sleep(LOOKS);
+        }
+        (sent, now() - self.begun_ns)
+    }
+
+    fn is_off(&self) -> bool {
+        // Relaxed: it may be seen a little later.
+        self.breaches.load(Relaxed) > self.most
+    }
+}
+
+impl<H> Clone for Conference<H> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<H> Copy for Conference<H> {}
+
+impl<H: Host> Conference<H> {
+    fn open(self) {
+        let due_ns = self.start_ns;
+        let mut slots = Vec::new();
+        for leg in 0..self.exchange.cell.legs {
+            let (sender, receiver) = bounded(1);
+            slots.push(receiver);
+            let kind = Kind { stage: 0, level: 1, due_ns };
+            self.host.run(self.number, Part::Receive, kind, move || {
+                self.receive(leg, &sender);
+                drop(sender);
+                self.exchange.over.count_down(1);
+            });
+        }
+        let kind = Kind { stage: 1, level: 1, due_ns };
+        self.host.run(self.number, Part::Mix, kind, move || {
+            let sent = self.mix(&slots);
+            drop(slots);
+            // Relaxed: the latch orders it.
+            self.exchange.sent.fetch_add(sent, Relaxed);
+            self.exchange.over.count_down(1);
+        });
+    }
+
+    fn due_ns(self, frame: u32) -> u64 {
+        self.start_ns + u64::from(frame) * PERIOD_NS
+    }
+
+    /// What a leg does.
+    fn receive(self, leg: usize, slot: &Sender<Frame>) {
+        let Cell { codec, wait, frame: bytes, frames, .. } = self.exchange.cell;
+        let line = codec.line(leg, bytes);
+        let mut ear = line.ear();
+        let seed = self.exchange.seed ^ self.number << 20 ^ leg as u64;
+        for number in 0..frames {
+            let frame = line.said(number, Random(seed ^ u64::from(number) << 40));
+            let samples = ear.decode(number, &frame);
+            let right = samples.is_some();
+            wait_until(self.due_ns(number), wait);
+            let frame = Frame { number, samples: samples.unwrap_or_default(), right };
+            let gone = put(slot, frame, wait).is_none();
+            if gone || self.exchange.is_off() {
+                return;
+            }
+        }
+    }
+
+    /// What the mixer does; how many frames it has had sent.
+    fn mix(self, slots: &[Receiver<Frame>]) -> u64 {
+        let Cell { codec, wait, frame: bytes, frames, .. } = self.exchange.cell;
+        let mouths = (0..slots.len()).map(|leg| Arc::new(codec.line(leg, bytes).mouth()));
+        let (mouths, legs) = (mouths.collect::<Vec<_>>(), slots.len() as u64);
+        for number in 0..frames {
+            let (mut mixed, mut right) = (Vec::new(), true);
+            for slot in slots {
+                let Some(frame) = take(slot, wait) else { return u64::from(number) * legs };
+                right &= frame.right && frame.number == number;
+                mix(&mut mixed, &frame.samples);
+            }
+            let (mixed, due_ns) = (Arc::new(mixed), self.due_ns(number));
+            for mouth in &mouths {
+                let (mixed, mouth) = (mixed.clone(), mouth.clone());
+                let kind = Kind { stage: 2, level: 0, due_ns: due_ns + WINDOW_NS };
+                self.host.run(self.number, Part::Send, kind, move || {
+                    self.send(&mouth, &mixed, due_ns, right);
+                });
+            }
+        }
+        u64::from(frames) * legs
+    }
+
+    /// What sends a leg a frame.
+    fn send(self, mouth: &Mouth, mixed: &[i32], due_ns: u64, right: bool) {
+        let right = mouth.encode(mixed).is_some() && right;
+        let latency = now().saturating_sub(due_ns);
+        let good = latency <= WINDOW_NS;
+        if !good {
+            self.exchange.breaches.fetch_add(1, Relaxed);
+        }
+        count(|tally| {
+            tally.tasks += 1;
+            tally.items += 1;
+            tally.found += u64::from(right);
+            let step = tally.step(0);
+            step.latencies.record(latency, 1);
+            step.sum += latency;
+            step.items += 1;
+            step.good += u64::from(good);
+        });
+        // Release: that; pairs with the acquire in `open`.
+        self.exchange.arrived.fetch_add(1, Release);
+    }
+}

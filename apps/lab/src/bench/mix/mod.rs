@@ -1,0 +1,206 @@
+//! `bench mix`: conferences of telephone calls, mixed by a server whose parts are fibers.
+//!
+//! | module | has |
+//! |---|---|
+//! | [`codec`], [`g711`], [`opus`] | what becomes of the bytes of a frame |
+//! | [`conference`] | the parts of a conference, whoever runs them |
+//! | [`waits`] | how they wait |
+//! | [`hosts`] | who does: pools of fibers, one or several, by a policy; threads |
+//! | [`cases`] | what is measured, under what conditions |
+//! | [`measure`] | what a repetition does |
+//! | [`ear`] | how good a call is by that |
+//! | [`report`] | what came of it, for scripts and for people |
+
+pub mod cases;
+pub mod codec;
+pub mod conference;
+pub mod ear;
+mod g711;
+pub mod hosts;
+mod measure;
+mod opus;
+mod report;
+pub mod waits;
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+pub use measure::{Figures, Order, measure};
+
+use antiphon_report::failure::Failure;
+use antiphon_report::list::Counts;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::colour_stdout;
+
+use super::neighbours::Load;
+use super::repeat::repeat;
+use super::rounds::Rounds;
+use super::settings::{Printed, Settings};
+use cases::{Cell, Phase, Wait};
+use codec::Codec;
+use report::Measured;
+
+const SUBJECTS: &str = "fifo/steal-half,lifo/steal-half,staged,edf,fifo/steal-half+silos,\
+                        lifo/steal-half+silos,fifo/steal-half+stages";
+/// So many parts at most: for each a stack.
+const PARTS: u64 = 100_000;
+
+/// Mix: conferences of telephone calls, frame by frame, in time or not
+#[derive(Args)]
+#[command(after_help = "\
+Each repetition runs in a process of its own; the first is rejected. docs/mix.md says what a
+conference does, and what came of it.
+
+Examples:
+  antiphon bench mix --conferences 400,800
+  antiphon bench mix --most --frames 100 --codec md5,g711 --subject lifo/steal-half,edf")]
+pub struct Arguments {
+    /// Ours: a policy as `antiphon bench packets` names them, in one pool; with +silos in several,
+    /// with +stages in one each for what receives, mixes and sends
+    #[arg(long, alias = "policy", value_name = "LIST", default_value = SUBJECTS)]
+    subject: String,
+    /// Peers: threads; ratios are to the first
+    #[arg(long, value_name = "LIST", default_value = hosts::THREADS)]
+    against: String,
+    /// How many conferences; with --most, how many are tried first
+    #[arg(long, value_name = "LIST", default_value = "400")]
+    conferences: Counts,
+    /// Find how many conferences can be had with less than 1 % of frames too late
+    #[arg(long)]
+    most: bool,
+    /// What becomes of frames: md5, g711, opus; or several by turns of legs, as g711+opus
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "md5")]
+    codec: Vec<Codec>,
+    /// How legs and mixers wait
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "sleep")]
+    wait: Vec<Wait>,
+    /// When conferences begin
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "spread")]
+    phase: Vec<Phase>,
+    /// Of each conference
+    #[arg(long, value_name = "N", default_value_t = 2,
+          value_parser = clap::value_parser!(u8).range(1..=100))]
+    legs: u8,
+    /// Bytes of a frame; of G.711 at 8 kHz it would be 160, and of Opus it always is
+    #[arg(long, value_name = "BYTES", default_value_t = 1600,
+          value_parser = clap::value_parser!(u32).range(4..=65_536))]
+    frame: u32,
+    /// Frames of each leg, 20 ms apart
+    #[arg(long, value_name = "N", default_value_t = 200,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    frames: u32,
+    /// Threads; where there are more pools than that, each has one all the same
+    #[arg(long, value_name = "LIST", default_value = "2")]
+    workers: Counts,
+    /// How many pools +silos has, which share the workers
+    #[arg(long, value_name = "N", default_value_t = hosts::SILO_COUNT,
+          value_parser = clap::value_parser!(u16).range(1..=1000))]
+    silos: u16,
+    /// What the way to the server and on takes beside it, in milliseconds: for how good a call is,
+    /// at p99.9
+    #[arg(long, value_name = "MS", default_value_t = ear::ELSEWHERE_MS,
+          value_parser = clap::value_parser!(u16).range(0..=10_000))]
+    elsewhere_ms: u16,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// Measures and prints.
+///
+/// # Errors
+///
+/// Bad arguments; a library that is not there; a subject that lost a frame, or never came to an
+/// end.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let rounds = rounds(arguments)?;
+    arguments.codec.iter().try_for_each(|codec| codec.prepare()).map_err(Failure::missing)?;
+    let measured = carry_out(&rounds, &cells(arguments))?;
+    let report = report::put_together(&rounds, &measured, arguments.elsewhere_ms);
+    arguments.settings.print(Printed {
+        json: report.json(),
+        text: report.text(colour_stdout()),
+        others_cpus: report.others_cpus(),
+        trouble: report.trouble(),
+    })
+}
+
+fn rounds(arguments: &Arguments) -> Result<Rounds, Failure> {
+    let Arguments { subject, against, conferences, legs, frame, .. } = arguments;
+    let parts = |&count: &usize| count as u64 * (u64::from(*legs) + 1);
+    if conferences.0.iter().map(parts).max() > Some(PARTS) {
+        return Err(Failure::arguments(format!(
+            "--conferences {conferences:?} of {legs} legs are more than {PARTS} legs and mixers",
+            conferences = conferences.0
+        )));
+    }
+    if frame % 4 != 0 {
+        return Err(Failure::arguments(format!(
+            "--frame {frame}: samples have four bytes; write a multiple, such as 1600"
+        )));
+    }
+    arguments.settings.rounds("policy", (subject, hosts::names()), (against, &[hosts::THREADS]))
+}
+
+/// Conferences as they are if nothing else is said, with so many workers: a number of them, and so
+/// many frames.
+pub fn usual(conferences: u32, frames: u32, workers: usize) -> Cell {
+    Cell {
+        load: Load::Idle,
+        codec: Codec::MD5,
+        wait: Wait::Sleep,
+        phase: Phase::Spread,
+        conferences,
+        search: false,
+        legs: 2,
+        frame: 1600,
+        frames,
+        workers,
+        silos: hosts::SILO_COUNT.into(),
+    }
+}
+
+/// A repetition, and how long it is to take at most, in seconds.
+pub fn order(subject: &str, cell: Cell, seed: u64) -> (Order, f64) {
+    let order = Order { subject: subject.to_owned(), cell, seed };
+    let seconds = measure::seconds(&order);
+    (order, seconds)
+}
+
+fn cells(arguments: &Arguments) -> Vec<Cell> {
+    let Arguments { codec, wait, phase, conferences, workers, settings, .. } = arguments;
+    let mut cells = Vec::new();
+    for &load in &settings.load {
+        for &codec in codec {
+            for &wait in wait {
+                for &phase in phase {
+                    for &conferences in &conferences.0 {
+                        let cell = |&workers: &usize| Cell {
+                            load,
+                            codec,
+                            wait,
+                            phase,
+                            conferences: conferences as u32,
+                            search: arguments.most,
+                            legs: arguments.legs.into(),
+                            frame: arguments.frame as usize,
+                            frames: arguments.frames,
+                            workers,
+                            silos: arguments.silos.into(),
+                        };
+                        cells.extend(workers.0.iter().map(cell));
+                    }
+                }
+            }
+        }
+    }
+    cells
+}
+
+fn carry_out(rounds: &Rounds, cells: &[Cell]) -> Result<Vec<Measured>, Failure> {
+    let mut progress = Progress::new(rounds.steps(cells.len()));
+    rounds.carry_out(cells, &mut progress, |cell, subject| {
+        let (order, seconds) = order(subject, cell, rounds.seed);
+        repeat(&super::Order::Mix(order), seconds)
+    })
+}

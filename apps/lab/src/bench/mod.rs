@@ -1,0 +1,141 @@
+//! `bench`: ours beside the peers, in one interleaved run.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`locks`], [`rwlocks`] | the verbs: what may be asked of each family of locks |
+//! | [`events`] | the verb of wake-ups, with all that is its own |
+//! | [`event_loop`] | the verb of loops that are to be on time, with all that is its own |
+//! | [`packets`] | the verb of pools that process packets, with all that is its own |
+//! | [`options`] | the verb of pools that run chains of tasks |
+//! | [`mix`] | the verb of conferences, whose parts wait for each other and for the clock |
+//! | [`thesis`] | the verb that asks whether one policy is best for all of these |
+//! | [`tasks`] | the verb of tasks that do nothing |
+//! | [`serve`] | the verb of servers, with all that is its own |
+//! | [`clock`] | the verb for timestamps, with a way of its own to measure |
+//! | [`settings`], [`rounds`], [`repeat`], [`ratio`] | what all verbs share: what may be asked, who
+//!   takes turns, a repetition in a process of its own with an end to its time, paired ratios |
+//! | [`pools`] | what verbs of pools share |
+//! | [`neighbours`], [`others`] | who else uses the machine: because we want it, or anyhow |
+//! | [`lock_settings`] | what both families may be asked |
+//! | [`survey`] | a small measurement of every lock |
+//! | [`plan`] | which cells |
+//! | [`measure`] | what a repetition does |
+//! | [`subjects`] | the locks |
+//! | [`rows`] | medians, quartiles and ratios of what came back |
+//! | [`waits`] | whether anybody waits too long for it |
+//! | [`tables`] | tables for people |
+
+pub mod clock;
+pub mod event_loop;
+pub mod events;
+mod lock_settings;
+pub mod locks;
+mod measure;
+pub mod mix;
+mod neighbours;
+pub mod options;
+mod others;
+pub mod packets;
+mod plan;
+mod pools;
+mod ratio;
+mod repeat;
+mod rounds;
+mod rows;
+pub mod rwlocks;
+pub mod serve;
+mod settings;
+mod subjects;
+pub mod survey;
+mod tables;
+pub mod tasks;
+pub mod thesis;
+mod waits;
+
+use std::process::ExitCode;
+
+use antiphon_linux::end_with_parent;
+use antiphon_report::failure::Failure;
+use serde::{Deserialize, Serialize};
+
+use crate::compete::process::tell;
+pub use settings::check_seconds;
+pub use subjects::Family;
+
+/// The hidden verb that carries out one repetition.
+pub const REPETITION: &str = "__repetition";
+/// The hidden verb of [`survey`].
+pub const SURVEY: &str = "__survey";
+/// The hidden verb of a busy neighbour.
+pub const NEIGHBOUR: &str = neighbours::VERB;
+
+/// One repetition.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Order {
+    /// Of a lock.
+    Lock(measure::Order),
+    /// Of a way to wake.
+    Event(events::Order),
+    /// Of a pool.
+    Packets(packets::Order),
+    /// Of a pool that runs chains.
+    Options(options::Order),
+    /// Of conferences.
+    Mix(mix::Order),
+    /// Of all of these at once.
+    Mixed(thesis::Order),
+    /// Of tasks.
+    Task(tasks::Order),
+    /// Of a server, by its clients.
+    Serve(serve::Order),
+    /// A server, for those.
+    Server(serve::ServerOrder),
+    /// Of programs that compete for a CPU.
+    Loop(event_loop::Order),
+    /// One of those.
+    Program(event_loop::ProgramOrder),
+}
+
+/// Carries out one repetition and prints its outcome.
+///
+/// # Errors
+///
+/// If `order` is not one that `bench` gives.
+pub fn repetition(order: &str) -> Result<ExitCode, Failure> {
+    end_with_parent();
+    let order = serde_json::from_str(order).map_err(Failure::arguments)?;
+    match order {
+        Order::Lock(order) => answer(measure::measure(&order)),
+        Order::Event(order) => answer(events::measure(&order)),
+        Order::Packets(order) => answer(packets::measure(&order)),
+        Order::Options(order) => answer(options::measure(&order)),
+        Order::Mix(order) => answer(mix::measure(&order)),
+        Order::Mixed(order) => answer(thesis::measure(&order)),
+        Order::Task(order) => answer(tasks::measure(&order)),
+        Order::Serve(order) => answer(serve::measure(&order)),
+        Order::Server(order) => {
+            serve::serve(&order).map(|()| ExitCode::SUCCESS).map_err(Failure::measured)
+        }
+        Order::Loop(order) => answer(event_loop::measure(&order)),
+        Order::Program(order) => {
+            event_loop::be(order).map(|()| ExitCode::SUCCESS).map_err(Failure::measured)
+        }
+    }
+}
+
+/// Prints an outcome as [`repeat`] reads it.
+fn answer(outcome: Result<impl Serialize, String>) -> Result<ExitCode, Failure> {
+    let outcome = outcome.map_err(Failure::arguments)?;
+    tell(&outcome).map_err(Failure::measured)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Burns a CPU until its parent ends.
+///
+/// # Errors
+///
+/// None; the type is that of every verb.
+pub fn neighbour(parent: u32, threads: u16) -> Result<ExitCode, Failure> {
+    neighbours::burn(parent, threads)
+}

@@ -1,0 +1,251 @@
+//! `bench options`: chains of tasks, each of which spawns the next: the option pricing of the
+//! dissertation, and alignments of sequences.
+//!
+//! | module | has |
+//! |---|---|
+//! | [`binomial`], [`alignment`] | what a chain finds |
+//! | [`problems`] | which, and what it is to be |
+//! | [`cases`] | what is measured, under what conditions |
+//! | [`work`] | the tasks, whoever runs them |
+//! | [`composed`] | who does: a pool, a peer, or two pools |
+//! | [`measure`] | what a repetition does |
+//! | [`go`] | the peer in Go |
+//!
+//! What it shares with other benchmarks of pools is in [`pools`](super::pools).
+
+mod alignment;
+mod binomial;
+pub mod cases;
+mod composed;
+mod go;
+mod measure;
+pub mod problems;
+mod work;
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+pub use measure::{Order, measure};
+
+use antiphon_report::failure::Failure;
+use antiphon_report::list::Counts;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::colour_stdout;
+
+use super::measure::Ticks;
+use super::neighbours::Load;
+use super::pools::built::{Built, Language};
+use super::pools::go::COMMON;
+use super::pools::rows::Measured;
+use super::pools::{json, rows, tables};
+use super::repeat::repeat;
+use super::rounds::Rounds;
+use super::settings::{Printed, Settings};
+use cases::{Case, Cell, Depths, Kernel};
+
+const SUBJECTS: &str = "fifo/steal-half,lifo/steal-half,lifo-slot/steal-half,adaptive/steal-half,\
+                        staged,edf,lifo/steal-half+stages";
+const AGAINST: &str = "loop,go,tokio,smol,rayon,rayon-fifo";
+const PEERS: [&str; 6] = ["loop", go::NAME, "tokio", "smol", "rayon", "rayon-fifo"];
+const ABOUT: &str = "\
+Latencies are from the beginning of the run, or from when a chain was due, to its end. Each chain's
+answer was what one thread had found.
+";
+
+/// A task takes less, whoever runs it …
+const SLOW_S: f64 = 1e-5;
+/// … and for each node of a lattice, or of a table, so much more.
+const NODE_S: f64 = 2e-8;
+
+/// Options: what a policy makes of chains of tasks, most short, some long
+#[derive(Args)]
+#[command(after_help = "\
+Each repetition runs in a process of its own; the first is rejected. docs/options.md says what the
+dissertation has measured, and what came of it here.
+
+Examples:
+  antiphon bench options --subject fifo/steal-half,lifo/steal-half --against loop,go
+  antiphon bench options --subject lifo/steal-half,lifo/steal-half+stages --long-depth 5000
+  antiphon bench options --case open --rate 20000 --kernel smith-waterman --long-depth 1000")]
+pub struct Arguments {
+    /// Ours, as `antiphon bench packets` names them: fifo/steal-half, lifo-slot/steal-half, staged,
+    /// edf, …; with +stages in two pools, of which one has long chains
+    #[arg(long, alias = "policy", value_name = "LIST", default_value = SUBJECTS)]
+    subject: String,
+    /// Peers; ratios are to the first
+    #[arg(long, value_name = "LIST", default_value = AGAINST)]
+    against: String,
+    /// What a chain finds
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "binomial")]
+    kernel: Vec<Kernel>,
+    /// When chains begin
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "closed")]
+    case: Vec<Case>,
+    /// Chains a second, in the case open
+    #[arg(long, value_name = "N", default_value_t = 10_000.0)]
+    rate: f64,
+    /// Chains
+    #[arg(long, value_name = "N", default_value_t = 30_000,
+          value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    options: u64,
+    /// Steps of a chain
+    #[arg(long, value_name = "N", default_value_t = 20,
+          value_parser = clap::value_parser!(u16).range(1..=20_000))]
+    depth: u16,
+    /// Steps of a long one: 2000 by the dissertation's text, 5000 in its program
+    #[arg(long, value_name = "N", default_value_t = 2000,
+          value_parser = clap::value_parser!(u16).range(1..=20_000))]
+    long_depth: u16,
+    /// The probability of a long one
+    #[arg(long, value_name = "P", default_value_t = 0.005)]
+    long_share: f64,
+    /// At what price one may buy; the price now is 100
+    #[arg(long, value_name = "PRICE", default_value_t = 110.0)]
+    strike: f64,
+    /// Tasks that begin chains
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    spawners: u32,
+    /// Threads that run tasks, of which one or more begin chains
+    #[arg(long, value_name = "LIST", default_value = "2")]
+    workers: Counts,
+    /// For how many tasks a worker has room; who has none runs them at once
+    #[arg(long, value_name = "N", default_value_t = 1 << 17,
+          value_parser = clap::value_parser!(u32).range(2..=1 << 20))]
+    capacity: u32,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// What is measured, and how.
+struct Plan<'a> {
+    arguments: &'a Arguments,
+    cells: Vec<Cell>,
+    rounds: Rounds,
+    ticks: Ticks,
+    /// The program in Go, or why there is none.
+    go: Result<Built, String>,
+}
+
+/// Measures and prints.
+///
+/// # Errors
+///
+/// Bad arguments; or a subject that lost a chain, found a wrong answer or never came to an end.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let plan = plan(arguments)?;
+    let report = rows::put_together(&plan.rounds, &plan.carry_out()?);
+    arguments.settings.print(Printed {
+        json: json::body(&report),
+        text: tables::text(&report, colour_stdout(), ABOUT),
+        others_cpus: report.others_cpus(),
+        trouble: report.trouble(),
+    })
+}
+
+fn plan(arguments: &Arguments) -> Result<Plan<'_>, Failure> {
+    let Arguments { subject, against, settings, rate, long_share, strike, .. } = arguments;
+    if !(1.0..=1e7).contains(rate) {
+        return Err(Failure::arguments("--rate takes chains a second from 1, such as 10000"));
+    }
+    if !(0.0..=1.0).contains(long_share) {
+        return Err(Failure::arguments("--long-share takes a probability, such as 0.005"));
+    }
+    if !(1.0..=10_000.0).contains(strike) {
+        return Err(Failure::arguments("--strike takes a price from 1 to 10000, such as 110"));
+    }
+    let rounds = settings.rounds("policy", (subject, composed::names()), (against, &PEERS))?;
+    let go = if rounds.peers.contains(&go::NAME) {
+        Built::of("options", Language::Go, &[go::SOURCE, COMMON])?
+    } else {
+        Err("it is not asked for".to_owned())
+    };
+    Ok(Plan { arguments, cells: cells(arguments), rounds, ticks: Ticks::calibrate(), go })
+}
+
+fn cells(arguments: &Arguments) -> Vec<Cell> {
+    let Arguments { kernel, case, spawners, workers: Counts(workers), settings, .. } = arguments;
+    let depths = Depths {
+        short: arguments.depth.into(),
+        long: arguments.long_depth.into(),
+        long_share: arguments.long_share,
+    };
+    let mut cells = Vec::new();
+    for &load in &settings.load {
+        for &kernel in kernel {
+            for &case in case {
+                let cell = |&workers: &usize| Cell {
+                    load,
+                    kernel,
+                    case,
+                    depths,
+                    spawners: *spawners,
+                    workers,
+                };
+                cells.extend(workers.iter().map(cell));
+            }
+        }
+    }
+    cells
+}
+
+/// A repetition as it is if nothing else is said, but for the number of options, of which there is
+/// a part; and how long it is to take at most, in seconds.
+pub fn usual(
+    subject: &str,
+    workers: usize,
+    part: f64,
+    (seed, ticks): (u64, Ticks),
+) -> (Order, f64) {
+    let depths = Depths { short: 20, long: 2000, long_share: 0.005 };
+    let (load, kernel, case, spawners) = (Load::Idle, Kernel::Binomial, Case::Closed, 1);
+    let order = Order {
+        subject: subject.to_owned(),
+        cell: Cell { load, kernel, case, depths, spawners, workers },
+        chains: (30_000.0 * part).ceil() as u64,
+        capacity: 1 << 17,
+        rate: 1.0,
+        strike: 110.0,
+        seed,
+        ticks,
+        go: Err("it is not asked for".to_owned()),
+    };
+    let seconds = seconds(&order);
+    (order, seconds)
+}
+
+impl Plan<'_> {
+    fn carry_out(&self) -> Result<Vec<Measured<Cell>>, Failure> {
+        let mut progress = Progress::new(self.rounds.steps(self.cells.len()));
+        self.rounds.carry_out(&self.cells, &mut progress, |cell, subject| {
+            let order = self.order(cell, subject);
+            let seconds = seconds(&order);
+            repeat(&super::Order::Options(order), seconds)
+        })
+    }
+
+    fn order(&self, cell: Cell, subject: &str) -> Order {
+        let Arguments { options, capacity, rate, strike, .. } = *self.arguments;
+        Order {
+            subject: subject.to_owned(),
+            cell,
+            chains: options,
+            capacity: capacity as usize,
+            rate,
+            strike,
+            seed: self.rounds.seed,
+            ticks: self.ticks,
+            go: self.go.as_ref().map(Built::program).map_err(String::clone),
+        }
+    }
+}
+
+/// How long a repetition is to take at most.
+fn seconds(order: &Order) -> f64 {
+    let Depths { short, long, long_share } = order.cell.depths;
+    let chain = |depth: usize| depth as f64 * SLOW_S + (depth * depth) as f64 * NODE_S;
+    let chains = chain(short) * (1.0 - long_share) + chain(long) * long_share;
+    let open_s = if order.cell.case == Case::Open { order.chains as f64 / order.rate } else { 0.0 };
+    open_s + order.chains as f64 * chains
+}

@@ -1,0 +1,164 @@
+//! The chains of tasks, whoever runs them.
+
+use std::hint::spin_loop;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_report::stats::Random;
+
+use super::cases::Depths;
+use super::problems::Problem;
+use crate::bench::measure::Ticks;
+use crate::bench::measure::ticks::{now, since};
+use crate::bench::pools::arrivals::Arrival;
+use crate::bench::pools::runner::{Kind, Runner};
+use crate::bench::pools::tally::{self, count};
+
+/// A run of a case; what `R` runs refers to it.
+pub struct Run<R: 'static> {
+    /// Who runs the tasks.
+    pub runner: &'static R,
+    /// What they are.
+    pub work: &'static Work,
+}
+
+/// What is to be done.
+pub struct Work {
+    /// How long chains are.
+    pub depths: Depths,
+    /// What the short ones find, one after the other.
+    pub short: Vec<Problem>,
+    /// And the long ones.
+    pub long: Vec<Problem>,
+    /// How many chains.
+    pub chains: u64,
+    /// Tasks that begin them.
+    pub spawners: u32,
+    /// When they are due; without, all at the beginning.
+    pub arrivals: Option<Vec<Arrival>>,
+    /// Of what is drawn by lot.
+    pub seed: u64,
+    /// How the clock counts.
+    pub ticks: Ticks,
+    /// When it began, of that clock.
+    pub begun: u64,
+    /// The same in nanoseconds of the monotonic clock.
+    pub begun_ns: u64,
+    /// For how many ticks spawners have waited for chains to be due.
+    pub waited: AtomicU64,
+    /// How many spawners have ended, and have added to that.
+    pub ended: AtomicU64,
+}
+
+/// Of what follows the first task of a long chain.
+pub const LONG_STAGE: u64 = 1;
+/// A chain of so many steps is due after the square of that, times this: about a hundred times as
+/// long as it computes. So what is short is due first.
+const DUE_NS: f64 = 100.0;
+
+impl Work {
+    /// How many tasks there are in all, but for the spawners.
+    pub fn tasks(&self) -> u64 {
+        (0..self.chains).map(|number| self.problem(number).0.tasks()).sum()
+    }
+
+    /// Whether all spawners have ended, and so many tasks.
+    pub fn is_done(&self, tasks: u64) -> bool {
+        // Acquire: pairs with the release in `spawn`.
+        self.ended.load(Acquire) == u64::from(self.spawners) && tally::tasks() >= tasks
+    }
+
+    /// What a chain is to find, and whether it is a long one.
+    fn problem(&self, number: u64) -> (&Problem, bool) {
+        let lot = Random(self.seed ^ number << 1).draw() as f64 / 2.0_f64.powi(64);
+        let long = lot < self.depths.long_share;
+        let all = if long { &self.long } else { &self.short };
+        (&all[number as usize % all.len()], long)
+    }
+
+    /// Begins chains, a share of them, by `begin`, which is told the number of each, and from when
+    /// its latency counts.
+    pub fn spawn(&'static self, spawner: u32, begin: impl Fn(u64, u64)) {
+        let mut waited = 0;
+        for number in (u64::from(spawner)..self.chains).step_by(self.spawners as usize) {
+            let arrival = self.arrivals.as_ref().map(|all| all[number as usize]);
+            let due = arrival.map(|one| self.begun + self.ticks.of_ns(one.due_ns as f64));
+            if let Some(due) = due {
+                let from = now();
+                while now() < due {
+                    spin_loop();
+                }
+                waited += since(from, due);
+            }
+            begin(number, due.unwrap_or(self.begun));
+        }
+        self.waited.fetch_add(waited, Relaxed);
+        // Release: that; pairs with the acquire in `is_done`.
+        self.ended.fetch_add(1, Release);
+    }
+
+    /// Of the chain of a number that is due from a moment on: its first task, and those behind.
+    fn kinds(&self, number: u64, due: u64) -> [Kind; 2] {
+        let long = self.problem(number).1;
+        let depth = if long { self.depths.long } else { self.depths.short } as f64;
+        let passed_ns = self.ticks.to_ns(since(self.begun, due) as f64);
+        let due_ns = self.begun_ns + (passed_ns + DUE_NS * depth * depth) as u64;
+        let level = if long { 2 } else { 0 };
+        [0, if long { LONG_STAGE } else { 2 }].map(|stage| Kind { stage, level, due_ns })
+    }
+
+    fn end(&self, number: u64, right: bool, tasks: u64, from: u64) {
+        let last = now();
+        let latency = since(from, last);
+        count(|tally| {
+            tally.items += 1;
+            tally.numbers += number;
+            tally.found += u64::from(right);
+            let step = tally.step(0);
+            step.latencies.record(latency, 1);
+            step.sum += latency;
+            step.items += 1;
+            tally.tasks += tasks;
+            tally.last = last;
+        });
+    }
+}
+
+impl<R> Clone for Run<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for Run<R> {}
+
+impl<R: Runner> Run<R> {
+    /// Begins: has the spawners run, who do the rest.
+    pub fn begin(self) {
+        for spawner in 0..self.work.spawners {
+            self.runner.spawn(move || {
+                self.work.spawn(spawner, |number, due| {
+                    let [first, kind] = self.work.kinds(number, due);
+                    self.runner.spawn_as(first, move || self.chain(number, due, kind));
+                });
+            });
+        }
+    }
+
+    /// The first task of a chain, and those that follow.
+    fn chain(self, number: u64, due: u64, kind: Kind) {
+        let (problem, _) = self.work.problem(number);
+        let (mut chain, more) = problem.begin();
+        let tasks = problem.tasks();
+        if !more {
+            return self.work.end(number, problem.is_answer(&chain), tasks, due);
+        }
+        self.runner.repeat(kind, move || {
+            let more = chain.step();
+            if !more {
+                self.work.end(number, problem.is_answer(&chain), tasks, due);
+            }
+            more
+        });
+    }
+}

@@ -1,0 +1,295 @@
+//! `bench packets`: the packet processing of the dissertation, on our pools and on others.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`cases`] | what is measured, under what conditions |
+//! | [`contents`] | what is in a packet, and what is done to it |
+//! | [`copies`] | where the memory of packets comes from |
+//! | [`work`] | the tasks, whoever runs them |
+//! | [`go`] | the peer in Go |
+//! | [`measure`] | what a repetition does |
+//! | [`goal`] | which policies keep a latency within a bound |
+//!
+//! What it shares with other benchmarks of pools is in [`pools`](super::pools).
+
+mod cases;
+pub mod contents;
+mod copies;
+mod go;
+mod goal;
+mod measure;
+mod work;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::Value;
+
+pub use measure::{Order, measure};
+
+use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
+use antiphon_report::list::Counts;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::colour_stdout;
+
+use super::measure::Ticks;
+use super::neighbours::Load;
+use super::pools::built::{Built, Language};
+use super::pools::go::COMMON;
+use super::pools::rows::{Measured, Report};
+use super::pools::{arrivals, json, policies, rows, tables};
+use super::repeat::repeat;
+use super::rounds::Rounds;
+use super::settings::{Printed, Settings};
+use cases::{Case, Cell, Form, Heavy};
+use copies::Copies;
+use goal::Goal;
+
+const SUBJECTS: &str = "lifo/steal-half,fifo/steal-half,lifo/shallow,lifo/lazy-shallow";
+const AGAINST: &str = "loop,go,tokio,smol,rayon,rayon-fifo,channel";
+
+const PEERS: [&str; 7] = ["loop", go::NAME, "tokio", "smol", "rayon", "rayon-fifo", "channel"];
+const ABOUT: &str = "Latencies are from when a packet was handed over, or due, to its end.\n";
+
+/// A task takes less, whoever runs it …
+const SLOW_S: f64 = 1e-5;
+/// … and so much more with the heavy tasks, of which there are two for each 1000 packets.
+const HEAVY_S: f64 = 1e-4;
+
+/// Packets: what a policy makes of many small tasks
+#[derive(Args)]
+#[command(after_help = "\
+Each repetition runs in a process of its own; the first is rejected. With --goal, each policy of
+ours is tried (or those of --subject), those that meet the goal are named, and the exit code is 1
+if none does. docs/packets.md says what a trace of arrivals is.
+
+Examples:
+  antiphon bench packets --case general,open --against loop,go
+  antiphon bench packets --goal 'p99<200us' --arrivals arrivals.txt")]
+pub struct Arguments {
+    /// Ours, as order/spread: fifo, lifo, stochastic-64, switch-16, reverse-8 or adaptive, and
+    /// steal-half, steal-one, neighbours-13, -15, -20, overflow, shallow, lazy or lazy-shallow;
+    /// lifo-slot/steal-half or /steal-one; or staged, edf or levels
+    #[arg(long, value_name = "LIST")]
+    subject: Option<String>,
+    /// Peers; ratios are to the first
+    #[arg(long, value_name = "LIST")]
+    against: Option<String>,
+    /// What is measured: general, heavier, spawners-N, cache, bimodal, open, ramp
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "general")]
+    case: Vec<Case>,
+    /// As the dissertation's program does it, or as its text says
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "corrected")]
+    form: Vec<Form>,
+    /// What a task of 20 ms does, in the case bimodal
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "sleep")]
+    heavy: Vec<Heavy>,
+    /// Where the memory of packets comes from
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "allocated")]
+    copies: Vec<Copies>,
+    /// Threads that run tasks, of which one or more make them
+    #[arg(long, value_name = "LIST", default_value = "2")]
+    workers: Counts,
+    /// For how many tasks a worker has room; 128, or 1024 in the cases cache and bimodal
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1 << 20))]
+    capacity: Option<u32>,
+    /// Packets
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    tasks: Option<u64>,
+    /// Packets a second, in the case open
+    #[arg(long, value_name = "N", default_value_t = 50_000.0)]
+    rate: f64,
+    /// A bound that a latency is to keep to: mean, p20, p50, p99, p999, p9999 or max, '<', a time
+    #[arg(long, value_name = "GOAL", requires = "arrivals")]
+    goal: Option<Goal>,
+    /// When packets come: a line for each, with nanoseconds or seconds, and bytes if that matters
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["case", "tasks", "rate"])]
+    arrivals: Option<PathBuf>,
+    /// Write what each worker did at the end of the last repetition to a timeline, for Perfetto or
+    /// Chrome: so name one policy, one case and one number of workers
+    #[arg(long, value_name = "FILE", conflicts_with = "goal")]
+    trace: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// What is measured, and how.
+struct Plan<'a> {
+    arguments: &'a Arguments,
+    cells: Vec<Cell>,
+    rounds: Rounds,
+    ticks: Ticks,
+    /// The program in Go, or why there is none.
+    go: Result<Built, String>,
+    /// How long the trace is, in seconds.
+    trace_s: f64,
+}
+
+/// Measures and prints.
+///
+/// # Errors
+///
+/// Bad arguments; a subject that lost a packet or never came to an end; or no policy that meets
+/// the goal.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let trace = OutputFile::of("--trace", arguments.trace.as_deref())?;
+    let plan = plan(arguments)?;
+    let measured = plan.carry_out()?;
+    let recorded = trace.map_or(Ok(()), |file| match recorded(&measured) {
+        Some(timeline) => file.write(timeline),
+        None => Err(Failure::measured("--trace: no repetition has come to its end")),
+    });
+    let report = rows::put_together(&plan.rounds, &measured);
+    let verdict = arguments.goal.map(|goal| goal.verdict(&report));
+    let mut text = tables::text(&report, colour_stdout(), ABOUT);
+    if let Some(Ok(met)) = &verdict {
+        text += &format!("\n{met}");
+    }
+    let code = arguments.settings.print(Printed {
+        json: body(&report, arguments.goal),
+        text,
+        others_cpus: report.others_cpus(),
+        trouble: report.trouble(),
+    })?;
+    recorded?;
+    match verdict {
+        Some(Err(why)) => Err(Failure::measured(why)),
+        _ => Ok(code),
+    }
+}
+
+/// The body of the JSON report.
+fn body(report: &Report<Cell>, goal: Option<Goal>) -> Value {
+    let mut body = json::body(report);
+    body["goal"] = goal.map(|goal| goal.to_string()).into();
+    for (object, row) in body["rows"].as_array_mut().into_iter().flatten().zip(&report.rows) {
+        if let Some(goal) = goal {
+            object["meets_goal"] = goal.is_met(row).into();
+        }
+    }
+    body
+}
+
+/// The timeline of the last repetition that has one.
+fn recorded(measured: &[Measured<Cell>]) -> Option<&str> {
+    let figures = measured.iter().flat_map(|one| &one.figures);
+    figures.rev().find_map(|figures| figures.counted.as_ref()?.trace.as_deref())
+}
+
+fn plan(arguments: &Arguments) -> Result<Plan<'_>, Failure> {
+    let Arguments { subject, against, settings, rate, .. } = arguments;
+    if !(1.0..=1e8).contains(rate) {
+        return Err(Failure::arguments("--rate takes packets a second from 1, such as 50000"));
+    }
+    let trace = arguments.arrivals.as_deref().map(arrivals::read).transpose();
+    let trace = trace.map_err(Failure::arguments)?.unwrap_or_default();
+    let trace_s = trace.last().map_or(0.0, |last| last.due_ns as f64 / 1e9);
+    let ours = policies::names();
+    let all = ours.join(",");
+    let (subjects, peers) =
+        if arguments.goal.is_some() { (all.as_str(), "") } else { (SUBJECTS, AGAINST) };
+    let subject = subject.as_deref().unwrap_or(subjects);
+    let against = against.as_deref().unwrap_or(peers);
+    let rounds = settings.rounds("policy", (subject, ours), (against, &PEERS))?;
+    let go = if rounds.peers.contains(&go::NAME) {
+        Built::of("packets", Language::Go, &[go::SOURCE, COMMON])?
+    } else {
+        Err("it is not asked for".to_owned())
+    };
+    let (cells, ticks) = (cells(arguments), Ticks::calibrate());
+    if arguments.trace.is_some() && (rounds.subjects.len(), cells.len()) != (1, 1) {
+        let what = "--trace takes one policy, case and number of workers, such as --subject \
+                    lifo/steal-half --case general --workers 2";
+        return Err(Failure::arguments(what));
+    }
+    Ok(Plan { arguments, cells, rounds, ticks, go, trace_s })
+}
+
+fn cells(arguments: &Arguments) -> Vec<Cell> {
+    let Arguments { form, heavy, copies, workers: Counts(workers), settings, .. } = arguments;
+    let trace = [Case::Trace];
+    let cases = if arguments.arrivals.is_some() { &trace[..] } else { &arguments.case };
+    let (none, some) = ([None], heavy.iter().copied().map(Some).collect::<Vec<_>>());
+    let mut cells = Vec::new();
+    for (&load, &case) in
+        settings.load.iter().flat_map(|load| cases.iter().map(move |it| (load, it)))
+    {
+        let heavy = if case == Case::Bimodal { &some[..] } else { &none };
+        for &form in form {
+            for (&heavy, &copies) in
+                heavy.iter().flat_map(|heavy| copies.iter().map(move |it| (heavy, it)))
+            {
+                let cell = |&workers| Cell { load, case, form, heavy, copies, workers };
+                cells.extend(workers.iter().map(cell));
+            }
+        }
+    }
+    cells
+}
+
+/// A repetition of a case as it is if nothing else is said, but for the number of packets, of which
+/// there is a part; and how long it is to take at most, in seconds.
+pub fn usual(
+    bimodal: bool,
+    subject: &str,
+    workers: usize,
+    part: f64,
+    (seed, ticks): (u64, Ticks),
+) -> (Order, f64) {
+    let (case, heavy) =
+        if bimodal { (Case::Bimodal, Some(Heavy::Sleep)) } else { (Case::General, None) };
+    let (load, form, copies) = (Load::Idle, Form::Corrected, Copies::Allocated);
+    let order = Order {
+        subject: subject.to_owned(),
+        cell: Cell { load, case, form, heavy, copies, workers },
+        packets: (case.packets(1.0) as f64 * part).ceil() as u64,
+        capacity: case.capacity(),
+        rate: 1.0,
+        arrivals: None,
+        trace: false,
+        seed,
+        ticks,
+        go: Err("it is not asked for".to_owned()),
+    };
+    let seconds = seconds(&order, 0.0);
+    (order, seconds)
+}
+
+/// How long a repetition is to take at most, where a trace takes so long.
+fn seconds(order: &Order, trace_s: f64) -> f64 {
+    let case = order.cell.case;
+    let heavy_s = if case == Case::Bimodal { HEAVY_S } else { 0.0 };
+    let tasks = order.packets as f64 * f64::from(1 + case.chain());
+    let open_s = if case == Case::Open { order.packets as f64 / order.rate } else { 0.0 };
+    trace_s + open_s + tasks * SLOW_S + order.packets as f64 * heavy_s
+}
+
+impl Plan<'_> {
+    fn carry_out(&self) -> Result<Vec<Measured<Cell>>, Failure> {
+        let mut progress = Progress::new(self.rounds.steps(self.cells.len()));
+        self.rounds.carry_out(&self.cells, &mut progress, |cell, subject| {
+            let order = self.order(cell, subject);
+            let seconds = seconds(&order, self.trace_s);
+            repeat(&super::Order::Packets(order), seconds)
+        })
+    }
+
+    fn order(&self, cell: Cell, subject: &str) -> Order {
+        let Arguments { capacity, tasks, rate, arrivals, .. } = self.arguments;
+        let capacity = capacity.map_or(cell.case.capacity(), |capacity| capacity as usize);
+        Order {
+            subject: subject.to_owned(),
+            cell,
+            packets: tasks.unwrap_or(cell.case.packets(*rate)),
+            capacity,
+            rate: *rate,
+            arrivals: arrivals.clone(),
+            trace: self.arguments.trace.is_some(),
+            seed: self.rounds.seed,
+            ticks: self.ticks,
+            go: self.go.as_ref().map(Built::program).map_err(String::clone),
+        }
+    }
+}

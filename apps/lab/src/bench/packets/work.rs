@@ -1,0 +1,250 @@
+//! The tasks: those that make packets, those that look at them, and what follows these.
+
+use std::hint::{black_box, spin_loop};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::time::Duration;
+
+use antiphon_report::stats::Random;
+
+use super::cases::{Case, Form, Heavy};
+use super::contents::{Buffers, read, scan};
+use super::copies::{Copied, Copies};
+use crate::bench::measure::Ticks;
+use crate::bench::measure::ticks::{now, since};
+use crate::bench::pools::arrivals::{Arrival, STEP_NS};
+use crate::bench::pools::runner::Runner;
+use crate::bench::pools::tally::{self, Tally, count};
+
+/// A run of a case; what `R` runs refers to it.
+pub struct Run<R: 'static> {
+    /// Who runs the tasks.
+    pub runner: &'static R,
+    /// What they are.
+    pub work: &'static Work,
+}
+
+/// What is to be done.
+pub struct Work {
+    /// The case.
+    pub case: Case,
+    /// In which form.
+    pub form: Form,
+    /// What a heavy task does.
+    pub heavy: Option<Heavy>,
+    /// Where copies of packets are.
+    pub copies: Copies,
+    /// What packets are copied from.
+    pub buffers: Buffers,
+    /// How many packets.
+    pub packets: u64,
+    /// When they are due; without, as fast as it can be done.
+    pub arrivals: Option<Vec<Arrival>>,
+    /// Of what is drawn by lot.
+    pub seed: u64,
+    /// How the clock counts.
+    pub ticks: Ticks,
+    /// When it began, of that clock.
+    pub begun: u64,
+    /// For how many ticks spawners have waited for packets to be due.
+    pub waited: AtomicU64,
+    /// How many newlines are in what was spawned.
+    pub newlines: AtomicU64,
+    /// How many spawners have ended, and have added to the two above.
+    pub ended: AtomicU64,
+}
+
+/// A packet on its way.
+pub struct Packet {
+    number: u64,
+    /// When its latency began.
+    since: u64,
+    step: usize,
+    bytes: Bytes,
+}
+
+enum Bytes {
+    Copied(Copied),
+    /// To be copied by the handler.
+    Of(&'static [u8]),
+}
+
+/// One packet in so many is a heavy one.
+const HEAVY_OF: u64 = 1000;
+/// How many heavy tasks such a packet makes, and how long each takes.
+const HEAVY_TASKS: u64 = 2;
+const HEAVY_NS: u64 = 20_000_000;
+/// How much longer a packet of the case `heavier` takes.
+const HEAVIER_NS: f64 = 500.0;
+/// What a link of the chain reads.
+const READ: u32 = 20;
+/// A packet of an open case is in time within so long.
+pub const GOOD_NS: f64 = 1e6;
+
+impl Work {
+    /// How many tasks there are in all, but for the spawners.
+    pub fn tasks(&self) -> u64 {
+        let heavy = (0..self.packets).filter(|&number| self.is_heavy(number)).count() as u64;
+        self.packets * (1 + u64::from(self.case.chain())) + heavy * HEAVY_TASKS
+    }
+
+    /// Whether all spawners have ended, and so many tasks.
+    pub fn is_done(&self, tasks: u64) -> bool {
+        // Acquire: pairs with the release in `spawn`.
+        self.ended.load(Acquire) == u64::from(self.case.spawners()) && tally::tasks() >= tasks
+    }
+
+    /// Makes packets, a share of them, and hands them over.
+    pub fn spawn(&'static self, spawner: u32, hand_over: impl Fn(Packet)) {
+        let mut random = Random(self.seed ^ u64::from(spawner) << 32);
+        let (all, spawners) = (self.packets, u64::from(self.case.spawners()));
+        let (mut waited, mut newlines) = (0, 0);
+        for number in (u64::from(spawner)..all).step_by(spawners as usize) {
+            let arrival = self.arrivals.as_ref().map(|all| all[number as usize]);
+            let due = arrival.map(|one| self.begun + self.ticks.of_ns(one.due_ns as f64));
+            let buffer = match self.form {
+                Form::Corrected => self.buffers.any(&mut random),
+                Form::Published => self.buffers.first(),
+            };
+            let (bytes, inside) = buffer.begin(arrival.and_then(|one| one.bytes));
+            newlines += inside;
+            let bytes = match self.form {
+                Form::Corrected => Bytes::Copied(self.copies.copy(bytes)),
+                Form::Published => Bytes::Of(bytes),
+            };
+            if let Some(due) = due {
+                let begun = now();
+                while now() < due {
+                    spin_loop();
+                }
+                waited += since(begun, due);
+            }
+            let step = arrival.map_or(0, |one| one.step);
+            hand_over(Packet { number, since: due.unwrap_or_else(now), step, bytes });
+        }
+        self.waited.fetch_add(waited, Relaxed);
+        self.newlines.fetch_add(newlines, Relaxed);
+        // Release: the two above; pairs with the acquire in `is_done`.
+        self.ended.fetch_add(1, Release);
+    }
+
+    /// Looks at a packet. Returns it for the chain that follows, if there is one.
+    pub fn handle(&self, packet: Packet) -> Option<Packet> {
+        let bytes = match packet.bytes {
+            Bytes::Of(buffer) => self.copies.copy(buffer),
+            Bytes::Copied(bytes) => bytes,
+        };
+        let newlines = black_box(scan(&bytes)).len() as u64;
+        if self.case == Case::Heavier {
+            self.busy(HEAVIER_NS);
+        }
+        let chain = self.case.chain() > 0;
+        let packet = Packet { bytes: Bytes::Copied(bytes), ..packet };
+        count(|tally| {
+            tally.items += 1;
+            tally.numbers += packet.number;
+            tally.found += newlines;
+            if !chain {
+                self.end_packet(tally, &packet);
+            }
+            self.end_task(tally);
+        });
+        chain.then_some(packet)
+    }
+
+    /// A task of the chain behind a packet, of which `left` more follow.
+    pub fn follow(&self, packet: &Packet, left: u32) {
+        if let Bytes::Copied(bytes) = &packet.bytes {
+            let seed = self.seed ^ packet.number << 8 ^ u64::from(left);
+            black_box(read(bytes, READ, &mut Random(seed)));
+        }
+        count(|tally| {
+            if left == 0 {
+                self.end_packet(tally, packet);
+            }
+            self.end_task(tally);
+        });
+    }
+
+    /// A task that takes long.
+    pub fn be_heavy(&self) {
+        match self.heavy {
+            Some(Heavy::Spin) => self.busy(HEAVY_NS as f64),
+            Some(Heavy::Sleep) | None => std::thread::sleep(Duration::from_nanos(HEAVY_NS)),
+        }
+        count(|tally| self.end_task(tally));
+    }
+
+    /// How many heavy tasks a packet makes.
+    pub fn heavy_tasks(&self, packet: &Packet) -> u64 {
+        if self.is_heavy(packet.number) { HEAVY_TASKS } else { 0 }
+    }
+
+    fn is_heavy(&self, number: u64) -> bool {
+        self.heavy.is_some() && Random(self.seed ^ number).draw().is_multiple_of(HEAVY_OF)
+    }
+
+    fn busy(&self, ns: f64) {
+        let (begun, ticks) = (now(), self.ticks.of_ns(ns));
+        while since(begun, now()) < ticks {
+            spin_loop();
+        }
+    }
+
+    fn end_packet(&self, tally: &mut Tally, packet: &Packet) {
+        let now = now();
+        let latency = since(packet.since, now);
+        let step = tally.step(packet.step);
+        step.latencies.record(latency, 1);
+        step.sum += latency;
+        step.items += 1;
+        step.good += u64::from(latency <= self.ticks.of_ns(GOOD_NS));
+        if self.case == Case::Ramp {
+            let passed_ns = self.ticks.to_ns(since(self.begun, now) as f64);
+            tally.step((passed_ns / STEP_NS as f64) as usize).ended += 1;
+        }
+    }
+
+    fn end_task(&self, tally: &mut Tally) {
+        tally.tasks += 1;
+        tally.last = now();
+    }
+}
+
+impl<R> Clone for Run<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for Run<R> {}
+
+impl<R: Runner> Run<R> {
+    /// Begins: has the spawners run, who do the rest.
+    pub fn begin(self) {
+        for spawner in 0..self.work.case.spawners() {
+            self.runner.spawn(move || {
+                self.work.spawn(spawner, |packet| {
+                    self.runner.spawn(move || self.handle(packet));
+                });
+            });
+        }
+    }
+
+    fn handle(self, packet: Packet) {
+        for _ in 0..self.work.heavy_tasks(&packet) {
+            self.runner.spawn(move || self.work.be_heavy());
+        }
+        if let Some(packet) = self.work.handle(packet) {
+            let left = self.work.case.chain() - 1;
+            self.runner.spawn(move || self.follow(packet, left));
+        }
+    }
+
+    fn follow(self, packet: Packet, left: u32) {
+        self.work.follow(&packet, left);
+        if let Some(left) = left.checked_sub(1) {
+            self.runner.spawn(move || self.follow(packet, left));
+        }
+    }
+}

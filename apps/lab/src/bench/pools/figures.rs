@@ -1,0 +1,153 @@
+//! What a repetition comes to.
+
+use antiphon::pool::Stats;
+use antiphon_report::stats::median;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::arrivals::STEP_NS;
+use super::tally::{Step, Tally};
+use crate::bench::measure::Ticks;
+use crate::bench::measure::ticks::since;
+use crate::bench::measure::usage::Usage;
+
+/// What was measured.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Figures {
+    /// Tasks that ended a second, the spawners left out.
+    pub tasks_per_s: f64,
+    /// CPU time of the process, but for what spawners waited for tasks to be due.
+    pub cpu_us_per_task: f64,
+    /// By the steps of the ramp; one where there are none.
+    pub steps: Vec<Latencies>,
+    /// What the pool has counted, where it is one of ours.
+    pub counted: Option<Counted>,
+}
+
+/// Of the packets, or whatever it is, of a step.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Latencies {
+    /// The mean, in nanoseconds; so too the others.
+    pub mean: f64,
+    /// A fifth is below; so too the others.
+    pub p20: f64,
+    /// The median.
+    pub p50: f64,
+    /// 99 of 100 are below.
+    pub p99: f64,
+    /// 999 of 1000.
+    pub p999: f64,
+    /// 9999 of 10 000.
+    pub p9999: f64,
+    /// The longest.
+    pub max: f64,
+    /// Packets a second that were due in a step of the ramp.
+    pub offered_per_s: f64,
+    /// Of these, how many came to an end in time.
+    pub goodput_per_s: f64,
+    /// How many packets were due by the end of the step, and not done.
+    pub backlog: f64,
+}
+
+/// What a pool of ours has counted.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Counted {
+    /// How often there was no room for a task.
+    pub spawner_retries: u64,
+    /// How often a worker looked for tasks of others.
+    pub steal_attempts: u64,
+    /// How often it got some.
+    pub steal_hits: u64,
+    /// What it has recorded of its end, as a timeline, if that is wanted.
+    pub trace: Option<String>,
+}
+
+impl Counted {
+    /// Of all of these pools.
+    pub fn of(pools: &[Stats], trace: Option<String>) -> Self {
+        Self {
+            spawner_retries: pools.iter().map(|stats| stats.refused).sum(),
+            steal_attempts: pools.iter().map(|stats| stats.searches).sum(),
+            steal_hits: pools.iter().map(|stats| stats.steals).sum(),
+            trace,
+        }
+    }
+}
+
+impl Figures {
+    /// Of a run that began at that tick, and used so much CPU time; who spawned has waited for so
+    /// many ticks, which are not counted.
+    pub fn of_run(done: &Tally, begun: u64, used: Usage, waited: u64, ticks: Ticks) -> Self {
+        let seconds = ticks.to_ns(since(begun, done.last) as f64) / 1e9;
+        Self::new(done, seconds, used.cpu_ns() as f64 - ticks.to_ns(waited as f64), ticks)
+    }
+
+    /// Of what was counted from a moment on: it took `seconds`, and so much CPU time.
+    pub fn new(done: &Tally, seconds: f64, cpu_ns: f64, ticks: Ticks) -> Self {
+        let (mut due, mut ended) = (0, 0);
+        let mut steps = Vec::new();
+        for step in done.steps.iter().filter(|step| step.items > 0) {
+            due += step.items;
+            ended += step.ended;
+            let backlog = (due - ended.min(due)) as f64;
+            steps.push(Latencies { backlog, ..Latencies::of(step, |it| ticks.to_ns(it)) });
+        }
+        Self {
+            tasks_per_s: done.tasks as f64 / seconds,
+            cpu_us_per_task: cpu_ns.max(0.0) / 1e3 / done.tasks as f64,
+            steps,
+            counted: None,
+        }
+    }
+
+    /// The latencies, where there are no steps.
+    pub fn latency(&self) -> Latencies {
+        self.steps.first().cloned().unwrap_or_default()
+    }
+}
+
+impl Latencies {
+    /// Of what was counted in a step, in units that `to_ns` knows.
+    pub fn of(step: &Step, to_ns: impl Fn(f64) -> f64) -> Self {
+        let at = |share| to_ns(step.latencies.quantile(share));
+        let per_s = |items: u64| items as f64 * 1e9 / STEP_NS as f64;
+        Self {
+            mean: to_ns(step.sum as f64 / step.items as f64),
+            p20: at(0.2),
+            p50: at(0.5),
+            p99: at(0.99),
+            p999: at(0.999),
+            p9999: at(0.9999),
+            max: to_ns(step.latencies.max() as f64),
+            offered_per_s: per_s(step.items),
+            goodput_per_s: per_s(step.good),
+            backlog: 0.0,
+        }
+    }
+
+    /// The medians of each, of what several repetitions have seen.
+    pub fn medians<'a>(all: impl Iterator<Item = &'a Self> + Clone) -> Self {
+        let of =
+            |figure: fn(&Self) -> f64| median(all.clone().map(figure).collect()).unwrap_or(0.0);
+        Self {
+            mean: of(|seen| seen.mean),
+            p20: of(|seen| seen.p20),
+            p50: of(|seen| seen.p50),
+            p99: of(|seen| seen.p99),
+            p999: of(|seen| seen.p999),
+            p9999: of(|seen| seen.p9999),
+            max: of(|seen| seen.max),
+            offered_per_s: of(|seen| seen.offered_per_s),
+            goodput_per_s: of(|seen| seen.goodput_per_s),
+            backlog: of(|seen| seen.backlog),
+        }
+    }
+
+    /// As scripts read them, in nanoseconds.
+    pub fn json(&self) -> Value {
+        json!({
+            "mean": self.mean, "p20": self.p20, "p50": self.p50, "p99": self.p99,
+            "p999": self.p999, "p9999": self.p9999, "max": self.max,
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! What threads count while they run tasks: each by itself, under a lock that only its own thread
+//! takes until all is done.
+
+use std::cell::OnceCell;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use antiphon_report::stats::Histogram;
+
+/// What was done.
+pub struct Tally {
+    /// Tasks that have ended.
+    pub tasks: u64,
+    /// The numbers of the items that were handled, packets or what they are, added up.
+    pub numbers: u64,
+    /// How many items were handled.
+    pub items: u64,
+    /// What was found in them: newlines, say.
+    pub found: u64,
+    /// When the last task ended.
+    pub last: u64,
+    /// By the step that an item was due in.
+    pub steps: Vec<Step>,
+}
+
+/// Items of a step.
+#[derive(Default)]
+pub struct Step {
+    /// From when an item was due, or handed over, to its end; in ticks.
+    pub latencies: Histogram,
+    /// Their sum.
+    pub sum: u64,
+    /// How many.
+    pub items: u64,
+    /// How many of them came to an end in time.
+    pub good: u64,
+    /// How many items ended while this step was on, of whichever step.
+    pub ended: u64,
+}
+
+static ALL: Mutex<Vec<Arc<Mutex<Tally>>>> = Mutex::new(Vec::new());
+
+thread_local! {
+    static MINE: OnceCell<Arc<Mutex<Tally>>> = const { OnceCell::new() };
+}
+
+impl Tally {
+    const fn new() -> Self {
+        let (tasks, numbers, items, found, last) = (0, 0, 0, 0, 0);
+        Self { tasks, numbers, items, found, last, steps: Vec::new() }
+    }
+
+    /// That so many tasks have ended, that each of so many items was handled, once, and that so
+    /// much was found; items and what is found by their names.
+    ///
+    /// # Errors
+    ///
+    /// What is not as it should be.
+    pub fn check(&self, tasks: u64, items: (&str, u64), found: (&str, u64)) -> Result<(), String> {
+        let ((items_name, items), (found_name, found)) = (items, found);
+        [
+            ("tasks", self.tasks, tasks),
+            (items_name, self.items, items),
+            ("the sum of their numbers", self.numbers, items * (items - 1) / 2),
+            (found_name, self.found, found),
+        ]
+        .into_iter()
+        .find(|(_, seen, wanted)| seen != wanted)
+        .map_or(Ok(()), |(name, seen, wanted)| Err(format!("{name}: {seen} for {wanted}")))
+    }
+
+    /// The figures of a step.
+    pub fn step(&mut self, step: usize) -> &mut Step {
+        while self.steps.len() <= step {
+            self.steps.push(Step::default());
+        }
+        &mut self.steps[step]
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.tasks += other.tasks;
+        self.numbers += other.numbers;
+        self.items += other.items;
+        self.found += other.found;
+        self.last = self.last.max(other.last);
+        for (step, theirs) in other.steps.iter().enumerate() {
+            let mine = self.step(step);
+            mine.latencies.merge(&theirs.latencies);
+            mine.sum += theirs.sum;
+            mine.items += theirs.items;
+            mine.good += theirs.good;
+            mine.ended += theirs.ended;
+        }
+    }
+}
+
+/// Has the calling thread count.
+pub fn count(note: impl FnOnce(&mut Tally)) {
+    MINE.with(|mine| {
+        let mine = mine.get_or_init(|| {
+            let mine = Arc::new(Mutex::new(Tally::new()));
+            locked(&ALL).push(mine.clone());
+            mine
+        });
+        note(&mut locked(mine));
+    });
+}
+
+/// How many tasks have ended.
+pub fn tasks() -> u64 {
+    locked(&ALL).iter().map(|one| locked(one).tasks).sum()
+}
+
+/// What all threads have counted; they begin anew.
+pub fn take() -> Tally {
+    let mut sum = Tally::new();
+    for one in locked(&ALL).iter() {
+        sum.add(&std::mem::replace(&mut *locked(one), Tally::new()));
+    }
+    sum
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,141 @@
+//! What is measured of servers, and under what conditions.
+
+use std::fmt;
+use std::str::FromStr;
+
+use antiphon_report::list::names;
+use serde::{Deserialize, Serialize};
+
+use crate::bench::neighbours::Load;
+use crate::bench::rounds;
+
+/// What clients ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Case {
+    /// What they have sent, back.
+    Echo,
+    /// A page, by HTTP/1.1, over a connection that is kept.
+    Http,
+}
+
+const NAMES: [&str; 2] = ["echo", "http"];
+
+impl Case {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        NAMES[self as usize]
+    }
+
+    /// The case of that name.
+    pub fn of(name: &str) -> Option<Self> {
+        [Self::Echo, Self::Http].into_iter().find(|case| case.name() == name)
+    }
+}
+
+/// The cases that were asked for.
+#[derive(Clone)]
+pub struct Cases(pub Vec<Case>);
+
+impl FromStr for Cases {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let cases: Vec<_> = names("case", text, &NAMES)?.into_iter().filter_map(Case::of).collect();
+        if cases.is_empty() {
+            return Err(format!("nothing to measure; there are: {}", NAMES.join(", ")));
+        }
+        Ok(Self(cases))
+    }
+}
+
+/// Who sends requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Loader {
+    /// [`client`](super::client).
+    Own,
+    /// [`wrk`](super::wrk).
+    Wrk,
+}
+
+/// Requests a second, of all connections; `None`: as many as there can be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rates(pub Vec<Option<u32>>);
+
+/// No machine sends more.
+const MOST_RATE: u32 = 10_000_000;
+
+impl FromStr for Rates {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let rate = |word: &str| match word.trim().parse() {
+            Ok(0) => Ok(None),
+            Ok(rate) if rate <= MOST_RATE => Ok(Some(rate)),
+            _ => Err(format!(
+                "'{word}' is not a number of requests a second from 0 to {MOST_RATE}; write 0,50000"
+            )),
+        };
+        text.split(',').map(rate).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// A case, and what there is to choose in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cell {
+    /// What else the machine has to do.
+    pub load: Load,
+    /// The case.
+    pub case: Case,
+    /// Requests a second, of all connections; `None`: each sends when it has its answer.
+    pub rate: Option<u32>,
+    /// Connections.
+    pub connections: usize,
+    /// Threads that serve.
+    pub workers: usize,
+}
+
+impl rounds::Cell for Cell {
+    fn load(&self) -> Load {
+        self.load
+    }
+}
+
+impl fmt::Display for Cell {
+    /// `idle echo, 100 connections, 20000/s, 2 workers`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |count| if count == 1 { "" } else { "s" };
+        let Self { load, case, rate, connections, workers } = *self;
+        write!(f, "{} {}, ", load.name(), case.name())?;
+        write!(f, "{connections} connection{}, ", plural(connections))?;
+        if let Some(rate) = rate {
+            write!(f, "{rate}/s, ")?;
+        }
+        write!(f, "{workers} worker{}", plural(workers))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_have_names() {
+        let cell = |rate, connections, workers| {
+            Cell { load: Load::Idle, case: Case::Http, rate, connections, workers }.to_string()
+        };
+        assert_eq!(cell(None, 1, 2), "idle http, 1 connection, 2 workers");
+        assert_eq!(cell(Some(500), 8, 1), "idle http, 8 connections, 500/s, 1 worker");
+    }
+
+    #[test]
+    fn unknown_cases_and_rates_are_refused() {
+        let of = |text: &str| text.parse().map(|Cases(cases)| cases);
+        assert_eq!(of("http,echo"), Ok(vec![Case::Http, Case::Echo]));
+        assert!(["", "ftp"].iter().all(|it| of(it).is_err_and(|why| why.contains("echo, http"))));
+        assert_eq!("0,500".parse(), Ok(Rates(vec![None, Some(500)])));
+        for wrong in ["", "-1", "0.5", "10000001"] {
+            assert!(wrong.parse::<Rates>().is_err_and(|why| why.contains("a second")), "{wrong}");
+        }
+    }
+}

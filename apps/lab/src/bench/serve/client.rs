@@ -1,0 +1,295 @@
+//! Clients: threads, each with its share of the connections and an epoll of its own.
+//!
+//! Without a rate, a connection sends again when it has its answer, and the latency is from one to
+//! the other. With one, requests are due at even times, on one connection after the other; where a
+//! connection still waits for an answer the request stands in line, and the latency is from when it
+//! was due: what a server that stops for a while does to all requests of that time is seen. What
+//! has no answer in the end has waited so long by then.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use antiphon_linux::files::{Epoll, Events};
+use antiphon_platform::{Clock, Deadline, Platform as _};
+use antiphon_report::stats::Histogram;
+
+use super::cases::Case;
+
+/// What is sent, and what comes back.
+pub struct Exchange {
+    request: Vec<u8>,
+    /// Bytes of an answer.
+    answer: usize,
+}
+
+/// The connections of a thread.
+pub struct Client {
+    exchange: Exchange,
+    connections: Vec<Connection>,
+    epoll: Epoll,
+    buffer: Vec<u8>,
+}
+
+struct Connection {
+    stream: TcpStream,
+    /// Of the request that is on its way: when it was sent, or due; how much of it was written, and
+    /// of its answer read.
+    since_ns: Option<u64>,
+    written: usize,
+    read: usize,
+    /// When those were due that stand in line.
+    due: VecDeque<u64>,
+}
+
+/// When to send.
+#[derive(Clone, Copy)]
+pub struct Schedule {
+    /// When to begin, by the monotonic clock.
+    pub begin_ns: u64,
+    /// From when on it counts.
+    pub count_ns: u64,
+    /// When to end.
+    pub end_ns: u64,
+    /// From one request of this thread to the next; `None`: as soon as there is an answer.
+    pub gap_ns: Option<f64>,
+}
+
+/// What came of it.
+#[derive(Default)]
+pub struct Seen {
+    /// Answers while it counted.
+    pub answers: u64,
+    /// Of requests that were answered, or due, while it counted.
+    pub latencies: Histogram,
+}
+
+/// A longer answer is none.
+const MOST_ANSWER: usize = 2 << 20;
+/// For how long a server may be silent.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// Now, by the clock of schedules.
+pub fn now() -> u64 {
+    antiphon_linux::Linux::now(Clock::Monotonic)
+}
+
+impl Exchange {
+    /// Of a case, with `bytes` to be echoed. Asks the server once, to see how long an answer is.
+    ///
+    /// # Errors
+    ///
+    /// One line: the answer is wrong, or there is none.
+    pub fn of(case: Case, bytes: usize, address: SocketAddr) -> Result<Self, String> {
+        let request = match case {
+            Case::Echo => (0..bytes).map(|at| at as u8).collect(),
+            Case::Http => b"GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec(),
+        };
+        let asked = ask(&request, case, address);
+        let answer = asked.map_err(|error| format!("the server does not answer: {error}"))?;
+        if case == Case::Echo && answer != request {
+            return Err("the server sends something else back".to_owned());
+        }
+        Ok(Self { request, answer: answer.len() })
+    }
+}
+
+/// The answer to a request.
+fn ask(request: &[u8], case: Case, address: SocketAddr) -> io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(SILENCE))?;
+    stream.set_write_timeout(Some(SILENCE))?;
+    stream.write_all(request)?;
+    let (mut answer, mut buffer) = (Vec::new(), [0; 4096]);
+    loop {
+        let read = stream.read(&mut buffer)?;
+        answer.extend_from_slice(&buffer[..read]);
+        let length = match case {
+            Case::Echo => Some(request.len()),
+            Case::Http => http_length(&answer)?,
+        };
+        match length {
+            Some(length) if length == answer.len() => return Ok(answer),
+            _ if read == 0 || answer.len() > MOST_ANSWER => {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// How long a response is, if its headers are there.
+fn http_length(answer: &[u8]) -> io::Result<Option<usize>> {
+    let mut headers = [httparse::EMPTY_HEADER; 32];
+    let mut response = httparse::Response::new(&mut headers);
+    let parsed = response.parse(answer).map_err(io::Error::other)?;
+    let httparse::Status::Complete(head) = parsed else { return Ok(None) };
+    let length = response.headers.iter().find(|it| it.name.eq_ignore_ascii_case("content-length"));
+    let length = length.and_then(|header| str::from_utf8(header.value).ok()?.parse().ok());
+    let length: usize = length.ok_or_else(|| io::Error::other("a response without a length"))?;
+    Ok(Some(head + length))
+}
+
+impl Client {
+    /// Opens so many connections, and sends a request over each.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn open(exchange: Exchange, count: usize, address: SocketAddr) -> io::Result<Self> {
+        let epoll = Epoll::new()?;
+        let mut connections = Vec::with_capacity(count);
+        for key in 0..count {
+            let mut stream = TcpStream::connect(address)?;
+            stream.set_nodelay(true)?;
+            stream.set_read_timeout(Some(SILENCE))?;
+            stream.write_all(&exchange.request)?;
+            stream.read_exact(&mut vec![0; exchange.answer])?;
+            stream.set_nonblocking(true)?;
+            epoll.add(stream.as_fd(), key as u64)?;
+            let (since_ns, due) = (None, VecDeque::new());
+            connections.push(Connection { stream, since_ns, written: 0, read: 0, due });
+        }
+        Ok(Self { exchange, connections, epoll, buffer: vec![0; 16 << 10] })
+    }
+
+    /// Sends and receives, as it is time.
+    ///
+    /// # Errors
+    ///
+    /// What the system says; that the server has closed a connection.
+    pub fn run(&mut self, schedule: Schedule) -> io::Result<Seen> {
+        let mut seen = Seen::default();
+        let mut events = Events::new(self.connections.len().min(1024));
+        if schedule.gap_ns.is_some() {
+            // The kernel may make other waits some 50 µs longer.
+            // SAFETY: takes plain numbers.
+            unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+        }
+        wait_until(schedule.begin_ns);
+        let mut due_ns = schedule.gap_ns.map_or(f64::MAX, |_| schedule.begin_ns as f64);
+        let mut turn = 0;
+        if schedule.gap_ns.is_none() {
+            for at in 0..self.connections.len() {
+                self.connections[at].due.push_back(now());
+                self.go_on(at, false, &schedule, &mut seen)?;
+            }
+        }
+        loop {
+            let now_ns = now();
+            if now_ns >= schedule.end_ns {
+                break;
+            }
+            while due_ns as u64 <= now_ns {
+                self.connections[turn].due.push_back(due_ns as u64);
+                if self.connections[turn].since_ns.is_none() {
+                    self.go_on(turn, false, &schedule, &mut seen)?;
+                }
+                turn = (turn + 1) % self.connections.len();
+                due_ns += schedule.gap_ns.unwrap_or(f64::MAX);
+            }
+            let ns = schedule.end_ns.min(due_ns as u64);
+            self.epoll.wait(&mut events, Some(Deadline { clock: Clock::Monotonic, ns }))?;
+            for event in events.iter() {
+                self.go_on(event.key as usize, event.read, &schedule, &mut seen)?;
+            }
+        }
+        self.give_up(&schedule, &mut seen);
+        Ok(seen)
+    }
+
+    /// Writes and reads what it can of a connection.
+    fn go_on(
+        &mut self,
+        at: usize,
+        mut reads: bool,
+        schedule: &Schedule,
+        seen: &mut Seen,
+    ) -> io::Result<()> {
+        let (exchange, connection) = (&self.exchange, &mut self.connections[at]);
+        loop {
+            if connection.since_ns.is_none() {
+                let Some(due_ns) = connection.due.pop_front() else { return Ok(()) };
+                connection.since_ns = Some(due_ns);
+            }
+            if !connection.carry_on(exchange, reads, &mut self.buffer)? {
+                return Ok(());
+            }
+            // There is none before it was asked for: that is another event.
+            reads = false;
+            let now_ns = now();
+            if let Some(since_ns) = connection.since_ns.take()
+                && schedule.counts(since_ns, now_ns)
+            {
+                seen.answers += 1;
+                seen.latencies.record(now_ns.saturating_sub(since_ns), 1);
+            }
+            if schedule.gap_ns.is_none() && now_ns < schedule.end_ns {
+                connection.due.push_back(now_ns);
+            }
+        }
+    }
+
+    /// What was due and has no answer has waited until now.
+    fn give_up(&self, schedule: &Schedule, seen: &mut Seen) {
+        if schedule.gap_ns.is_none() {
+            return;
+        }
+        let waits = self.connections.iter().flat_map(|it| it.since_ns.iter().chain(&it.due));
+        for &since_ns in waits.filter(|&&since_ns| since_ns >= schedule.count_ns) {
+            seen.latencies.record(schedule.end_ns.saturating_sub(since_ns), 1);
+        }
+    }
+}
+
+impl Connection {
+    /// Writes and, where there may be something, reads: whether the answer is there; if not, it
+    /// would block.
+    fn carry_on(
+        &mut self,
+        exchange: &Exchange,
+        reads: bool,
+        buffer: &mut [u8],
+    ) -> io::Result<bool> {
+        while self.written < exchange.request.len() {
+            match self.stream.write(&exchange.request[self.written..]) {
+                Ok(written) => self.written += written,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        while reads && self.read < exchange.answer {
+            let room = buffer.len().min(exchange.answer - self.read);
+            match self.stream.read(&mut buffer[..room]) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(read) => self.read += read,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        let done = self.read == exchange.answer;
+        if done {
+            (self.read, self.written) = (0, 0);
+        }
+        Ok(done)
+    }
+}
+
+impl Schedule {
+    /// Whether an answer counts: by when it came; or, with a rate, by when it was due.
+    fn counts(&self, since_ns: u64, now_ns: u64) -> bool {
+        let at_ns = if self.gap_ns.is_some() { since_ns } else { now_ns };
+        (self.count_ns..self.end_ns).contains(&at_ns)
+    }
+}
+
+/// Sleeps until then.
+pub fn wait_until(ns: u64) {
+    let left = Duration::from_nanos(ns.saturating_sub(now()));
+    let begun = Instant::now();
+    while begun.elapsed() < left {
+        std::thread::sleep(left.saturating_sub(begun.elapsed()));
+    }
+}

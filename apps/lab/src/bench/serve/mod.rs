@@ -1,0 +1,219 @@
+//! `bench serve`: what a request costs, of servers that have a fiber, a task or a thread for each
+//! connection.
+//!
+//! ```text
+//!   bench ──► a repetition: the clients ──► the server, a process of its own
+//!                 epoll, threads   ◄── TCP, loopback ──►   N connections
+//! ```
+//!
+//! | module | does |
+//! |---|---|
+//! | [`cases`] | what is measured, under what conditions |
+//! | [`servers`] | the servers |
+//! | [`child`] | a server as a process: its port, its CPU time, its end |
+//! | [`client`] | who sends requests, and when |
+//! | [`wrk`] | the same by a program that others know |
+//! | [`measure`] | what a repetition does |
+//! | [`rows`] | medians and ratios of what came back; JSON |
+//! | [`tables`] | tables for people |
+
+mod cases;
+mod child;
+mod client;
+mod measure;
+mod rows;
+mod servers;
+mod tables;
+mod wrk;
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+pub use measure::{Order, measure};
+pub use servers::{Order as ServerOrder, serve};
+
+use antiphon_report::failure::Failure;
+use antiphon_report::list::Counts;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::colour_stdout;
+
+use super::pools::built::{Built, Language, program_of};
+use super::repeat::repeat;
+use super::rounds::{Outcome, Rounds};
+use super::settings::{Printed, Settings, check_seconds};
+use cases::{Cases, Cell, Loader, Rates};
+
+/// Servers: what a request costs over many connections, and how long it takes
+#[derive(Args)]
+#[command(after_help = "\
+Each server is a process of its own, and so are its clients, on the same machine, over the loopback
+device; the first repetition is rejected. Clients wait for each answer before they send again; or,
+with --rate, send when it is time, and latencies are from then. A ratio is the median of the ratios
+of paired repetitions, with its 95 % interval.
+
+Example:
+  antiphon bench serve --connections 100 --workers 2 --against tokio,go")]
+pub struct Arguments {
+    /// What is asked for: echo (--bytes to and fro), http (GET, kept alive)
+    #[arg(long, value_name = "LIST", default_value = "echo")]
+    case: Cases,
+    /// Connections, all open at once
+    #[arg(long, value_name = "LIST", default_value = "1,100,1000")]
+    connections: Counts,
+    /// Requests a second, of all connections; 0: each sends when it has its answer
+    #[arg(long, value_name = "LIST", default_value = "0")]
+    rate: Rates,
+    /// Threads that serve
+    #[arg(long, value_name = "LIST", default_value = "2")]
+    workers: Counts,
+    /// Threads of clients
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    clients: usize,
+    /// Who sends requests: own, or wrk (of http, for whole seconds, without a rate)
+    #[arg(long, value_name = "NAME", default_value = "own")]
+    loader: Loader,
+    /// Of a message, in echo
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    bytes: usize,
+    /// Ours: fibers (a fiber for each connection, by epoll), fibers-uring (by io_uring)
+    #[arg(long, value_name = "LIST", default_value = "fibers")]
+    subject: String,
+    /// Peers; ratios are to the first. threads has a thread for each connection, whatever
+    /// --workers says
+    #[arg(long, value_name = "LIST", default_value = "tokio,go,may,threads")]
+    against: String,
+    /// How long a repetition is measured
+    #[arg(long, value_name = "S", default_value_t = 0.5, allow_negative_numbers = true)]
+    seconds: f64,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// What is measured, and how.
+struct Plan {
+    cells: Vec<Cell>,
+    rounds: Rounds,
+    seconds: f64,
+    clients: usize,
+    loader: Loader,
+    bytes: usize,
+    /// The server in Go, or why there is none; `None` if it has no part.
+    go: Option<Result<Built, String>>,
+}
+
+/// What was measured of one server in one cell.
+type Measured = super::rounds::Measured<Cell, measure::Figures>;
+
+/// Messages are no longer than this, and connections no more.
+const MOST_BYTES: usize = 1 << 20;
+const MOST_CLIENTS: usize = 64;
+
+/// Measures and prints.
+///
+/// # Errors
+///
+/// Bad arguments, or a server that does not answer.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let plan = plan(arguments)?;
+    let report = rows::Report {
+        rows: rows::put_together(&plan.rounds, &plan.carry_out()?),
+        reference: plan.rounds.peers.first().copied(),
+        bytes: plan.bytes,
+        clients: plan.clients,
+        loader: plan.loader,
+        seconds: plan.seconds,
+        seed: plan.rounds.seed,
+    };
+    arguments.settings.print(Printed {
+        json: report.json(),
+        text: tables::text(&report, colour_stdout()),
+        others_cpus: report.others_cpus(),
+        trouble: report.trouble(),
+    })
+}
+
+fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
+    let Arguments { case, connections, rate, workers, clients, bytes, .. } = arguments;
+    let Arguments { subject, against, seconds, settings, .. } = arguments;
+    check_seconds(*seconds)?;
+    if !(1..=MOST_BYTES).contains(bytes) {
+        let wanted = format!("--bytes takes a number from 1 to {MOST_BYTES}, such as 64");
+        return Err(Failure::arguments(wanted));
+    }
+    if !(1..=MOST_CLIENTS).contains(clients) {
+        let wanted = format!("--clients takes a number from 1 to {MOST_CLIENTS}, such as 1");
+        return Err(Failure::arguments(wanted));
+    }
+    if arguments.loader == Loader::Wrk {
+        check_wrk(arguments)?;
+    }
+    let (ours, peers) = (servers::OURS, servers::PEERS);
+    let rounds = settings.rounds("server", (subject, ours), (against, peers))?;
+    if rounds.subjects == [servers::URING]
+        && let Some(missing) = servers::no_rings()
+    {
+        return Err(Failure::missing(missing));
+    }
+    let mut cells = Vec::new();
+    for &load in &settings.load {
+        for &case in &case.0 {
+            for &rate in &rate.0 {
+                for (&connections, &workers) in
+                    connections.0.iter().flat_map(|it| workers.0.iter().map(move |w| (it, w)))
+                {
+                    cells.push(Cell { load, case, rate, connections, workers });
+                }
+            }
+        }
+    }
+    let go = rounds.peers.contains(&servers::GO);
+    let go = go.then(|| Built::of("serve", Language::Go, &[servers::GO_SOURCE])).transpose()?;
+    let (seconds, clients, bytes) = (*seconds, *clients, *bytes);
+    Ok(Plan { cells, rounds, seconds, clients, loader: arguments.loader, bytes, go })
+}
+
+/// What `wrk` can't do is refused.
+fn check_wrk(arguments: &Arguments) -> Result<(), Failure> {
+    let Arguments { case, connections, rate, clients, seconds, .. } = arguments;
+    if case.0 != [cases::Case::Http] {
+        return Err(Failure::arguments("wrk asks for pages: give --case http, too"));
+    }
+    if rate.0 != [None] {
+        return Err(Failure::arguments("wrk knows no rate: leave --rate out, or --loader"));
+    }
+    if *seconds < 1.0 || seconds.fract() != 0.0 {
+        return Err(Failure::arguments("wrk runs for whole seconds: give --seconds 2, say"));
+    }
+    if connections.0.iter().any(|connections| connections < clients) {
+        return Err(Failure::arguments("wrk has a connection for each of its threads (--clients)"));
+    }
+    wrk::is_there()
+}
+
+impl Plan {
+    fn carry_out(&self) -> Result<Vec<Measured>, Failure> {
+        let mut progress = Progress::new(self.rounds.steps(self.cells.len()));
+        self.rounds.carry_out(&self.cells, &mut progress, |cell, subject| {
+            let program = match program_of(self.go.as_ref().filter(|_| subject == servers::GO)) {
+                Ok(program) => program,
+                Err(missing) => return Ok(Outcome::Missing(missing)),
+            };
+            if subject == servers::URING
+                && let Some(missing) = servers::no_rings()
+            {
+                return Ok(Outcome::Missing(missing));
+            }
+            let order = Order {
+                subject: subject.to_owned(),
+                cell,
+                bytes: self.bytes,
+                clients: self.clients,
+                loader: self.loader,
+                seconds: self.seconds,
+                program,
+            };
+            repeat(&super::Order::Serve(order), self.seconds)
+        })
+    }
+}

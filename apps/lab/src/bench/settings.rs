@@ -1,0 +1,99 @@
+//! What every verb of `bench` may be asked, and the way from what was measured to what is printed.
+
+use std::process::ExitCode;
+
+use antiphon_report::failure::Failure;
+use antiphon_report::list::names;
+use antiphon_report::{report, say};
+use clap::Args;
+use serde_json::Value;
+
+use super::neighbours::Load;
+use super::rounds::Rounds;
+
+/// How to measure.
+#[derive(Args)]
+pub struct Settings {
+    /// What we start beside what is measured: idle (nothing), noisy (two busy neighbours), crowd
+    /// (another process of 100 threads that want a CPU each), or another number: crowd=300
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "idle")]
+    pub load: Vec<Load>,
+    /// Repetitions that count
+    #[arg(long, value_name = "N", default_value_t = 11)]
+    repetitions: usize,
+    /// Of the order of subjects
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is printed of a run.
+pub struct Printed {
+    /// The body of the JSON report.
+    pub json: Value,
+    /// The tables.
+    pub text: String,
+    /// CPUs that others used on average while the machine was meant to be idle.
+    pub others_cpus: Option<f64>,
+    /// What went wrong, in one line.
+    pub trouble: Option<String>,
+}
+
+impl Settings {
+    /// Who takes turns: of `ours` and `peers`, each with the names that are known.
+    ///
+    /// # Errors
+    ///
+    /// Bad arguments; `what` is what ours are.
+    pub fn rounds(
+        &self,
+        what: &str,
+        (ours, known): (&str, &[&'static str]),
+        (peers, known_peers): (&str, &[&'static str]),
+    ) -> Result<Rounds, Failure> {
+        if self.repetitions == 0 {
+            return Err(Failure::arguments("--repetitions takes a number from 1, such as 11"));
+        }
+        let subjects =
+            names(&format!("{what} of ours"), ours, known).map_err(Failure::arguments)?;
+        let peers = names("peer", peers, known_peers).map_err(Failure::arguments)?;
+        if subjects.is_empty() && peers.is_empty() {
+            let wanted = format!("nothing to measure; name a {what} with --subject");
+            return Err(Failure::arguments(wanted));
+        }
+        Ok(Rounds { subjects, peers, repetitions: self.repetitions, seed: self.seed })
+    }
+
+    /// Prints what came of it.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong with a subject.
+    pub fn print(&self, printed: Printed) -> Result<ExitCode, Failure> {
+        if self.json {
+            report::print(printed.json)?;
+        } else {
+            say(&printed.text)?;
+        }
+        if let Some(cpus) = printed.others_cpus.filter(|&cpus| cpus > 0.1) {
+            eprintln!("antiphon: the machine was not idle: others used {cpus:.1} CPUs meanwhile");
+        }
+        match printed.trouble {
+            Some(trouble) => Err(Failure::measured(trouble)),
+            None => Ok(ExitCode::SUCCESS),
+        }
+    }
+}
+
+/// Checks a value of `--seconds`.
+///
+/// # Errors
+///
+/// It is no time to measure.
+pub fn check_seconds(seconds: f64) -> Result<(), Failure> {
+    let wanted = "--seconds takes a time from 0.001 to 3600, such as 0.2";
+    let good = seconds > 0.0 && seconds <= 3600.0;
+    if good { Ok(()) } else { Err(Failure::arguments(wanted)) }
+}

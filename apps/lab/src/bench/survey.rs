@@ -1,0 +1,144 @@
+//! A small measurement of every lock, for the marks in `antiphon locks --measure`, which runs it as
+//! a program of its own and reads the rows from its stdout.
+
+use std::process::ExitCode;
+
+use antiphon_linux::end_with_parent;
+use serde_json::{Value, json};
+
+use super::measure::{Case, Ticks};
+use super::neighbours::Load;
+pub use super::plan::Plan;
+use antiphon_report::failure::Failure;
+use antiphon_report::progress::Progress;
+use antiphon_report::say;
+
+use super::plan::{Cell, Workload, cells};
+use super::rounds::Rounds;
+use super::rows;
+use super::subjects::Family;
+
+/// How long each repetition measures, and how many count.
+#[derive(Clone, Copy)]
+pub struct Extent {
+    /// Seconds of each.
+    pub seconds: f64,
+    /// As many.
+    pub repetitions: usize,
+}
+
+/// Of a hundred critical sections of a readers-writer lock, those that read.
+const READS: u32 = 90;
+/// Threads for each CPU of an oversubscribed machine.
+const CROWD: usize = 8;
+
+/// Measures all locks and prints their rows, as one list in JSON. Takes some minutes.
+///
+/// # Errors
+///
+/// If this program can't start processes; if stdout can't be written.
+pub fn run(extent: Extent) -> Result<ExitCode, Failure> {
+    end_with_parent();
+    let plans = plans(extent);
+    let mut progress = Progress::new(plans.iter().map(Plan::steps).sum());
+    let rows = rows(&plans, &mut progress)?;
+    drop(progress);
+    say(&format!("{}\n", Value::from(rows)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The plans of both families.
+fn plans(extent: Extent) -> Vec<Plan> {
+    [Family::Exclusive, Family::Shared].map(|family| plan(family, extent)).into()
+}
+
+fn plan(family: Family, Extent { seconds, repetitions }: Extent) -> Plan {
+    let (alone, reads): (&[Case], _) = match family {
+        Family::Exclusive => (&[Case::Uncontended], None),
+        Family::Shared => (&[Case::UncontendedRead, Case::UncontendedWrite], Some(READS)),
+    };
+    let alone = alone.iter().map(|&case| Workload { case, reads: None });
+    let contended = [Case::Short, Case::FiveMicroseconds].map(|case| Workload { case, reads });
+    let work: Vec<_> = alone.chain(contended).collect();
+    Plan {
+        family,
+        cells: cells(&[Load::Idle], &work, &[cpus(), CROWD * cpus()]),
+        rounds: Rounds {
+            subjects: family.ours().to_vec(),
+            peers: family.peers().to_vec(),
+            repetitions,
+            seed: 1,
+        },
+        seconds: Some(seconds),
+        ticks: Ticks::calibrate(),
+    }
+}
+
+fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// What a cell stands for in the table.
+fn role(cell: Cell) -> &'static str {
+    match cell.case {
+        _ if !cell.case.contended() => "low",
+        _ if cell.threads > cpus() => "oversubscribed",
+        Case::Short => "medium",
+        _ => "high",
+    }
+}
+
+/// Carries out `plans`; rows as those of `bench`, with `family` and `role`.
+///
+/// # Errors
+///
+/// If this program can't start processes. A lock that fails has a row that says so.
+fn rows(plans: &[Plan], progress: &mut Progress) -> Result<Vec<Value>, Failure> {
+    let mut all = Vec::new();
+    for plan in plans {
+        let measured = plan.carry_out(progress)?;
+        let report = rows::put_together(plan, &measured);
+        for (row, mut value) in report.rows.iter().zip(report.values()) {
+            value["family"] = json!(plan.family.name());
+            value["role"] = json!(role(row.cell));
+            all.push(value);
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `antiphon locks` shows, as it was when its marks were measured.
+    const LISTED: &str = include_str!("../../../../docs/results/locks.json");
+
+    #[test]
+    fn every_lock_that_is_measured_is_listed() {
+        let report: Value = serde_json::from_str(LISTED).expect("a report");
+        let all = report["locks"].as_array().expect("a list");
+        for family in [Family::Exclusive, Family::Shared] {
+            for (ours, measured) in [(true, family.ours()), (false, family.peers())] {
+                let listed = all.iter().filter(|lock| lock["kind"] == family.name());
+                let listed = listed.filter(|lock| lock["ours"] == ours);
+                let names: Vec<_> = listed.filter_map(|lock| lock["name"].as_str()).collect();
+                assert_eq!(names, measured, "{}", family.name());
+            }
+        }
+    }
+
+    #[test]
+    fn every_lock_is_measured_in_every_role() {
+        for plan in plans(Extent { seconds: 0.1, repetitions: 1 }) {
+            let roles: Vec<_> = plan.cells.iter().map(|&cell| role(cell)).collect();
+            for wanted in ["low", "medium", "high", "oversubscribed"] {
+                assert!(roles.contains(&wanted), "{wanted} of {:?}", plan.family);
+            }
+            assert!(
+                plan.rounds.all_subjects().count()
+                    == plan.family.ours().len() + plan.family.peers().len()
+            );
+        }
+    }
+}

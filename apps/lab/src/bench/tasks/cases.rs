@@ -1,0 +1,160 @@
+//! What is measured of tasks, and under what conditions.
+
+use std::fmt;
+use std::str::FromStr;
+
+use antiphon_report::list::names;
+use serde::{Deserialize, Serialize};
+
+use crate::bench::neighbours::Load;
+use crate::bench::rounds;
+
+/// What a repetition does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Case {
+    /// A task spawns others that do nothing, and waits for all of them.
+    SpawnJoin,
+    /// The Fibonacci numbers, with a task for each call.
+    ForkJoin,
+    /// Tasks are spawned, and none is run.
+    Idle,
+    /// Tasks let each other run, again and again.
+    Yield,
+    /// Tasks have begun, and wait.
+    Parked,
+    /// A task sends another messages, through a channel with room for some.
+    Channel,
+    /// As that; each begins on a worker of its own.
+    Across,
+    /// Two tasks send another messages, each through a channel of its own.
+    Select,
+}
+
+const NAMES: [&str; 8] =
+    ["spawn_join", "fork_join", "idle", "yield", "parked", "channel", "across", "select"];
+
+impl Case {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        NAMES[self as usize]
+    }
+
+    /// Whether it is memory that is measured, and not time.
+    pub fn is_memory(self) -> bool {
+        matches!(self, Self::Idle | Self::Parked)
+    }
+
+    /// How many tasks are spawned before they are waited for: each is a cell.
+    fn batches(self, most: usize) -> Vec<usize> {
+        match self {
+            Self::SpawnJoin if most > SMALL => vec![most, SMALL],
+            Self::SpawnJoin | Self::Idle => vec![most],
+            Self::ForkJoin => vec![0],
+            Self::Yield => vec![YIELDING],
+            Self::Parked => vec![most.min(PARKED)],
+            Self::Channel | Self::Across => vec![ROOM, 1],
+            Self::Select => vec![ROOM],
+        }
+    }
+}
+
+/// Tasks of a batch that caches hold.
+const SMALL: usize = 1_000;
+/// Tasks that yield.
+const YIELDING: usize = 100;
+/// Tasks that wait, at the most: some runtimes have stacks for no more than 30 000.
+const PARKED: usize = 20_000;
+/// Messages that a channel has room for.
+const ROOM: usize = 128;
+
+/// The cases that were asked for.
+#[derive(Clone)]
+pub struct Cases(pub Vec<Case>);
+
+impl FromStr for Cases {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        use Case::{Across, Channel, ForkJoin, Idle, Parked, Select, SpawnJoin, Yield};
+        let all = [SpawnJoin, ForkJoin, Idle, Yield, Parked, Channel, Across, Select];
+        let case = |name| all.into_iter().find(|case| case.name() == name);
+        let cases: Vec<_> = names("case", text, &NAMES)?.into_iter().filter_map(case).collect();
+        if cases.is_empty() {
+            return Err(format!("nothing to measure; there are: {}", NAMES.join(", ")));
+        }
+        Ok(Self(cases))
+    }
+}
+
+/// A case, and what there is to choose in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cell {
+    /// What else the machine has to do.
+    pub load: Load,
+    /// The case.
+    pub case: Case,
+    /// Tasks that are spawned before they are waited for, 0 where they spawn each other; or the
+    /// messages that a channel has room for.
+    pub batch: usize,
+    /// Threads that run tasks.
+    pub workers: usize,
+}
+
+impl Cell {
+    /// The cells of a case, with so many tasks at once at the most. Where memory is measured, there
+    /// is one worker; where tasks are to be apart, there are two or more.
+    pub fn of(load: Load, case: Case, workers: &[usize], most: usize) -> Vec<Self> {
+        let workers = if case.is_memory() { &[1] } else { workers };
+        let least = if case == Case::Across { 2 } else { 1 };
+        let cell = |batch, workers| Self { load, case, batch, workers };
+        let workers = workers.iter().filter(|&&workers| workers >= least);
+        let cells = |batch| workers.clone().map(move |&workers| cell(batch, workers));
+        case.batches(most).into_iter().flat_map(cells).collect()
+    }
+}
+
+impl rounds::Cell for Cell {
+    fn load(&self) -> Load {
+        self.load
+    }
+}
+
+impl fmt::Display for Cell {
+    /// `idle spawn_join of 1000, 2 workers`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.load.name(), self.case.name())?;
+        if self.batch > 0 {
+            write!(f, " of {}", self.batch)?;
+        }
+        write!(f, ", {} worker{}", self.workers, if self.workers == 1 { "" } else { "s" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_have_cells_and_names() {
+        let cells = |case| Cell::of(Load::Idle, case, &[1, 2], 5_000).into_iter();
+        let seen: Vec<_> = cells(Case::SpawnJoin).map(|cell| (cell.batch, cell.workers)).collect();
+        assert_eq!(seen, [(5_000, 1), (5_000, 2), (1_000, 1), (1_000, 2)]);
+        assert!(cells(Case::Idle).map(|cell| cell.workers).eq([1]));
+        let parked = Cell::of(Load::Idle, Case::Parked, &[2], 1_000_000);
+        assert_eq!((parked[0].batch, parked[0].workers, parked.len()), (PARKED, 1, 1));
+        let names: Vec<_> = cells(Case::ForkJoin).map(|cell| cell.to_string()).collect();
+        assert_eq!(names, ["idle fork_join, 1 worker", "idle fork_join, 2 workers"]);
+        assert!(
+            cells(Case::SpawnJoin).any(|c| c.to_string() == "idle spawn_join of 1000, 2 workers")
+        );
+    }
+
+    #[test]
+    fn unknown_cases_are_refused() {
+        let of = |text: &str| text.parse().map(|Cases(cases)| cases);
+        assert_eq!(of("idle,spawn_join"), Ok(vec![Case::Idle, Case::SpawnJoin]));
+        for wrong in ["", "yields", "idle,spawn"] {
+            assert!(of(wrong).is_err_and(|why: String| why.contains("fork_join")), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! `bench tasks`: what a task costs that does nothing.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`cases`] | what is measured, under what conditions |
+//! | [`subjects`] | the runtimes, and what each has |
+//! | [`measure`] | what a repetition does |
+//! | [`rows`] | medians, quartiles and ratios of what came back; JSON |
+//! | [`tables`] | tables for people |
+
+mod cases;
+mod measure;
+mod rows;
+mod subjects;
+mod tables;
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+pub use measure::{Order, measure};
+
+use antiphon_report::failure::Failure;
+use antiphon_report::list::Counts;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::colour_stdout;
+
+use super::pools::built::{Built, program_of};
+use super::repeat::repeat;
+use super::rounds::{Outcome, Rounds};
+use super::settings::{Printed, Settings, check_seconds};
+use cases::{Case, Cases, Cell};
+
+/// Tasks: what it costs to spawn, run and join one that does nothing, and what one takes up
+#[derive(Args)]
+#[command(after_help = "\
+Each repetition runs in a process of its own; the first is rejected. Tasks are spawned by a task, so
+that with one worker no other thread has a part. A ratio is the median of the ratios of paired
+repetitions, with its 95 % interval; less is better.
+
+Example:
+  antiphon bench tasks --case spawn_join --workers 1,2 --against rayon,smol")]
+pub struct Arguments {
+    /// Threads that run tasks
+    #[arg(long, value_name = "LIST", default_value = "1,2")]
+    workers: Counts,
+    /// Ours: pool (a handle for each task; join), scope (tasks that borrow, joined together),
+    /// fibers (as pool; each has a stack, and waits without its thread) and, with the feature
+    /// migrating, fibers-migrating (those that have waited are tasks again, for any thread)
+    #[arg(long, value_name = "LIST", default_value = "pool,scope,fibers")]
+    subject: String,
+    /// Peers; ratios are to the first that has the case
+    #[arg(long, value_name = "LIST", default_value = "rayon,smol,tokio,go,chili,may,boost")]
+    against: String,
+    /// What is measured: spawn_join (--tasks at once, and batches of 1000), fork_join (the
+    /// Fibonacci numbers, a task for each call), idle (memory of a task that is not run yet), yield
+    /// (100 tasks in turn), parked (memory of a task that waits), channel (messages from one task
+    /// to another, with room for 128, and for 1), across (the same; with two workers or more, and
+    /// each begins on one of its own) and select (messages of two tasks to another, by a channel
+    /// each)
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "spawn_join,fork_join,idle,yield,parked,channel,across,select"
+    )]
+    case: Cases,
+    /// How many tasks there are at once, in spawn_join and idle; in parked, 20000 at the most
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    tasks: usize,
+    /// How long a repetition takes
+    #[arg(long, value_name = "S", default_value_t = 0.3, allow_negative_numbers = true)]
+    seconds: f64,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// What is measured, and how.
+struct Plan {
+    cells: Vec<Cell>,
+    rounds: Rounds,
+    seconds: f64,
+    /// The peers that are programs, or why there are none.
+    built: Vec<(&'static str, Result<Built, String>)>,
+}
+
+/// What was measured of one runtime in one cell.
+type Measured = super::rounds::Measured<Cell, measure::Figures>;
+
+/// Measures and prints.
+///
+/// # Errors
+///
+/// Bad arguments, or a runtime that never came to an end.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let plan = plan(arguments)?;
+    let report = rows::Report {
+        rows: rows::put_together(&plan.rounds, &plan.carry_out()?),
+        absent: plan.absent(),
+        seconds: plan.seconds,
+        seed: plan.rounds.seed,
+    };
+    arguments.settings.print(Printed {
+        json: report.json(),
+        text: tables::text(&report, colour_stdout()),
+        others_cpus: report.others_cpus(),
+        trouble: report.trouble(),
+    })
+}
+
+fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
+    let Arguments { workers, subject, against, case, tasks, seconds, settings } = arguments;
+    check_seconds(*seconds)?;
+    if !(1..=100_000_000).contains(tasks) {
+        return Err(Failure::arguments("--tasks takes a number from 1 to 100000000, such as 1000"));
+    }
+    let (ours, peers) = (subjects::OURS, subjects::PEERS);
+    let rounds = settings.rounds("runtime", (subject, ours), (against, peers))?;
+    let cells: Vec<_> = settings
+        .load
+        .iter()
+        .flat_map(|&load| {
+            case.0.iter().flat_map(move |&case| Cell::of(load, case, &workers.0, *tasks))
+        })
+        .collect();
+    if cells.is_empty() {
+        let what = "across takes two workers or more, such as --workers 2";
+        return Err(Failure::arguments(what));
+    }
+    let has_part = |cell: &Cell| rounds.all_subjects().any(|name| subjects::has(name, cell.case));
+    if let Some(cell) = cells.iter().find(|cell| !has_part(cell)) {
+        let what = format!("none of the runtimes has the case {}", cell.case.name());
+        return Err(Failure::arguments(what));
+    }
+    let mut built = Vec::new();
+    for &(name, language, source) in subjects::PROGRAMS {
+        if rounds.peers.contains(&name) {
+            built.push((name, Built::of("tasks", language, &[source])?));
+        }
+    }
+    Ok(Plan { cells, rounds, seconds: *seconds, built })
+}
+
+impl Plan {
+    fn carry_out(&self) -> Result<Vec<Measured>, Failure> {
+        let steps = self.cells.iter().map(|cell| self.rounds_of(cell.case).steps(1)).sum();
+        let mut progress = Progress::new(steps);
+        let mut all = Vec::new();
+        for cell in &self.cells {
+            let rounds = self.rounds_of(cell.case);
+            all.extend(rounds.carry_out(&[*cell], &mut progress, |cell, subject| {
+                if let Some(missing) = subjects::lacks(subject, &cell) {
+                    return Ok(Outcome::Missing(missing));
+                }
+                let built = self.built.iter().find(|(name, _)| *name == subject);
+                let program = match program_of(built.map(|(_, built)| built)) {
+                    Ok(program) => program,
+                    Err(missing) => return Ok(Outcome::Missing(missing)),
+                };
+                let order =
+                    Order { subject: subject.to_owned(), cell, seconds: self.seconds, program };
+                repeat(&super::Order::Task(order), self.seconds)
+            })?);
+        }
+        Ok(all)
+    }
+
+    /// Of each case, who was asked for and does not have it.
+    fn absent(&self) -> Vec<(Case, Vec<&'static str>)> {
+        let mut cases: Vec<_> = self.cells.iter().map(|cell| cell.case).collect();
+        cases.dedup();
+        let lack = |case| move |name: &&'static str| !subjects::has(name, case);
+        let of = |case| (case, self.rounds.all_subjects().filter(lack(case)).collect());
+        cases.into_iter().map(of).filter(|(_, names): &(_, Vec<_>)| !names.is_empty()).collect()
+    }
+
+    /// Those that have the case.
+    fn rounds_of(&self, case: Case) -> Rounds {
+        let Rounds { subjects, peers, repetitions, seed } = &self.rounds;
+        let of = |names: &[&'static str]| {
+            names.iter().copied().filter(|name| subjects::has(name, case)).collect()
+        };
+        Rounds { subjects: of(subjects), peers: of(peers), repetitions: *repetitions, seed: *seed }
+    }
+}

@@ -1,0 +1,112 @@
+//! `bench thesis`: is there one policy that is best for everything, and does it help to compose
+//! several? The question of the dissertation ("no single, perfect scheduling strategy").
+//!
+//! | module | has |
+//! |---|---|
+//! | [`workloads`] | what is run, and the figures that each is judged by |
+//! | [`mixed`] | the workload of all at once |
+//! | [`houses`] | who runs that: one policy, or several |
+//! | [`report`] | the table, and what follows |
+
+mod houses;
+mod mixed;
+mod report;
+mod workloads;
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+pub use mixed::{Order, measure};
+
+use antiphon_report::failure::Failure;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::colour_stdout;
+
+use super::measure::Ticks;
+use super::rounds::Rounds;
+use super::settings::{Printed, Settings};
+use report::Measured;
+use workloads::{Cell, WORKLOADS, Workload};
+
+const SUBJECTS: &str = "fifo/steal-half,lifo/steal-half,lifo/shallow,lifo-slot/steal-half,\
+                        adaptive/steal-half,staged,edf,pools,pools-nice,two-pools";
+
+/// Thesis: is one policy the best for packets, options and calls, and does it help to compose?
+#[derive(Args)]
+#[command(after_help = "\
+Each repetition runs in a process of its own; the first is rejected. What the workloads are is in
+docs/packets.md, docs/options.md and docs/mix.md, which has what came of it, too.
+
+Example:
+  antiphon bench thesis --repetitions 5
+  antiphon bench thesis --repetitions 3 --frames 50 --policy fifo/steal-half,edf,pools")]
+pub struct Arguments {
+    /// Policies, as `antiphon bench packets` names them; and, on the mixed workload only, pools,
+    /// pools-nice or two-pools: several
+    #[arg(long, alias = "subject", value_name = "LIST", default_value = SUBJECTS)]
+    policy: String,
+    /// Threads
+    #[arg(long, value_name = "N", default_value_t = 2,
+          value_parser = clap::value_parser!(u16).range(1..=4096))]
+    workers: u16,
+    /// Frames of each leg, 20 ms apart: how long conferences go on
+    #[arg(long, value_name = "N", default_value_t = 100,
+          value_parser = clap::value_parser!(u32).range(5..=100_000))]
+    frames: u32,
+    /// How much there is of packets, options and conferences, in parts of what is usual
+    #[arg(long, value_name = "P", default_value_t = 1.0)]
+    part: f64,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// Measures and prints.
+///
+/// # Errors
+///
+/// Bad arguments; or a subject that lost a task, or never came to an end.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if !(0.001..=10.0).contains(&arguments.part) {
+        return Err(Failure::arguments("--part takes a number from 0.001 to 10, such as 0.1"));
+    }
+    let names = houses::names();
+    let rounds = arguments.settings.rounds("policy", (&arguments.policy, &names), ("", &[]))?;
+    let mut singles = rounds.subjects.clone();
+    singles.retain(|name| workloads::policies().contains(name));
+    let workers = arguments.workers.into();
+    let measured = carry_out(&rounds, &singles, arguments)?;
+    let all = &rounds.subjects;
+    let report = report::put_together(&singles, all, &measured, rounds.seed, workers);
+    arguments.settings.print(Printed {
+        json: report.json(),
+        text: report.text(colour_stdout()),
+        others_cpus: report.others_cpus(),
+        trouble: report.trouble(),
+    })
+}
+
+fn carry_out(
+    rounds: &Rounds,
+    singles: &[&'static str],
+    arguments: &Arguments,
+) -> Result<Vec<Measured>, Failure> {
+    let &Arguments { frames, part, .. } = arguments;
+    let (ticks, workers) = (Ticks::calibrate(), arguments.workers.into());
+    let (repetitions, seed) = (rounds.repetitions, rounds.seed);
+    let of = |workload| {
+        let mixed = workload == Workload::Mixed;
+        let subjects = if mixed { rounds.subjects.clone() } else { singles.to_vec() };
+        let cell = Cell { workload, workers, frames, part };
+        (cell, Rounds { subjects, peers: vec![], repetitions, seed })
+    };
+    let all = WORKLOADS.map(of);
+    let mut progress = Progress::new(all.iter().map(|(_, rounds)| rounds.steps(1)).sum());
+    let mut measured = Vec::new();
+    for (cell, rounds) in all {
+        measured.extend(rounds.carry_out(&[cell], &mut progress, |cell, subject| {
+            cell.repeat(subject, seed, ticks)
+        })?);
+    }
+    Ok(measured)
+}

@@ -1,0 +1,198 @@
+//! What takes timestamps, for `bench clock` and `sim clock`: the same lines on both machines.
+//!
+//! | subject | an operation |
+//! |---|---|
+//! | `shared` | adds to a counter that all threads add to |
+//! | `counter` | reads the counter of its CPU |
+//! | `clock` | reads the monotonic clock, which is one for all |
+//! | `ordo` | takes a stamp whose order with others is known, or known to be uncertain |
+//! | `ordo-new` | takes a stamp that is certainly after the thread's last one |
+//! | `tl2-shared` | moves 1 from one word to another in a transaction, by the shared counter |
+//! | `tl2-ordo` | the same, by stamps |
+
+use std::hint::black_box;
+
+use antiphon_platform::{Clock, Platform};
+use antiphon_sync::clock::tl2::{self, Transaction, Word};
+use antiphon_sync::clock::{Ordo, SharedCounter, Stamps};
+
+use antiphon_report::stats::Random;
+
+/// Words for each thread: few are committed to while somebody else reads them.
+const WORDS: usize = 64;
+
+/// A way to timestamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// As the table has it.
+    pub name: &'static str,
+    /// What it is compared with.
+    pub reference: &'static str,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Shared,
+    Counter,
+    Clock,
+    Ordo,
+    OrdoNew,
+    TransactionShared,
+    TransactionOrdo,
+}
+
+const fn subject(name: &'static str, reference: &'static str, what: What) -> Subject {
+    Subject { name, reference, what }
+}
+
+/// All of them.
+pub const SUBJECTS: [Subject; 7] = [
+    subject("shared", "shared", What::Shared),
+    subject("counter", "shared", What::Counter),
+    subject("clock", "shared", What::Clock),
+    subject("ordo", "shared", What::Ordo),
+    subject("ordo-new", "shared", What::OrdoNew),
+    subject("tl2-shared", "tl2-shared", What::TransactionShared),
+    subject("tl2-ordo", "tl2-shared", What::TransactionOrdo),
+];
+
+/// The subjects in `text`, in the order of the table, or all of them.
+///
+/// # Errors
+///
+/// One line: the unknown name, and the known ones.
+pub fn named(text: &str) -> Result<Vec<Subject>, String> {
+    if text == "all" {
+        return Ok(SUBJECTS.to_vec());
+    }
+    let known = SUBJECTS.map(|subject| subject.name);
+    let names = antiphon_report::list::names("subject", text, &known)?;
+    if names.is_empty() {
+        return Err(format!("no subject named; there are: {}, and all", known.join(", ")));
+    }
+    Ok(SUBJECTS.into_iter().filter(|subject| names.contains(&subject.name)).collect())
+}
+
+/// What a thread does with an operation: again and again, as it likes. The operation returns how
+/// often it had to begin anew.
+pub trait Repeat {
+    /// What comes of that.
+    type Done;
+    /// Does it.
+    fn repeat(self, operation: impl FnMut() -> u32) -> Self::Done;
+}
+
+/// A word on a line of its own.
+#[repr(align(64))]
+struct Line<P: Platform>(Word<P>);
+
+/// What threads share.
+pub struct Site<P: Platform> {
+    shared: SharedCounter<P>,
+    ordo: Ordo<P>,
+    words: Vec<Line<P>>,
+}
+
+impl<P: Platform> Site<P> {
+    /// For so many threads, with a clock that was measured.
+    pub fn new(threads: usize, ordo: Ordo<P>) -> Self {
+        let words = (0..threads * WORDS).map(|_| Line(Word::new())).collect();
+        Self { shared: SharedCounter::new(), ordo, words }
+    }
+
+    /// Has thread number `thread` repeat an operation of this subject.
+    pub fn run<R: Repeat>(&self, subject: Subject, thread: usize, repeat: R) -> R::Done {
+        let once = |stamp: u64| {
+            black_box(stamp);
+            0
+        };
+        match subject.what {
+            What::Shared => repeat.repeat(|| once(self.shared.next())),
+            What::Counter => repeat.repeat(|| once(P::counter())),
+            What::Clock => repeat.repeat(|| once(P::now(Clock::Monotonic))),
+            What::Ordo => repeat.repeat(|| once(self.ordo.now())),
+            What::OrdoNew => {
+                let mut last = 0;
+                repeat.repeat(|| {
+                    last = self.ordo.new_time(last);
+                    once(last)
+                })
+            }
+            What::TransactionShared => self.transfers(&self.shared, thread, repeat),
+            What::TransactionOrdo => self.transfers(&self.ordo, thread, repeat),
+        }
+    }
+
+    fn transfers<'a, S: Stamps, R: Repeat>(
+        &'a self,
+        stamps: &'a S,
+        thread: usize,
+        repeat: R,
+    ) -> R::Done {
+        let mut random = Random(thread as u64);
+        let mut any = || (random.draw() % self.words.len() as u64) as usize;
+        repeat.repeat(|| {
+            let [from, to] = [any(), any()].map(|place| &self.words[place].0);
+            let move_one =
+                |transfer: &mut Transaction<'a, P, S, 2>| transfer_one(transfer, from, to);
+            tl2::atomically(stamps, move_one).1
+        })
+    }
+
+    /// Whether all that was moved has arrived.
+    pub fn is_sound(&self) -> bool {
+        self.words.iter().fold(0, |sum: u64, Line(word)| sum.wrapping_add(word.get())) == 0
+    }
+}
+
+fn transfer_one<'a, P: Platform, S: Stamps>(
+    transfer: &mut Transaction<'a, P, S, 2>,
+    from: &'a Word<P>,
+    to: &'a Word<P>,
+) -> Result<(), tl2::Abort<'a, P>> {
+    let less = transfer.read(from)?.wrapping_sub(1);
+    transfer.write(from, less);
+    let more = transfer.read(to)?.wrapping_add(1);
+    transfer.write(to, more);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use antiphon_linux::Linux;
+
+    struct Thousand;
+
+    impl Repeat for Thousand {
+        type Done = u32;
+
+        fn repeat(self, mut operation: impl FnMut() -> u32) -> u32 {
+            (0..1_000).map(|_| operation()).sum()
+        }
+    }
+
+    #[test]
+    fn each_subject_works_and_what_is_moved_arrives() {
+        // One thread, on any CPU: as uncertain as a tick.
+        let site = Site::<Linux>::new(1, Ordo::new(1));
+        for subject in SUBJECTS {
+            site.run(subject, 0, Thousand);
+            assert!(SUBJECTS.iter().any(|one| one.name == subject.reference));
+        }
+        assert!(site.is_sound());
+        assert!(site.words.iter().any(|Line(word)| word.get() != 0), "something was moved");
+    }
+
+    #[test]
+    fn subjects_are_named_in_the_order_of_the_table() {
+        let names = |text: &str| {
+            named(text).map(|found| found.iter().map(|one| one.name).collect::<Vec<_>>())
+        };
+        assert_eq!(names("ordo,shared"), Ok(vec!["shared", "ordo"]));
+        assert_eq!(names("all").map(|all| all.len()), Ok(SUBJECTS.len()));
+        assert!(names("tsc").is_err_and(|what| what.contains("ordo-new")));
+        assert!(names("").is_err());
+    }
+}

@@ -1,0 +1,131 @@
+//! How many programs there are, of which kind, and who shares with whom.
+
+use std::str::FromStr;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use antiphon_report::words::several;
+
+/// What has no timers and wants all of the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Competitor {
+    /// A loop that does nothing
+    Spin,
+    /// gcc's compiler proper, a file after the other
+    Cc,
+}
+
+/// Who shares what with whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Grouping {
+    /// Each player its own share of the CPU
+    Each,
+    /// All players one share, which goes to who has shown the fewest frames
+    One,
+}
+
+/// On which run-queue level programs compete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Levels {
+    /// All programs of a run on one
+    One,
+    /// Each program on one of its own: a session, of which the kernel makes an autogroup
+    Each,
+    /// Each program in a control group of its own
+    Cgroup,
+}
+
+impl Levels {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::One => "one",
+            Self::Each => "each",
+            Self::Cgroup => "cgroup",
+        }
+    }
+}
+
+impl Competitor {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Spin => "spin",
+            Self::Cc => "cc",
+        }
+    }
+}
+
+impl Grouping {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Each => "each",
+            Self::One => "one",
+        }
+    }
+}
+
+/// Numbers of programs, which may be none: `0,4`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hogs(pub Vec<usize>);
+
+/// More on a machine are a typing error.
+pub const MOST: usize = 256;
+
+impl FromStr for Hogs {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| {
+            let number = text.trim().parse().ok().filter(|number| *number <= MOST);
+            number.ok_or_else(|| format!("'{text}' is not a number from 0 to {MOST}; write 0,4"))
+        };
+        text.split(',').map(number).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// The least and the most that a player wants, in parts of the average.
+const LEAST_PART: f64 = 0.6;
+const MOST_PART: f64 = 1.4;
+
+/// How much of a CPU the player of that number wants, where that many want so much on average.
+pub fn wanted(average: f64, number: usize, players: usize) -> f64 {
+    if players == 1 {
+        return average;
+    }
+    let part = number as f64 / (players - 1) as f64;
+    average * (LEAST_PART + (MOST_PART - LEAST_PART) * part)
+}
+
+/// So many, in words.
+pub fn cpus(number: usize) -> String {
+    if number == 1 { "one CPU".to_owned() } else { several(number as u64, "CPU") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_may_be_no_hogs() {
+        assert_eq!("0, 4".parse(), Ok(Hogs(vec![0, 4])));
+        for wrong in ["", "-1", "x", "257", "1-4"] {
+            assert!(wrong.parse::<Hogs>().is_err_and(|why| why.contains("write")), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn players_want_what_they_are_to_want_on_average() {
+        for players in [1, 2, 8] {
+            let all: Vec<_> = (0..players).map(|number| wanted(0.15, number, players)).collect();
+            let mean = all.iter().sum::<f64>() / players as f64;
+            assert!((mean - 0.15).abs() < 1e-9 && all.is_sorted(), "{all:?}");
+            assert_eq!(all[0] < all[players - 1], players > 1);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! `lab check`: the model checker on the locks.
+//!
+//! A model is `complete` when every execution within its bound was looked at: every interleaving,
+//! and every value that weak memory lets a load return. Models that are too large for that are run
+//! by lot, with the number of executions, and say so. The models are `antiphon-models`'s.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use antiphon_check::{Failure as Wrong, Mode};
+use antiphon_models::{Entry, Limits, Outcome, Verdict, all, asked_for};
+use antiphon_report::failure::Failure;
+use antiphon_report::list::near;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::{Cell, Table, Tone, colour_stdout, count, duration};
+use antiphon_report::{report, say};
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::mutants::Mutants;
+
+/// Run the model checker on the locks
+#[derive(Args)]
+#[command(after_help = "\
+`complete`: every order of events within the bound was tried, weak memory included; the bound is
+what the table says a thread may meet (spurious wakes, timeouts, …). `by lot`: too many for that, so
+some thousands were drawn by lot. `refuted`: a form that is kept because it is known to be bad, and
+was found to be. `CUT`: not done after --seconds, and none was wrong till then.
+
+Models that take minutes run only if NAME is the whole name; the others take a minute in all. With
+--json, `mutants` are the broken invariants that a model is to notice, and `killed` those that were
+noticed when `cargo xtask mutants` last recorded it, or null if it never did.
+
+Example:
+  antiphon lab check shfl-mutex/")]
+pub struct Arguments {
+    /// Models whose names begin so
+    name: Option<String>,
+    /// Run one execution of the named model again, from a failure's replay word
+    #[arg(long, value_name = "S", requires = "name")]
+    replay: Option<String>,
+    /// How long to look at one model
+    #[arg(long, value_name = "S", default_value_t = 600)]
+    seconds: u64,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the models.
+///
+/// # Errors
+///
+/// Bad arguments, or a model that fails.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let chosen = choose(arguments.name.as_deref())?;
+    if let Some(word) = &arguments.replay {
+        return match &chosen[..] {
+            [entry] => replay(entry, word),
+            _ => Err(Failure::arguments(format!("--replay needs one of: {}", listed(&chosen)))),
+        };
+    }
+    let limits = Limits { time: Duration::from_secs(arguments.seconds), ..Limits::NONE };
+    let mut progress = Progress::new(chosen.len());
+    let mut checked = Vec::new();
+    for entry in chosen {
+        let outcome = entry.check(limits);
+        progress.step(entry.name());
+        checked.push((entry, outcome));
+    }
+    drop(progress);
+    if arguments.json {
+        let mutants = Mutants::embedded().map_err(Failure::measured)?;
+        let models: Vec<_> = checked.iter().map(|checked| object(checked, &mutants)).collect();
+        report::print(json!({ "models": models }))?;
+    } else {
+        let long = all().iter().filter(|entry| entry.is_long()).count();
+        let left_out = arguments.name.is_none().then_some(long);
+        say(&text(&checked, left_out))?;
+    }
+    match checked.iter().find(|(_, outcome)| outcome.verdict().is_bad()) {
+        None => Ok(ExitCode::SUCCESS),
+        Some((entry, outcome)) => {
+            if let Some(wrong) = outcome.failure() {
+                eprintln!("{wrong}");
+            }
+            Err(Failure::measured(format!("{}: {}", entry.name(), outcome.verdict())))
+        }
+    }
+}
+
+fn choose(name: Option<&str>) -> Result<Vec<Entry>, Failure> {
+    let chosen = asked_for(name.unwrap_or(""));
+    match name {
+        Some(prefix) if chosen.is_empty() => {
+            let mut locks: Vec<_> = all().iter().map(Entry::subject).collect();
+            locks.sort_unstable();
+            locks.dedup();
+            let subject = prefix.split('/').next().unwrap_or(prefix);
+            let (near, locks) = (near(subject, &locks), locks.join("/, "));
+            let none = format!("no model's name begins with '{prefix}'{near}");
+            Err(Failure::arguments(format!("{none}; they begin with: {locks}/")))
+        }
+        _ => Ok(chosen),
+    }
+}
+
+fn listed(entries: &[Entry]) -> String {
+    entries.iter().map(Entry::name).collect::<Vec<_>>().join(", ")
+}
+
+/// Runs the one execution that `word` stands for, and shows what it does.
+fn replay(entry: &Entry, word: &str) -> Result<ExitCode, Failure> {
+    // The checker panics on a word that is none; here that is a bad argument.
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let mode = Mode::Replay(word.to_owned());
+    // Unwind safe: the model is not run again.
+    let done = panic::catch_unwind(AssertUnwindSafe(|| entry.run(mode, Limits::NONE)));
+    panic::set_hook(hook);
+    match done {
+        Ok(report) => match report.failure {
+            None => {
+                say(&format!("{}: nothing goes wrong in that execution\n", entry.name()))?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Some(wrong) => {
+                say(&format!("{wrong}\n"))?;
+                Err(Failure::measured(format!("{}: {}", entry.name(), wrong.what)))
+            }
+        },
+        Err(payload) => {
+            let why = payload.downcast_ref::<String>().map_or("no execution of it", String::as_str);
+            let right = "--replay takes the word after 'replay:' in a failure";
+            Err(Failure::arguments(format!("{right}: {why}")))
+        }
+    }
+}
+
+fn object((entry, outcome): &(Entry, Outcome), mutants: &Mutants) -> Value {
+    let named = mutants.of(entry.name());
+    json!({
+        "name": entry.name(), "threads": entry.threads(), "operations": entry.operations(),
+        "bound": entry.bounds().to_string(), "executions": outcome.executions(),
+        "complete": *outcome.verdict() == Verdict::Complete,
+        "verdict": outcome.verdict().to_string(), "mutants": named,
+        "killed": mutants.killed(&named),
+        "seconds": outcome.seconds(), "failure": outcome.failure().map(wrong),
+    })
+}
+
+fn wrong(failure: &Wrong) -> Value {
+    let Wrong { kind, what, replay, .. } = failure;
+    json!({ "kind": format!("{kind:?}"), "what": what, "replay": replay })
+}
+
+fn text(checked: &[(Entry, Outcome)], left_out: Option<usize>) -> String {
+    let heads = [
+        "model",
+        ">threads",
+        ">operations",
+        "a thread may meet",
+        ">executions",
+        "verdict",
+        ">time",
+    ];
+    let mut table = Table::new(&heads);
+    for (entry, outcome) in checked {
+        let tone = match outcome.verdict() {
+            Verdict::Complete | Verdict::Refuted => Tone::Good,
+            verdict if verdict.is_bad() => Tone::Bad,
+            _ => Tone::Plain,
+        };
+        table.row(vec![
+            Cell::text(entry.name()),
+            Cell::number(entry.threads().to_string()),
+            Cell::number(entry.operations().to_string()),
+            Cell::text(entry.bounds().to_string()).tone(Tone::Faint),
+            Cell::number(count(outcome.executions())),
+            Cell::text(outcome.verdict().to_string()).tone(tone),
+            Cell::number(duration(outcome.seconds() * 1e9)),
+        ]);
+    }
+    let mut text = table.render(colour_stdout());
+    if let Some(long) = left_out {
+        text += &format!("{long} models that take minutes are left out: name one to run it.\n");
+    }
+    text
+}

@@ -1,0 +1,283 @@
+//! What the programs of a run do, each a [process](crate::compete::process).
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon::event_loop::{Event, Loop, Step};
+use antiphon_linux::{end_with_parent, schedule};
+use antiphon_platform::ThreadId;
+use antiphon_player::clip::Clip;
+use antiphon_player::game::{Game, Rules};
+use antiphon_player::sound::{Silent, Sound};
+use antiphon_player::window::Window;
+use antiphon_player::{Headless, Hosted, Options, Player, Scale, Screen, Steady, ffmpeg};
+use antiphon_report::failure::Failure;
+use antiphon_report::schedule::Schedule;
+use serde::{Deserialize, Serialize};
+
+use super::decoder::{Cost, Decoding, decoder};
+use super::kinds::{DETAILS, Kind, Played, Tells};
+use super::tier::{self, Seat};
+use super::troubles::Troubles;
+use crate::compete::process::{is_ready, tell};
+use crate::compete::tier_stats::TierStats;
+use crate::compete::work::{Pace, sleep_until};
+use crate::compete::{order, process};
+
+/// A program.
+pub type Order = order::Order<Part>;
+
+/// How a program plays.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Part {
+    /// Which of the programs it is.
+    pub number: usize,
+    /// What it plays.
+    pub kind: Kind,
+    /// The stream, if it plays one.
+    pub clip: PathBuf,
+    /// Whether the frames' numbers are drawn in the frames.
+    pub has_counter: bool,
+    /// The file whose sound it plays, and how many seconds of it; none: it is made up.
+    pub sound: Option<(PathBuf, u32)>,
+    /// What a frame, a chunk, or a part of a step of a game is to cost.
+    pub cost: Cost,
+    /// By which tier it is on time.
+    pub tier: String,
+    /// The number of its group, if it has one.
+    pub group: Option<u32>,
+    /// How the CPU is shared by who cooperates.
+    pub schedule: Schedule,
+    /// Its nice value.
+    pub nice: i32,
+    /// Whether it is to say how it goes while it plays.
+    pub live: bool,
+    /// Whether it shows its frames in a window.
+    pub display: bool,
+}
+
+/// When a program begins and ends, in nanoseconds of the monotonic clock.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Begin {
+    /// When it begins: the first frame is due a look-ahead later.
+    pub at_ns: u64,
+    /// What is due later is no part of the run.
+    pub end_ns: u64,
+}
+
+/// What a program says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Said {
+    /// How it goes: with the tardiness of what came since it said so last.
+    Progress(Played),
+    /// What it saw, at its end.
+    Seen(Box<Seen>),
+}
+
+/// What a program saw.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Seen {
+    /// What it has played.
+    pub played: Played,
+    /// Whether what it took was not decoding, or not that alone.
+    pub model: bool,
+    /// What its tier has done.
+    pub done: TierStats,
+    /// Callbacks that took longer than a millisecond.
+    pub long: u64,
+    /// What kept it from being on time.
+    pub troubles: Troubles,
+}
+
+/// How often a program says how it goes.
+const PROGRESS_NS: u64 = 500_000_000;
+/// The parts of a second of which sound is made.
+const CHUNK_MS: u32 = 10;
+/// Steps of a game, a second.
+const STEPS: u32 = 100;
+
+/// The least that sound has to be.
+pub fn chunk_samples() -> usize {
+    (ffmpeg::SOUND_RATE * CHUNK_MS / 1000) as usize
+}
+
+/// The time to end has come early.
+static ENDED: AtomicBool = AtomicBool::new(false);
+
+/// Is the program that `order` says, for the hidden verb.
+///
+/// # Errors
+///
+/// It could not begin.
+pub fn program(order: &str) -> Result<ExitCode, Failure> {
+    end_with_parent();
+    let order: Order = serde_json::from_str(order).map_err(Failure::arguments)?;
+    let played = order.be(Part::play);
+    played.map(|()| ExitCode::SUCCESS).map_err(Failure::measured)
+}
+
+/// Where a player shows its frames.
+fn screen(part: &Part, clip: &Clip) -> Result<Box<dyn Screen + Send>, String> {
+    if !part.display {
+        return Ok(Box::new(Headless));
+    }
+    let (width, height) = clip.size();
+    let title = format!("{}: {}", part.number, part.clip.display());
+    let window = Window::open(&title, width, height).map_err(|error| error.to_string())?;
+    Ok(Box::new(window))
+}
+
+/// The scale of importance that all programs of a run share.
+pub fn scale() -> Scale {
+    Scale::default()
+}
+
+impl Part {
+    fn play(self, cpu: u32, pace: Pace) -> Result<(), String> {
+        set_nice(self.nice)?;
+        let tier = tier::of_name(&self.tier).ok_or_else(|| format!("no tier '{}'", self.tier))?;
+        let seat = Seat::take(tier, cpu, self.group, self.schedule)?;
+        let stage = Stage { part: &self, seat: &seat };
+        match self.kind {
+            Kind::Video => {
+                let (clip, Decoding { decoder, model }) = self.decoding(pace)?;
+                let screen = seat.screen(screen(&self, &clip)?);
+                stage.run(Player::new(clip, decoder, screen, self.options()), model)
+            }
+            Kind::Steady => {
+                let (clip, Decoding { decoder, model }) = self.decoding(pace)?;
+                let screen = screen(&self, &clip)?;
+                stage.run(Steady::new(clip, decoder, screen, self.options()), model)
+            }
+            Kind::Sound => {
+                let cost_ns = self.cost.frame_ns.unwrap_or(0);
+                let samples = self.samples()?;
+                let work = move |chunk: &mut [i16]| {
+                    chunk.iter_mut().for_each(|sample| *sample /= 2);
+                    pace.burn(cost_ns);
+                };
+                let rate = ffmpeg::SOUND_RATE;
+                let sound = Sound::new(samples, rate, CHUNK_MS, None, scale(), work, Silent);
+                stage.run(sound.map_err(|error| error.to_string())?, true)
+            }
+            Kind::Game => {
+                let cost_ns = self.cost.frame_ns.unwrap_or(0);
+                let rules = Rules { rate: STEPS, details: DETAILS, ticks: None, scale: scale() };
+                let game = Game::new(rules, move |_| pace.burn(cost_ns));
+                stage.run(game.map_err(|error| error.to_string())?, true)
+            }
+        }
+    }
+
+    /// What is played, again and again.
+    fn samples(&self) -> Result<Vec<i16>, String> {
+        let Some((file, seconds)) = &self.sound else {
+            return Ok((0..ffmpeg::SOUND_RATE).map(|n| (n % 100) as i16).collect());
+        };
+        let samples = ffmpeg::sound(file, Some(*seconds));
+        samples.map_err(|error| format!("{}: {error}", file.display()))
+    }
+
+    fn decoding(&self, pace: Pace) -> Result<(Arc<Clip>, Decoding), String> {
+        let said = |error: antiphon_player::Error| format!("{}: {error}", self.clip.display());
+        let clip = Arc::new(Clip::open(&self.clip).map_err(said)?);
+        let decoding = decoder(&clip, self.cost, pace, self.number as u64 + 1).map_err(said)?;
+        Ok((clip, decoding))
+    }
+
+    fn options(&self) -> Options {
+        Options {
+            scale: scale(),
+            phase: self.number as u64,
+            passes: None,
+            has_counter: self.has_counter,
+            ..Options::default()
+        }
+    }
+}
+
+/// A program about to begin.
+struct Stage<'a> {
+    part: &'a Part,
+    seat: &'a Seat,
+}
+
+impl Stage<'_> {
+    /// Plays until the end, and tells what was seen.
+    fn run<P: Tells + 'static>(&self, program: P, model: bool) -> Result<(), String> {
+        if self.part.live {
+            let note: extern "C" fn(i32) = note;
+            // SAFETY: the handler does only what may be done in one.
+            unsafe { libc::signal(libc::SIGTERM, note as *const () as usize) };
+        }
+        let mut events = Loop::new().map_err(|error| format!("a loop: {error}"))?;
+        let troubles = Rc::new(RefCell::new(Troubles::default()));
+        let noted = troubles.clone();
+        events.on_trouble(move |trouble| noted.borrow_mut().note(trouble));
+        let begin: Begin = is_ready()?;
+        sleep_until(begin.at_ns);
+        let hosted = Hosted::start(&mut events, program);
+        events.submit(Event::timer(begin.end_ns, |context| context.stop()).named("end"));
+        if self.part.live {
+            says(&mut events, &hosted, begin.at_ns);
+        }
+        self.seat.cooperate(&mut events)?;
+        let _ = events.run();
+        let done = self.seat.done();
+        let played = hosted.program().played(0);
+        let long = events.stats().iter().map(|stats| stats.long).sum();
+        // It leaves who it cooperated with.
+        drop(events);
+        let troubles = troubles.borrow().told();
+        tell(&Said::Seen(Box::new(Seen { played, model, done, long, troubles })))?;
+        // What it has used is known only while it is there. It is killed.
+        is_ended();
+        Ok(())
+    }
+}
+
+/// Waits until who started this has gone.
+fn is_ended() {
+    // Whatever comes, or that nothing comes any more.
+    let _ = std::io::stdin().read_line(&mut String::new());
+}
+
+/// Has the program say how it goes, and end when it is told to.
+fn says<P: Tells + 'static>(events: &mut Loop, hosted: &Hosted<P>, at_ns: u64) {
+    let hosted = hosted.clone();
+    let mut told = 0;
+    let say = move |context: &mut antiphon::event_loop::Context<'_>| {
+        // Relaxed: nothing else is told by it.
+        if ENDED.load(Relaxed) {
+            context.stop();
+            return Step::Done;
+        }
+        let played = Played { per_second: Vec::new(), ..hosted.program().played(told) };
+        told += played.tardiness_ns.len();
+        // Who does not listen any more has this program end.
+        let _ = process::tell(&Said::Progress(played));
+        Step::At(context.release_ns().unwrap_or(at_ns) + PROGRESS_NS)
+    };
+    events.submit(Event::timer_in_steps(at_ns + PROGRESS_NS, say).named("progress"));
+}
+
+extern "C" fn note(_: i32) {
+    // Relaxed: nothing else is told by it.
+    ENDED.store(true, Relaxed);
+}
+
+/// Gives the calling thread that nice value, and what it starts.
+///
+/// # Errors
+///
+/// One line: it is not permitted, and what would do.
+pub fn set_nice(nice: i32) -> Result<(), String> {
+    let set = if nice == 0 { Ok(()) } else { schedule::set_nice(ThreadId(0), nice) };
+    set.map_err(|why| format!("a nice value of {nice}: {why}"))
+}

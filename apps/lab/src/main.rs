@@ -1,0 +1,204 @@
+//! The laboratory of Antiphon: measures its parts beside their peers, simulates them on machines of
+//! many sockets, and checks them.
+//!
+//! Its verbs belong to `antiphon`, which runs this program for them: `antiphon bench locks` is
+//! `antiphon-lab bench locks`, and help, messages and reports name the former. It is a program of
+//! its own because what it compares with (other runtimes, decoders, windows) is of no use to a
+//! program that runs under `antiphon`.
+//!
+//! One verb is one module. Each prints a table for people and, with `--json`, one object for
+//! scripts; what they share with the command is in [`antiphon_report`].
+//!
+//! | exit code | meaning |
+//! |---|---|
+//! | 0 | done |
+//! | 1 | the thing that was measured failed, or what came of it can't be written |
+//! | 2 | bad arguments, files among them that can't be written from the start |
+//! | 69 | a kernel feature, a privilege or a program is missing |
+
+mod bench;
+mod bounded;
+mod clocks;
+mod compete;
+mod lab;
+mod pinned;
+mod sim;
+mod validate;
+
+use std::process::ExitCode;
+
+use antiphon_report::{command, process};
+use clap::{Parser, Subcommand};
+
+use bench::Family;
+
+/// The laboratory of Antiphon: measures, simulates and checks what it is made of
+///
+/// `antiphon VERB` runs it.
+#[derive(Parser)]
+#[command(name = "antiphon-lab", bin_name = "antiphon", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    #[command(subcommand)]
+    Bench(Bench),
+    #[command(subcommand)]
+    Sim(Sim),
+    Validate(validate::Arguments),
+    #[command(subcommand)]
+    Lab(Lab),
+    /// The rows under the marks of `antiphon locks`, measured
+    #[command(name = bench::SURVEY, hide = true)]
+    Survey {
+        seconds: f64,
+        repetitions: usize,
+    },
+    /// One repetition of a measurement, for `bench`
+    #[command(name = bench::REPETITION, hide = true)]
+    Repetition {
+        order: String,
+    },
+    /// A program of `lab play`
+    #[command(name = lab::play::PROGRAM, hide = true)]
+    Play {
+        order: String,
+    },
+    /// A busy neighbour, for `bench`
+    #[command(name = bench::NEIGHBOUR, hide = true)]
+    Neighbour {
+        parent: u32,
+        threads: u16,
+    },
+}
+
+impl Verb {
+    /// Whether the process may end when the reader of its stdout goes away. Not so the programs of
+    /// a run, which talk to servers that may go away, and `lab play`, which talks to such programs
+    /// until it prints.
+    fn only_prints(&self) -> bool {
+        use Verb::{Lab, Neighbour, Play, Repetition};
+        let talks = matches!(self, Play { .. } | Repetition { .. } | Neighbour { .. });
+        !talks && !matches!(self, Lab(self::Lab::Play(_)))
+    }
+}
+
+/// Measure ours beside the peers, in one interleaved run
+#[derive(Subcommand)]
+enum Bench {
+    Locks(bench::locks::Arguments),
+    Rwlocks(bench::rwlocks::Arguments),
+    Events(bench::events::Arguments),
+    Loop(bench::event_loop::Arguments),
+    Tasks(bench::tasks::Arguments),
+    Clock(bench::clock::Arguments),
+    Packets(bench::packets::Arguments),
+    Serve(bench::serve::Arguments),
+    Options(bench::options::Arguments),
+    Mix(bench::mix::Arguments),
+    Thesis(bench::thesis::Arguments),
+}
+
+/// The same locks on simulated machines
+#[derive(Subcommand)]
+enum Sim {
+    /// Mutual-exclusion locks in the cases of the documents
+    Locks(sim::locks::Arguments),
+    /// Readers-writer locks
+    Rwlocks(sim::locks::Arguments),
+    Events(sim::events::Arguments),
+    Tasks(sim::tasks::Arguments),
+    Loop(sim::event_loop::Arguments),
+    Mix(sim::mix::Arguments),
+    Clock(sim::clock::Arguments),
+    Memory(sim::memory::Arguments),
+    Machines(sim::machines::Arguments),
+    Calibrate(sim::calibrate::Arguments),
+}
+
+/// The model checker, and players that are on time
+#[derive(Subcommand)]
+enum Lab {
+    Check(lab::check::Arguments),
+    Play(lab::play::Arguments),
+}
+
+fn main() -> ExitCode {
+    process::prepare();
+    process::widen_stack();
+    process::with_room(work)
+}
+
+fn work() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return command::refuse::<Cli>(&error, &[]),
+    };
+    if cli.verb.only_prints() {
+        antiphon_report::end_with_the_reader();
+    }
+    if let Err(failure) = antiphon_report::check_stdout() {
+        return failure.report();
+    }
+    let done = match cli.verb {
+        Verb::Bench(Bench::Locks(arguments)) => bench::locks::run(&arguments),
+        Verb::Bench(Bench::Rwlocks(arguments)) => bench::rwlocks::run(&arguments),
+        Verb::Bench(Bench::Events(arguments)) => bench::events::run(&arguments),
+        Verb::Bench(Bench::Loop(arguments)) => bench::event_loop::run(&arguments),
+        Verb::Bench(Bench::Tasks(arguments)) => bench::tasks::run(&arguments),
+        Verb::Bench(Bench::Clock(arguments)) => bench::clock::run(&arguments),
+        Verb::Bench(Bench::Packets(arguments)) => bench::packets::run(&arguments),
+        Verb::Bench(Bench::Serve(arguments)) => bench::serve::run(&arguments),
+        Verb::Bench(Bench::Options(arguments)) => bench::options::run(&arguments),
+        Verb::Bench(Bench::Mix(arguments)) => bench::mix::run(&arguments),
+        Verb::Bench(Bench::Thesis(arguments)) => bench::thesis::run(&arguments),
+        Verb::Sim(Sim::Locks(arguments)) => sim::locks::run(Family::Exclusive, &arguments),
+        Verb::Sim(Sim::Rwlocks(arguments)) => sim::locks::run(Family::Shared, &arguments),
+        Verb::Sim(Sim::Events(arguments)) => sim::events::run(&arguments),
+        Verb::Sim(Sim::Tasks(arguments)) => sim::tasks::run(&arguments),
+        Verb::Sim(Sim::Loop(arguments)) => sim::event_loop::run(&arguments),
+        Verb::Sim(Sim::Mix(arguments)) => sim::mix::run(&arguments),
+        Verb::Sim(Sim::Clock(arguments)) => sim::clock::run(&arguments),
+        Verb::Sim(Sim::Memory(arguments)) => sim::memory::run(&arguments),
+        Verb::Sim(Sim::Machines(arguments)) => sim::machines::run(&arguments),
+        Verb::Sim(Sim::Calibrate(arguments)) => sim::calibrate::run(&arguments),
+        Verb::Validate(arguments) => validate::run(&arguments),
+        Verb::Lab(Lab::Check(arguments)) => lab::check::run(&arguments),
+        Verb::Lab(Lab::Play(arguments)) => lab::play::run(&arguments),
+        Verb::Survey { seconds, repetitions } => {
+            bench::survey::run(bench::survey::Extent { seconds, repetitions })
+        }
+        Verb::Play { order } => lab::play::program(&order),
+        Verb::Repetition { order } => bench::repetition(&order),
+        Verb::Neighbour { parent, threads } => bench::neighbour(parent, threads),
+    };
+    done.unwrap_or_else(|failure| failure.report())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use antiphon_report::command::one_line;
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn an_error_is_one_line_that_says_where_there_is_more() {
+        let arguments = ["bench", "locks", "--thread", "1"];
+        let error = Cli::try_parse_from([&["antiphon-lab"], &arguments[..]].concat()).err();
+        let error = error.expect("bad arguments").to_string();
+        let line = one_line::<Cli>(&error, &arguments.map(OsString::from));
+        assert!(line.starts_with("unexpected argument '--thread' found; tip: "), "{line}");
+        assert!(line.ends_with("'--threads'; see antiphon bench locks --help"), "{line}");
+    }
+}

@@ -1,0 +1,275 @@
+//! What the operating system takes: switching, sleeping, waking, fencing others.
+
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use antiphon_linux::ticks;
+use antiphon_report::failure::Failure;
+
+use crate::pinned::{Figure, Stopwatch, Switches, on_each};
+
+/// For how long CPUs are idle before they are woken, in nanoseconds.
+pub const IDLE_NS: [f64; 4] = [20e3, 100e3, 500e3, 2e6];
+
+/// Nanoseconds of each.
+#[derive(Clone, Debug, Default)]
+pub struct System {
+    /// From one thread of a CPU to another.
+    pub switch: Option<Figure>,
+    /// A yield of a thread whose CPU nobody else wants.
+    pub lone_yield: Option<Figure>,
+    /// A hand-over by two calls of the futex, between threads of one CPU: a wake, a sleep, a
+    /// switch.
+    pub hand_over: Option<Figure>,
+    /// A sleep that is refused: the call by itself.
+    pub refused: Option<Figure>,
+    /// What a wake costs the waker.
+    pub wake: Option<Figure>,
+    /// From the wake's return to the woken thread, by how long its CPU was idle.
+    pub latency: Vec<Option<Figure>>,
+    /// For how long a thread keeps a CPU that another wants.
+    pub slice: Option<Figure>,
+    /// A heavy fence, for each running CPU.
+    pub membarrier: Option<Figure>,
+}
+
+fn futex(word: &AtomicU32, operation: i32, value: u32) -> i64 {
+    let operation = operation | libc::FUTEX_PRIVATE_FLAG;
+    let none = std::ptr::null::<libc::timespec>();
+    // SAFETY: the word outlives the call, which only reads it; no time, no second word.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, none) }
+}
+
+/// Sleeps until `word` is something else.
+fn sleep_while(word: &AtomicU32, value: u32) {
+    // Acquire: pairs with the release of whoever changes it.
+    while word.load(Acquire) == value {
+        futex(word, libc::FUTEX_WAIT, value);
+    }
+}
+
+fn wake(word: &AtomicU32) -> bool {
+    futex(word, libc::FUTEX_WAKE, 1) == 1
+}
+
+/// Measures on the CPUs of `places`, which are two or one.
+///
+/// # Errors
+///
+/// If one can't be used.
+pub fn measure(watch: Stopwatch, places: &[usize], windows: usize) -> Result<System, Failure> {
+    let here = places[0];
+    let mut system = System {
+        switch: switch(watch, here, windows)?,
+        hand_over: hand_over(watch, here, windows)?,
+        lone_yield: calls(watch, here, windows, |_| std::thread::yield_now())?,
+        // Nobody changes the word: a sleep while it is something else is refused.
+        refused: calls(watch, here, windows, |word| _ = futex(word, libc::FUTEX_WAIT, 1))?,
+        slice: slice(watch, here, windows)?,
+        membarrier: membarrier(watch, places, windows)?,
+        ..System::default()
+    };
+    if let &[waker, sleeper, ..] = places {
+        for idle_ns in IDLE_NS {
+            let times = (windows / 4).max(16);
+            let (wake, latency) = wakes(watch, (waker, sleeper), idle_ns, times)?;
+            system.wake = system.wake.or(wake);
+            system.latency.push(latency);
+        }
+    }
+    Ok(system)
+}
+
+/// Two threads of one CPU that yield to each other. The kernel says how often they switched.
+fn switch(watch: Stopwatch, place: usize, windows: usize) -> Result<Option<Figure>, Failure> {
+    const YIELDS: u32 = 50;
+    let stop = AtomicBool::new(false);
+    let seen = on_each(&[place; 2], |number| {
+        if number == 1 {
+            while !stop.load(Relaxed) {
+                std::thread::yield_now();
+            }
+            return Vec::new();
+        }
+        let window = |_| {
+            let (before, begin) = (Switches::now(), ticks());
+            for _ in 0..YIELDS {
+                std::thread::yield_now();
+            }
+            let ns = watch.ns(begin, ticks());
+            let switches = Switches::now().preempted - before.preempted;
+            // Away and back again is two. A yield that nobody takes is none; few of those are fine.
+            (switches > YIELDS as u64 / 2).then(|| ns / (2 * switches) as f64)
+        };
+        let seen: Vec<_> = (0..windows).map(window).collect();
+        stop.store(true, Relaxed);
+        seen
+    })?;
+    Ok(Figure::of(&seen[0]))
+}
+
+/// Two threads of one CPU that wake each other and sleep.
+fn hand_over(watch: Stopwatch, place: usize, windows: usize) -> Result<Option<Figure>, Failure> {
+    const TRIPS: u32 = 20;
+    let turn = AtomicU32::new(0);
+    let seen = on_each(&[place; 2], |number| {
+        let me = number as u32;
+        let trip = || {
+            sleep_while(&turn, 1 - me);
+            // Release: pairs with the acquire in `sleep_while`.
+            turn.store(1 - me, Release);
+            wake(&turn);
+        };
+        let window = |_| {
+            let begin = ticks();
+            (0..TRIPS).for_each(|_| trip());
+            Some(watch.ns(begin, ticks()) / f64::from(2 * TRIPS))
+        };
+        (0..windows).map(window).collect::<Vec<_>>()
+    })?;
+    Ok(Figure::of(&seen[0]))
+}
+
+/// One thread that calls the system; what that is given is 0.
+fn calls(
+    watch: Stopwatch,
+    place: usize,
+    windows: usize,
+    call: impl Fn(&AtomicU32) + Sync,
+) -> Result<Option<Figure>, Failure> {
+    const CALLS: u32 = 50;
+    let seen = on_each(&[place], |_| {
+        let word = AtomicU32::new(0);
+        let window = |_| {
+            let calls = || (0..CALLS).for_each(|_| call(&word));
+            watch.undisturbed(calls).map(|ns| ns / f64::from(CALLS))
+        };
+        (0..windows).map(window).collect::<Vec<_>>()
+    })?;
+    Ok(Figure::of(&seen[0]))
+}
+
+/// A thread sleeps for `idle_ns` on another CPU, and is woken: what that costs the waker, and how
+/// long it takes from then on.
+fn wakes(
+    watch: Stopwatch,
+    (waker, sleeper): (usize, usize),
+    idle_ns: f64,
+    times: usize,
+) -> Result<(Option<Figure>, Option<Figure>), Failure> {
+    let shared = Wakes::default();
+    let seen = on_each(&[waker, sleeper], |number| {
+        let rounds = 0..times as u32;
+        if number == 1 {
+            rounds.for_each(|round| shared.sleep(round));
+            return Vec::new();
+        }
+        rounds.map(|round| shared.wake(watch, round, idle_ns)).collect()
+    })?;
+    let of = |which: fn(&(f64, f64)) -> f64| {
+        Figure::of(&seen[0].iter().map(|one| one.as_ref().map(which)).collect::<Vec<_>>())
+    };
+    Ok((of(|one| one.0), of(|one| one.1)))
+}
+
+/// One thread that sleeps and one that wakes it, round by round.
+#[derive(Default)]
+struct Wakes {
+    /// The sleeper's last round.
+    sleeps: AtomicU32,
+    /// The waker's last round.
+    woken: AtomicU32,
+    /// When the sleeper was back, in ticks; 0 while it is not.
+    back: AtomicU64,
+}
+
+impl Wakes {
+    fn sleep(&self, round: u32) {
+        self.sleeps.store(round + 1, Release);
+        sleep_while(&self.woken, round);
+        self.back.store(ticks().max(1), Release);
+    }
+
+    /// What the wake cost, and how long it then took. `None` if nobody slept, or this thread lost
+    /// its CPU.
+    fn wake(&self, watch: Stopwatch, round: u32, idle_ns: f64) -> Option<(f64, f64)> {
+        // Acquire: pairs with the releases of the sleeper, here and below.
+        while self.sleeps.load(Acquire) != round + 1 {
+            std::hint::spin_loop();
+        }
+        let since = ticks();
+        while watch.ns(since, ticks()) < idle_ns {
+            std::hint::spin_loop();
+        }
+        self.back.store(0, Relaxed);
+        let before = Switches::now();
+        let begin = ticks();
+        // Release: pairs with `sleep_while`; the cleared `back` goes before.
+        self.woken.store(round + 1, Release);
+        let slept = wake(&self.woken);
+        let end = ticks();
+        let back = loop {
+            match self.back.load(Acquire) {
+                0 => std::hint::spin_loop(),
+                back => break back,
+            }
+        };
+        let undisturbed = Switches::now() == before;
+        (slept && undisturbed).then(|| (watch.ns(begin, end), watch.ns(end, back)))
+    }
+}
+
+/// Two threads of one CPU that compute: each sees a gap while the other has it.
+fn slice(watch: Stopwatch, place: usize, windows: usize) -> Result<Option<Figure>, Failure> {
+    /// Shorter gaps are interrupts.
+    const GAP_NS: f64 = 200e3;
+    let long_ns = windows as f64 * 1e6;
+    let seen = on_each(&[place; 2], |_| {
+        let begin = ticks();
+        let (mut last, mut gaps) = (begin, Vec::new());
+        while watch.ns(begin, last) < long_ns {
+            let now = ticks();
+            let gap_ns = watch.ns(last, now);
+            if gap_ns > GAP_NS {
+                gaps.push(Some(gap_ns));
+            }
+            last = now;
+        }
+        gaps
+    })?;
+    Ok(Figure::of(&seen.concat()))
+}
+
+/// A heavy fence while all of `places` run threads of this process.
+fn membarrier(
+    watch: Stopwatch,
+    places: &[usize],
+    windows: usize,
+) -> Result<Option<Figure>, Failure> {
+    const REGISTER: i32 = libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
+    const FENCE: i32 = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
+    // SAFETY: takes no pointers.
+    let command = |command: i32| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) } == 0;
+    if !command(REGISTER) {
+        return Ok(None);
+    }
+    let stop = AtomicBool::new(false);
+    let seen = on_each(places, |number| {
+        if number > 0 {
+            while !stop.load(Relaxed) {
+                std::hint::spin_loop();
+            }
+            return Vec::new();
+        }
+        let window = |_| {
+            let mut done = true;
+            let ns = watch.undisturbed(|| done = command(FENCE));
+            ns.filter(|_| done).map(|ns| ns / places.len() as f64)
+        };
+        let seen = (0..windows).map(window).collect();
+        stop.store(true, Relaxed);
+        seen
+    })?;
+    Ok(Figure::of(&seen[0]))
+}

@@ -1,0 +1,190 @@
+//! `--case colours`: one program whose events are of several colours, a loop on each core.
+//!
+//! Each colour is a chain: an event that computes, and is called again. All begin on the first
+//! loop; others take whole colours from it. Each loop has a timer of its own, too.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_report::failure::Failure;
+use antiphon_report::stats::jain;
+use antiphon_report::table::{Cell, Table, si};
+use antiphon_runtime::event_loop::{Colours, Event, EventLoop, Options, Step};
+use antiphon_sim::{Machine, Simulation, Stuck, now, work};
+use serde_json::{Value, json};
+
+use super::bed::Bed;
+use crate::compete::tardiness::Tardiness;
+
+/// What heads its rows.
+pub const NAME: &str = "colours";
+pub const ABOUT: &str =
+    "one program: chains of events of 20 µs, each of a colour, on loops with a timer each ms";
+
+/// What an event computes, and a timer, and how far timers are apart.
+const EVENT_NS: u64 = 20_000;
+const TIMER_NS: u64 = 5_000;
+const PERIOD_NS: u64 = 1_000_000;
+/// What does not count, at the beginning.
+const WARM_NS: u64 = 5_000_000;
+/// Simulated time that nobody is late.
+const LONG_NS: u64 = 1_000_000_000_000;
+
+/// So many colours on so many cores.
+#[derive(Clone, Copy)]
+pub struct Setting<'a> {
+    pub machine: &'a Machine,
+    pub seed: u64,
+    pub cores: usize,
+    pub colours: usize,
+    pub counted_ns: u64,
+}
+
+/// What came of it. All times are simulated.
+pub struct Row {
+    pub cores: usize,
+    pub colours: usize,
+    pub ops_per_s: f64,
+    pub tardiness: Tardiness,
+    /// Jain's index of events, over colours.
+    pub jain: f64,
+    pub remote_per_op: f64,
+    trace: u64,
+}
+
+/// What events count. No part of what is simulated.
+struct Tally {
+    called: Vec<AtomicU64>,
+    open: AtomicU64,
+    count_ns: u64,
+    end_ns: u64,
+}
+
+impl Tally {
+    /// A chain, until it is over; the last one has all loops stop.
+    fn submit(tally: &Arc<Self>, all: &Colours<Bed>, number: usize, loops: usize) {
+        let (tally, events) = (tally.clone(), all.clone());
+        // A multiple: all begin on the first loop.
+        let colour = (number * loops) as u64;
+        all.submit_in_steps(colour, 0, move |_| {
+            work(EVENT_NS);
+            let now_ns = now();
+            if (tally.count_ns..tally.end_ns).contains(&now_ns) {
+                tally.called[number].fetch_add(1, Relaxed);
+            }
+            if now_ns < tally.end_ns {
+                return Some(0);
+            }
+            if tally.open.fetch_sub(1, Relaxed) == 1 {
+                events.stop();
+            }
+            None
+        });
+    }
+}
+
+/// What the loop of a core does. Returns how late its timers were.
+fn serve(tally: &Arc<Tally>, all: &Colours<Bed>, number: usize, loops: usize) -> Vec<u64> {
+    let mut events = EventLoop::new(Bed::new(), Options::default());
+    all.join(number, &mut events);
+    let late = Rc::new(RefCell::new(Vec::new()));
+    let (noted, count_ns) = (late.clone(), tally.count_ns);
+    // Apart from each other's.
+    let first_ns = PERIOD_NS * (number as u64 + 1) / loops as u64;
+    events.submit(Event::timer_in_steps(first_ns, move |context| {
+        let release_ns = context.release_ns().unwrap_or_default();
+        if release_ns >= count_ns {
+            noted.borrow_mut().extend(context.tardiness_ns());
+        }
+        work(TIMER_NS);
+        Step::At(release_ns + PERIOD_NS)
+    }));
+    if number == 0 {
+        (0..tally.called.len()).for_each(|colour| Tally::submit(tally, all, colour, loops));
+    }
+    // It is stopped.
+    let _ = events.run();
+    drop(events);
+    late.take()
+}
+
+impl Row {
+    /// Simulates it.
+    ///
+    /// # Errors
+    ///
+    /// If all wait for each other.
+    pub fn of(setting: &Setting<'_>) -> Result<Self, Failure> {
+        simulate(setting).map_err(|stuck| Failure::measured(format!("{NAME}: {stuck}")))
+    }
+
+    /// For scripts.
+    pub fn object(&self, machine: &str) -> Value {
+        json!({
+            "model": true, "machine": machine, "subject": NAME, "case": NAME,
+            "threads": self.cores, "colours": self.colours, "ops_per_s": self.ops_per_s,
+            "tardiness_us": self.tardiness.json(), "jain_colours": self.jain,
+            "remote_transfers_per_op": self.remote_per_op,
+            "trace": format!("{:016x}", self.trace),
+        })
+    }
+}
+
+fn simulate(setting: &Setting<'_>) -> Result<Row, Stuck> {
+    let &Setting { machine, seed, cores, colours, counted_ns } = setting;
+    let tally = Arc::new(Tally {
+        called: (0..colours).map(|_| AtomicU64::new(0)).collect(),
+        open: AtomicU64::new(colours as u64),
+        count_ns: WARM_NS,
+        end_ns: WARM_NS + counted_ns,
+    });
+    let (all, late) = (Colours::<Bed>::new(cores), Rc::new(RefCell::new(Vec::new())));
+    let mut simulation = Simulation::new(machine.clone(), seed).grace_ns(LONG_NS);
+    for number in 0..cores {
+        let (tally, all, late) = (tally.clone(), all.clone(), late.clone());
+        simulation = simulation.thread_on(number as u32, move || {
+            let mine = serve(&tally, &all, number, cores);
+            late.borrow_mut().extend(mine);
+        });
+    }
+    let outcome = simulation.run(0)?;
+    let called = || tally.called.iter().map(|count| count.load(Relaxed));
+    let ops = called().sum::<u64>() as f64;
+    Ok(Row {
+        cores,
+        colours,
+        ops_per_s: ops * 1e9 / counted_ns as f64,
+        tardiness: Tardiness::of(&late.take()),
+        jain: jain(called()).unwrap_or(0.0),
+        remote_per_op: outcome.counts.remote_transfers as f64 / ops.max(1.0),
+        trace: outcome.trace_hash,
+    })
+}
+
+const RULE: &str = "\
+events/s   called; the rest is as above: of timers, and Jain's index of events over colours
+far        lines from another socket, an event
+";
+
+/// For people.
+pub fn text(rows: &[Row], colour: bool) -> String {
+    let heads = [">cores", ">colours", ">events/s", ">p50", ">p99", ">max", ">jain", ">far"];
+    let mut table = Table::new(&heads);
+    for row in rows {
+        let us = |us: f64| Cell::number(format!("{us:.0}"));
+        table.row(vec![
+            Cell::number(row.cores.to_string()),
+            Cell::number(row.colours.to_string()),
+            Cell::number(si(row.ops_per_s)),
+            us(row.tardiness.p50_us),
+            us(row.tardiness.p99_us),
+            us(row.tardiness.max_us),
+            Cell::number(format!("{:.3}", row.jain)),
+            Cell::number(format!("{:.2}", row.remote_per_op)),
+        ]);
+    }
+    format!("{NAME}: {ABOUT}\n{}\n{RULE}", table.render(colour))
+}

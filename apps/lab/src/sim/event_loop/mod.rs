@@ -1,0 +1,295 @@
+//! `sim loop`: programs that are on time and hungry, on the cores of simulated machines.
+//!
+//! The loop, the scheduler, the baton and what balances domains are the code that runs on Linux.
+//!
+//! ```text
+//!   each core:  players ─ a thread each: an EventLoop, its timers and its chunks of work
+//!               hogs ──── a thread each: compute
+//!   who gives whom the core: the subject
+//! ```
+//!
+//! | module | has |
+//! |---|---|
+//! | [`cases`] | who competes, and where players are |
+//! | [`subjects`] | ways to give a core away |
+//! | [`plan`] | who runs where, by the seed |
+//! | [`play`], [`bed`] | a player on a loop, and how that sleeps |
+//! | [`domain`] | domains that hand a core over, and members that move |
+//! | [`boost`] | helpers that have loops run first while they are late |
+//! | [`colours`] | one program on several loops |
+//! | [`kernel`] | a kernel that schedules by our scheduler |
+//! | [`experiment`] | one subject in one case |
+//! | [`rows`], [`tables`], [`page`] | what came of it, for scripts and for people |
+
+mod bed;
+mod boost;
+mod cases;
+mod colours;
+mod domain;
+mod experiment;
+mod kernel;
+mod page;
+mod plan;
+mod play;
+mod rows;
+#[cfg(test)]
+mod shapes;
+mod subjects;
+mod tables;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
+use antiphon_report::list::{Counts, names};
+use antiphon_report::machine;
+use antiphon_report::progress::Progress;
+use antiphon_report::schedule::{Schedule, Used, legend};
+use antiphon_report::table::colour_stdout;
+use antiphon_report::words::several;
+use antiphon_report::{report, say};
+use antiphon_sim::Machine;
+use clap::Args;
+use serde_json::json;
+
+use self::cases::{CASES, Case, Placement};
+use self::plan::Setting;
+use self::rows::Row;
+use self::subjects::{SUBJECTS, Subject};
+use super::shard::Shard;
+use crate::compete::terms::Hogs;
+
+/// Loops: players that are on time and hungry beside hogs, on many cores; how late, how fair, and
+/// what balancing buys
+#[derive(Args)]
+#[command(after_help = "\
+Every figure is simulated: a prediction of the model for that machine, not a measurement. The event
+loop, the scheduler and the baton are the code that runs on Linux. docs/loop-sim.md says what the
+cases and subjects are.
+
+Examples:
+  antiphon sim loop --threads 2,192
+  antiphon sim loop --threads 24 --case one,misbehave --hogs 4 --subject alone,t1,coop
+  antiphon sim loop --threads 1,8,64 --case colours --ms 50
+  antiphon sim loop --threads 48 --subject t3 --hogs 0 --placement even,lot,join,move
+  antiphon sim loop --threads 2,24,96,192 --html loop.html")]
+pub struct Arguments {
+    /// The machine: a name that `antiphon sim machines` has, host, or a file
+    #[arg(long, value_name = "M", default_value = "8s-192c")]
+    machine: String,
+    /// Cores that are used
+    #[arg(long, value_name = "LIST", default_value = "2,24,192")]
+    threads: Counts,
+    /// each, one, misbehave, alone-on-core, light; colours: one program, a loop on each core
+    #[arg(long, value_name = "LIST", default_value = "each")]
+    case: String,
+    /// alone, t3, t1, coop, periodic, or all
+    #[arg(long, value_name = "LIST", default_value = "all")]
+    subject: String,
+    /// Players on each core, on average
+    #[arg(long, value_name = "N", default_value_t = 8,
+          value_parser = clap::value_parser!(u8).range(1..=32))]
+    players: u8,
+    /// Hogs on each core
+    #[arg(long, value_name = "LIST", default_value = "0,4")]
+    hogs: Hogs,
+    /// Where players are
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "even")]
+    placement: Vec<Placement>,
+    /// Of t3 and coop, in milliseconds, and of t1 (slack, threshold):
+    /// period=20,min-slice=0.1,slack=1,threshold=20
+    #[arg(long, value_name = "LIST")]
+    options: Option<Schedule>,
+    /// Of periodic: microseconds in which each thread has a turn
+    #[arg(long, value_name = "T", default_value_t = 1_000,
+          value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
+    round_us: u32,
+    /// Of colours: how many there are
+    #[arg(long, value_name = "LIST", default_value = "1,8,64")]
+    colours: Counts,
+    /// Simulated milliseconds that count
+    #[arg(long, value_name = "T", default_value_t = 1_000,
+          value_parser = clap::value_parser!(u32).range(1..=600_000))]
+    ms: u32,
+    /// Of all randomness
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Simulates the I-th of N parts of the rows, for several machines
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// Write curves to a page, too
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// Simulates and prints.
+///
+/// # Errors
+///
+/// Bad arguments; threads that wait for each other, which must not be; if a file or stdout can't be
+/// written.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let described = machine::named(&arguments.machine)?.described;
+    let machine = described.machine;
+    let (cases, is_coloured) = cases(&arguments.case)?;
+    let subjects = subjects(&arguments.subject)?;
+    check(arguments, &machine, &subjects)?;
+    let html = OutputFile::of("--html", arguments.html.as_deref())?;
+    let (mut numbers, shard) = (0.., arguments.shard.unwrap_or(Shard::WHOLE));
+    let mut is_here = || numbers.next().is_some_and(|place| shard.has(place));
+    let rows = simulated(arguments, &machine, (&cases, &subjects), &mut is_here)?;
+    let coloured =
+        if is_coloured { coloured(arguments, &machine, &mut is_here)? } else { Vec::new() };
+    let heading = heading(arguments, &machine);
+    let drawn = html.map_or(Ok(()), |file| file.write(&page::page(&heading, &rows, &coloured)));
+    let schedule = arguments.options.unwrap_or_default();
+    if arguments.json {
+        let others = coloured.iter().map(|row| row.object(&machine.name));
+        let objects: Vec<_> =
+            rows.iter().map(|row| row.object(&machine.name)).chain(others).collect();
+        let used = rows.iter().map(|row| row.subject.used()).max().unwrap_or(Used::Nothing);
+        let Arguments { ms, seed, players, round_us, .. } = *arguments;
+        let mut object = json!({
+            "simulated": {
+                "machine": machine.name, "hash": format!("{:016x}", described.hash),
+                "seed": seed, "ms": ms, "players": players, "round_us": round_us,
+                "options": schedule.json(used),
+            },
+            "rows": objects,
+        });
+        if let Some(shard) = arguments.shard {
+            object["shard"] = json!(shard);
+        }
+        report::print(object)?;
+    } else {
+        let mut text = String::new();
+        if !rows.is_empty() {
+            text += &tables::text(&rows, colour_stdout());
+            text +=
+                &legend(rows.iter().map(|row| (row.subject.name(), row.subject.used())), schedule);
+        }
+        if !coloured.is_empty() {
+            text += &colours::text(&coloured, colour_stdout());
+        }
+        say(&format!("{heading}\n\n{text}"))?;
+    }
+    drawn.map(|()| ExitCode::SUCCESS)
+}
+
+fn heading(arguments: &Arguments, machine: &Machine) -> String {
+    let Arguments { ms, seed, players, .. } = *arguments;
+    let part =
+        arguments.shard.map_or_else(String::new, |shard| format!(", part {shard} of the rows"));
+    format!(
+        "Simulated (a model, not a measurement): {}, {} a core, {ms} ms, seed {seed}{part}",
+        machine.name,
+        several(players.into(), "player")
+    )
+}
+
+fn simulated(
+    arguments: &Arguments,
+    machine: &Machine,
+    (cases, subjects): (&[&'static Case], &[Subject]),
+    is_here: &mut impl FnMut() -> bool,
+) -> Result<Vec<Row>, Failure> {
+    let (threads, hogs) = (&arguments.threads.0, &arguments.hogs.0);
+    let placements = &arguments.placement;
+    let all = cases.len() * hogs.len() * subjects.len() * placements.len() * threads.len();
+    let all = arguments.shard.unwrap_or(Shard::WHOLE).share(all);
+    let (mut progress, mut rows) = (Progress::new(all), Vec::new());
+    let counted_ns = u64::from(arguments.ms) * 1_000_000;
+    let (seed, players) = (arguments.seed, arguments.players.into());
+    // A quarter of what counts, and a tenth of a second where that is less.
+    let warm_ns = (counted_ns / 4).min(100_000_000);
+    for &case in cases {
+        for &hogs in hogs {
+            for &subject in subjects {
+                for &placement in placements {
+                    for &cores in threads.iter().filter(|_| is_here()) {
+                        let setting = Setting {
+                            machine,
+                            seed,
+                            counted_ns,
+                            warm_ns,
+                            cores,
+                            players,
+                            hogs,
+                            placement,
+                            options: arguments.options.unwrap_or_default().0,
+                            round_ns: u64::from(arguments.round_us) * 1_000,
+                        };
+                        rows.push(Row::of(&setting, subject, case)?);
+                        progress.step(&format!("{}: {}, {cores}", case.name, subject.name()));
+                    }
+                }
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn coloured(
+    arguments: &Arguments,
+    machine: &Machine,
+    is_here: &mut impl FnMut() -> bool,
+) -> Result<Vec<colours::Row>, Failure> {
+    let counted_ns = u64::from(arguments.ms) * 1_000_000;
+    let mut rows = Vec::new();
+    for &colours in &arguments.colours.0 {
+        for &cores in arguments.threads.0.iter().filter(|_| is_here()) {
+            let seed = arguments.seed;
+            let setting = colours::Setting { machine, seed, cores, colours, counted_ns };
+            rows.push(colours::Row::of(&setting)?);
+        }
+    }
+    Ok(rows)
+}
+
+/// The cases of players, and whether that of colours is wanted.
+fn cases(text: &str) -> Result<(Vec<&'static Case>, bool), Failure> {
+    let known: Vec<_> = CASES.iter().map(|case| case.name).chain([colours::NAME]).collect();
+    let names = names("case", text, &known).map_err(Failure::arguments)?;
+    if names.is_empty() {
+        let known = known.join(", ");
+        return Err(Failure::arguments(format!("--case takes names; there are: {known}")));
+    }
+    let cases = CASES.iter().filter(|case| names.contains(&case.name)).collect();
+    Ok((cases, names.contains(&colours::NAME)))
+}
+
+fn subjects(text: &str) -> Result<Vec<Subject>, Failure> {
+    if text == "all" {
+        return Ok(SUBJECTS.to_vec());
+    }
+    let known = SUBJECTS.map(Subject::name);
+    let names = names("subject", text, &known).map_err(Failure::arguments)?;
+    if names.is_empty() {
+        let known = known.join(", ");
+        let what = format!("--subject takes names, or all; there are: {known}");
+        return Err(Failure::arguments(what));
+    }
+    Ok(SUBJECTS.into_iter().filter(|subject| names.contains(&subject.name())).collect())
+}
+
+fn check(arguments: &Arguments, machine: &Machine, subjects: &[Subject]) -> Result<(), Failure> {
+    let cpus = machine.cores() as usize;
+    if let Some(count) = arguments.threads.0.iter().find(|count| **count > cpus) {
+        return Err(Failure::arguments(format!(
+            "--threads {count}: {} has {cpus} cores: from 1 to {cpus}",
+            machine.name
+        )));
+    }
+    let moves = arguments.placement.contains(&Placement::Move);
+    if let Some(other) = subjects.iter().find(|subject| moves && **subject != Subject::T3) {
+        return Err(Failure::arguments(format!(
+            "--placement move: only members of domains move; --subject t3, and not {}",
+            other.name()
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! The rows as one page that needs nothing else: for each case and number of hogs, how late timers
+//! are and how fair it is, over the cores, a curve a subject; and the tables.
+
+use std::fmt::Write as _;
+
+use antiphon_report::page;
+use antiphon_report::page::curves::{Curve, drawing_of};
+use antiphon_report::page::escape;
+use antiphon_report::table::{duration, si};
+use antiphon_report::words::several;
+
+use super::rows::Row;
+use super::{colours, tables};
+
+/// The page of `rows`, of which those of a case stand together, and in it those of a number of
+/// hogs.
+pub fn page(heading: &str, rows: &[Row], coloured: &[colours::Row]) -> String {
+    let mut body = format!("<p>{}</p>\n", escape(heading));
+    let alike = |one: &Row, next: &Row| (one.case.name, one.hogs) == (next.case.name, next.hogs);
+    for alike in rows.chunk_by(alike) {
+        let (case, hogs) = (alike[0].case, several(alike[0].hogs as u64, "hog"));
+        let about = escape(&format!("{}, {hogs} a core: {}", case.name, case.about));
+        // Writing to a string does not fail, here and below.
+        let _ = writeln!(body, "<h2>{about}</h2>");
+        draw(&mut body, "99 % of timers are at most so late", alike, duration, |row| {
+            row.tardiness.p99_us * 1e3
+        });
+        let index = |index: f64| format!("{index:.3}");
+        let what = "Jain's index of CPU time, over players and hogs";
+        draw(&mut body, what, alike, index, |row| row.jain_cpu);
+    }
+    let mut figures = String::new();
+    if !rows.is_empty() {
+        figures += &tables::text(rows, false);
+    }
+    if !coloured.is_empty() {
+        let _ = writeln!(body, "<h2>{}</h2>", escape(colours::NAME));
+        let _ = writeln!(body, "<p class=faint>Events a second, by colours</p>");
+        body += &drawing_of("core", &by_colours(coloured), si);
+        figures += &colours::text(coloured, false);
+    }
+    let figures = escape(&figures);
+    let _ = writeln!(body, "<h2>Figures</h2>\n<div class=wide><pre>{figures}</pre></div>");
+    page::page("antiphon sim loop", &body, None)
+}
+
+fn draw(
+    body: &mut String,
+    what: &str,
+    rows: &[Row],
+    words: impl Fn(f64) -> String,
+    figure: impl Fn(&Row) -> f64,
+) {
+    let same = |one: &Row, next: &Row| name(one) == name(next);
+    let curve = |rows: &[Row]| Curve {
+        name: name(&rows[0]),
+        points: rows.iter().map(|row| (row.cores as f64, figure(row))).collect(),
+        dashed: false,
+    };
+    let curves: Vec<_> = rows.chunk_by(same).map(curve).collect();
+    let _ = writeln!(body, "<p class=faint>{what}</p>");
+    *body += &drawing_of("core", &curves, words);
+}
+
+/// The subject; and where players are, if that is not as it is without an option.
+fn name(row: &Row) -> String {
+    match row.placement {
+        "even" => row.subject.name().to_owned(),
+        placement => format!("{}, {placement}", row.subject.name()),
+    }
+}
+
+fn by_colours(rows: &[colours::Row]) -> Vec<Curve> {
+    let curve = |rows: &[colours::Row]| Curve {
+        name: several(rows[0].colours as u64, "colour"),
+        points: rows.iter().map(|row| (row.cores as f64, row.ops_per_s)).collect(),
+        dashed: false,
+    };
+    rows.chunk_by(|one, next| one.colours == next.colours).map(curve).collect()
+}

@@ -1,0 +1,119 @@
+//! Who runs where in a simulation: players, hogs and helpers, by their numbers.
+
+use antiphon_report::stats::Random;
+use antiphon_runtime::coop::{Domains, Options, WEIGHT};
+
+use super::cases::{Case, Placement};
+use crate::bench::event_loop::clip::Clip;
+use crate::bench::event_loop::player::{Player, Window};
+
+/// What rows have in common.
+#[derive(Clone, Copy)]
+pub struct Setting<'a> {
+    pub machine: &'a antiphon_sim::Machine,
+    pub seed: u64,
+    /// How long is counted, and how long is not, before.
+    pub counted_ns: u64,
+    pub warm_ns: u64,
+    pub cores: usize,
+    /// On each core, on average.
+    pub players: usize,
+    /// On each core.
+    pub hogs: usize,
+    pub placement: Placement,
+    /// How a core is shared by those that cooperate.
+    pub options: Options,
+    /// In so long each thread has a turn where nobody tells the system anything.
+    pub round_ns: u64,
+}
+
+/// A player that is to be.
+#[derive(Clone, Copy)]
+pub struct Seat {
+    pub core: usize,
+    pub misbehaves: bool,
+    /// How much of a core it wants.
+    pub demand: f64,
+    /// Of its clip, and of what it does by lot.
+    pub seed: u64,
+    pub window: Window,
+}
+
+/// All of a simulation.
+pub struct Plan {
+    pub players: Vec<Seat>,
+    /// What was known of who is where, when all had come.
+    pub domains: Domains,
+    /// When it counts, and when the last frame is due.
+    pub count_ns: u64,
+    pub end_ns: u64,
+}
+
+/// The first frames are due so long after the beginning, at the least.
+const LEAD_NS: u64 = 1_000_000;
+/// The least and the most that a player wants, in parts of the average.
+const LEAST: f64 = 0.6;
+const MOST: f64 = 1.4;
+
+impl Plan {
+    /// Of a case.
+    pub fn new(setting: &Setting<'_>, case: &Case) -> Self {
+        let Setting { seed, cores, counted_ns, warm_ns, placement, .. } = *setting;
+        let of_core = case.players.unwrap_or(setting.players);
+        let period_ns = 1_000_000_000 / case.hz;
+        let count_ns = LEAD_NS + period_ns + warm_ns;
+        let end_ns = count_ns + counted_ns;
+        let mut random = Random(seed);
+        let mut demands: Vec<_> =
+            (0..cores * of_core).map(|number| demand(case, number % of_core, of_core)).collect();
+        if placement != Placement::Even {
+            shuffle(&mut demands, &mut random);
+        }
+        let mut domains = Domains::new(cores);
+        let mut players = Vec::with_capacity(demands.len());
+        for (number, demand) in demands.into_iter().enumerate() {
+            let core = match placement {
+                Placement::Even => number / of_core,
+                Placement::Join => domains.join(u64::from(WEIGHT)),
+                Placement::Lot | Placement::Move => (random.draw() % cores as u64) as usize,
+            };
+            let begin_ns = LEAD_NS + random.draw() % period_ns;
+            let window = Window { begin_ns, period_ns, count_ns, end_ns };
+            let misbehaves = case.misbehaves && number % of_core == 0;
+            let seed = seed.wrapping_mul(1000).wrapping_add(number as u64);
+            players.push(Seat { core, misbehaves, demand, seed, window });
+        }
+        let mut loads = vec![0; cores];
+        players.iter().for_each(|seat| loads[seat.core] += u64::from(WEIGHT));
+        Self { players, domains: Domains::of(loads), count_ns, end_ns }
+    }
+
+    /// The players of a core, by their numbers.
+    pub fn on(&self, core: usize) -> impl Iterator<Item = usize> {
+        let here = move |seat: &Seat| seat.core == core;
+        (0..self.players.len()).filter(move |&number| here(&self.players[number]))
+    }
+}
+
+impl Seat {
+    /// The player at the begin of its clip.
+    pub fn player(&self) -> Player {
+        let Self { seed, demand, window, .. } = *self;
+        Player::new(Clip::new(seed, window.period_ns, demand, false), window)
+    }
+}
+
+/// How much of a core the player of that place among those of a core wants.
+fn demand(case: &Case, place: usize, of: usize) -> f64 {
+    if of == 1 {
+        return case.demand;
+    }
+    case.demand * (LEAST + (MOST - LEAST) * place as f64 / (of - 1) as f64)
+}
+
+/// Fisher and Yates.
+fn shuffle<T>(all: &mut [T], random: &mut Random) {
+    for last in (1..all.len()).rev() {
+        all.swap(last, (random.draw() % (last as u64 + 1)) as usize);
+    }
+}

@@ -1,0 +1,149 @@
+//! Rows: figures of a subject in a case, for scripts.
+//!
+//! | key | what |
+//! |---|---|
+//! | `threads` | cores that are used; `players` and `hogs` are those of all of them |
+//! | `tardiness_us` | of all players' timers; `others` leaves out those that misbehave |
+//! | `jain_cpu` | Jain's index of CPU time, of all players and hogs of the machine |
+//! | `jain_cpu_players`, `jain_fps` | of players' CPU time, and of the frames they have shown |
+//! | `players_share` | their part of all CPU time |
+//! | `frames_per_s`, `ops_per_s` | frames shown and chunks decoded, of all players |
+//! | `switches_per_s` | from one thread to another, of a core |
+//! | `handovers_per_s` | how often the subject gives a core to a thread, of a core |
+//! | `remote_transfers_per_handover` | lines from another socket |
+//! | `moves` | members that went to another core |
+
+use antiphon_report::failure::Failure;
+use antiphon_report::stats::jain;
+use antiphon_runtime::coop::PLACES;
+use serde_json::{Map, Value, json};
+
+use super::cases::Case;
+use super::experiment::{Observed, compete};
+use super::plan::{Plan, Setting};
+use super::subjects::Subject;
+use crate::compete::tardiness::Tardiness;
+
+/// A subject in a case.
+pub struct Row {
+    pub subject: Subject,
+    pub case: &'static Case,
+    pub cores: usize,
+    /// On each core.
+    pub hogs: usize,
+    pub placement: &'static str,
+    pub players: usize,
+    pub tardiness: Tardiness,
+    pub others: Option<Tardiness>,
+    pub jain_cpu: f64,
+    pub jain_cpu_players: f64,
+    pub jain_fps: f64,
+    pub players_share: f64,
+    pub frames_per_s: f64,
+    pub chunks_per_s: f64,
+    pub switches_per_s: f64,
+    pub handovers_per_s: Option<f64>,
+    pub remote_per_handover: Option<f64>,
+    pub moves: u64,
+    trace: u64,
+}
+
+impl Row {
+    /// Simulates it.
+    ///
+    /// # Errors
+    ///
+    /// If all wait for each other.
+    pub fn of(
+        setting: &Setting<'_>,
+        subject: Subject,
+        case: &'static Case,
+    ) -> Result<Self, Failure> {
+        check_room(setting, subject, case)?;
+        let observed = compete(setting, subject, case).map_err(|stuck| {
+            Failure::measured(format!("{}, {}: {stuck}", subject.name(), case.name))
+        })?;
+        let Setting { cores, hogs, placement, .. } = *setting;
+        let Observed { seen, plan, accounts: [before, after], turns, remote, moves, trace } =
+            observed;
+        let players = seen.len();
+        let ran = before.ran_ns.iter().zip(&after.ran_ns);
+        // Helpers compete with nobody.
+        let ran = ran.take(players + hogs * cores);
+        let ran_ns: Vec<u64> = ran.map(|(before, after)| after - before).collect();
+        let counted_s = (after.at_ns - before.at_ns) as f64 / 1e9;
+        let per_core_s = |count: u64| count as f64 / counted_s / cores as f64;
+        let late = |skips: fn(bool) -> bool| -> Vec<u64> {
+            let kept = seen.iter().zip(&plan.players).filter(|(_, seat)| !skips(seat.misbehaves));
+            kept.flat_map(|(seen, _)| seen.tardiness_ns.iter().copied()).collect()
+        };
+        let sum = |of: &[u64]| of.iter().sum::<u64>() as f64;
+        let shown = || seen.iter().map(|seen| seen.shown);
+        let whole_s = plan.end_ns as f64 / 1e9;
+        Ok(Self {
+            subject,
+            case,
+            cores,
+            hogs,
+            placement: placement.name(),
+            players,
+            tardiness: Tardiness::of(&late(|_| false)),
+            others: case.misbehaves.then(|| Tardiness::of(&late(|misbehaves| misbehaves))),
+            jain_cpu: jain(ran_ns.iter().copied()).unwrap_or(0.0),
+            jain_cpu_players: jain(ran_ns[..players].iter().copied()).unwrap_or(0.0),
+            jain_fps: jain(shown()).unwrap_or(0.0),
+            players_share: sum(&ran_ns[..players]) / sum(&ran_ns).max(1.0),
+            frames_per_s: shown().sum::<u64>() as f64 / counted_s,
+            chunks_per_s: seen.iter().map(|seen| seen.chunks).sum::<u64>() as f64 / counted_s,
+            switches_per_s: per_core_s(after.counts.switches - before.counts.switches),
+            handovers_per_s: turns.map(|turns| turns as f64 / whole_s / cores as f64),
+            remote_per_handover: turns
+                .filter(|turns| *turns > 0)
+                .map(|turns| remote as f64 / turns as f64),
+            moves,
+            trace,
+        })
+    }
+
+    /// For scripts.
+    pub fn object(&self, machine: &str) -> Value {
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);
+        put("model", json!(true));
+        put("machine", json!(machine));
+        put("subject", json!(self.subject.name()));
+        put("case", json!(self.case.name));
+        put("threads", json!(self.cores));
+        put("placement", json!(self.placement));
+        put("players", json!(self.players));
+        put("hogs", json!(self.hogs * self.cores));
+        put("tardiness_us", self.tardiness.json());
+        put("others", self.others.map_or(Value::Null, |others| others.json()));
+        put("jain_cpu", json!(self.jain_cpu));
+        put("jain_cpu_players", json!(self.jain_cpu_players));
+        put("jain_fps", json!(self.jain_fps));
+        put("players_share", json!(self.players_share));
+        put("frames_per_s", json!(self.frames_per_s));
+        put("ops_per_s", json!(self.chunks_per_s));
+        put("switches_per_s", json!(self.switches_per_s));
+        put("handovers_per_s", json!(self.handovers_per_s));
+        put("remote_transfers_per_handover", json!(self.remote_per_handover));
+        put("moves", json!(self.moves));
+        put("trace", json!(format!("{:016x}", self.trace)));
+        Value::Object(object)
+    }
+}
+
+/// A page has room for so many members.
+fn check_room(setting: &Setting<'_>, subject: Subject, case: &Case) -> Result<(), Failure> {
+    let most = |plan: &Plan| (0..setting.cores).map(|core| plan.on(core).count()).max();
+    // Who moves goes where there are fewer.
+    let most = most(&Plan::new(setting, case)).unwrap_or_default();
+    if subject == Subject::T3 && most > PLACES {
+        return Err(Failure::arguments(format!(
+            "{most} players on a core: a domain has room for {PLACES}; fewer --players, or another \
+             --placement or --seed"
+        )));
+    }
+    Ok(())
+}

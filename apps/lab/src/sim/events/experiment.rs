@@ -1,0 +1,184 @@
+//! Rounds of one mechanism: its waiters wait, a while later the sender tells them, and so on.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use antiphon_platform::Platform;
+use antiphon_report::stats::deviation;
+use antiphon_sim::{Machine, OwnLine, Sim, Simulation, Stuck, now, work};
+
+use super::cases::Case;
+use super::wakes::Wakes;
+
+/// What rows have in common.
+pub struct Setting<'a> {
+    pub machine: &'a Machine,
+    pub seed: u64,
+    /// That count; one before them does not, in which waiters have waited for any time.
+    pub rounds: u32,
+    /// From when all that are to be told wait until they are.
+    pub gap_ns: u64,
+}
+
+/// Simulated time that no experiment takes.
+const LONG_NS: u64 = 1_000_000_000_000;
+/// From one look, whether all are so far, to the next.
+const LOOK_NS: u64 = 10_000;
+
+/// What a waiter has seen.
+pub struct Target {
+    pub cpu: u32,
+    /// From before the sender told until it was told, in each round.
+    pub latency_ns: Vec<f64>,
+}
+
+/// Of a subject in a case. All times are simulated nanoseconds.
+pub struct Figures {
+    /// In the order of CPUs.
+    pub targets: Vec<Target>,
+    /// What telling took the sender, each time.
+    pub sender_ns: Vec<f64>,
+    /// Of each round of a broadcast: when the last was told, and how far all were apart.
+    pub last_ns: Vec<f64>,
+    pub sigma_ns: Vec<f64>,
+    /// A hash of all steps.
+    pub trace: u64,
+}
+
+/// An event with its waiters, and what has come of it. What is in cells costs no simulated time.
+struct Site<W> {
+    event: OwnLine<W>,
+    /// How many have ever been ready, and told.
+    ready: Cell<usize>,
+    told: Cell<usize>,
+    waiters: Vec<Waiter>,
+    /// When the sender began to tell, and had told, in each round.
+    sent: RefCell<Vec<(u64, u64)>>,
+}
+
+#[derive(Default)]
+struct Waiter {
+    cpu: Cell<u32>,
+    told: RefCell<Vec<u64>>,
+}
+
+impl<W: Wakes> Site<W> {
+    fn new(waiters: usize) -> Self {
+        Self {
+            event: OwnLine(W::new(waiters)),
+            ready: Cell::new(0),
+            told: Cell::new(0),
+            waiters: (0..waiters).map(|_| Waiter::default()).collect(),
+            sent: RefCell::default(),
+        }
+    }
+
+    fn wait(&self, number: usize, rounds: u32) {
+        let waiter = &self.waiters[number];
+        waiter.cpu.set(Sim::cpu().0);
+        for round in 1..=rounds as usize + 1 {
+            let told = self.event.wait(number, || self.ready.set(self.ready.get() + 1));
+            waiter.told.borrow_mut().push(told);
+            self.told.set(self.told.get() + 1);
+            // Who waits again is in the way of those who are told.
+            self.all(&self.told, round);
+        }
+    }
+
+    /// Until all have come so far in a round.
+    fn all(&self, count: &Cell<usize>, round: usize) {
+        while count.get() < round * self.waiters.len() {
+            work(LOOK_NS);
+        }
+    }
+
+    fn wake(&self, rounds: u32, gap_ns: u64) {
+        for round in 1..=rounds as usize + 1 {
+            // Who is ready again has been told.
+            self.all(&self.ready, round);
+            work(gap_ns);
+            let began = now();
+            self.event.wake();
+            self.sent.borrow_mut().push((began, now()));
+        }
+    }
+
+    /// Those that count.
+    fn sent(&self) -> Vec<(u64, u64)> {
+        self.sent.borrow()[1..].to_vec()
+    }
+
+    fn targets(&self) -> impl Iterator<Item = Target> {
+        let sent = self.sent();
+        self.waiters.iter().map(move |waiter| {
+            let told = &waiter.told.borrow()[1..];
+            let latency = |(told, (began, _)): (&u64, &(u64, u64))| (told - began) as f64;
+            let latency_ns = told.iter().zip(&sent).map(latency).collect();
+            Target { cpu: waiter.cpu.get(), latency_ns }
+        })
+    }
+}
+
+/// Rounds of a mechanism on a machine: its sender on the first CPU, and a waiter on each of those
+/// next to it.
+///
+/// # Errors
+///
+/// If somebody is not woken.
+pub fn carry_out<W: Wakes>(
+    setting: &Setting<'_>,
+    machine: Machine,
+    case: Case,
+) -> Result<Figures, Stuck> {
+    let &Setting { seed, rounds, gap_ns, .. } = setting;
+    let sites = match case {
+        Case::Unicast(waiters) => vec![1; waiters],
+        Case::Broadcast(waiters) => vec![waiters],
+    };
+    let sites: Rc<Vec<_>> = Rc::new(sites.into_iter().map(Site::<W>::new).collect());
+    let told = Rc::clone(&sites);
+    let mut simulation = Simulation::new(machine, seed)
+        .grace_ns(LONG_NS)
+        .thread(move || told.iter().for_each(|site| site.wake(rounds, gap_ns)));
+    for site in 0..sites.len() {
+        for waiter in 0..sites[site].waiters.len() {
+            let sites = Rc::clone(&sites);
+            simulation = simulation.thread(move || sites[site].wait(waiter, rounds));
+        }
+    }
+    let outcome = simulation.run(0)?;
+    let mut figures = Figures { trace: outcome.trace_hash, ..figures(&sites) };
+    if let Case::Broadcast(_) = case {
+        figures.compare_rounds(rounds as usize);
+    }
+    Ok(figures)
+}
+
+fn figures<W: Wakes>(sites: &[Site<W>]) -> Figures {
+    let mut targets: Vec<_> = sites.iter().flat_map(Site::targets).collect();
+    targets.sort_by_key(|target| target.cpu);
+    let sent = sites.iter().flat_map(Site::sent);
+    Figures {
+        targets,
+        sender_ns: sent.map(|(began, sent)| (sent - began) as f64).collect(),
+        last_ns: Vec::new(),
+        sigma_ns: Vec::new(),
+        trace: 0,
+    }
+}
+
+impl Figures {
+    fn compare_rounds(&mut self, rounds: usize) {
+        for round in 0..rounds {
+            let told = self.targets.iter().map(|target| target.latency_ns[round]);
+            let told: Vec<_> = told.collect();
+            self.last_ns.push(told.iter().copied().fold(0.0, f64::max));
+            self.sigma_ns.extend(deviation(&told));
+        }
+    }
+
+    /// Of all targets.
+    pub fn all(&self) -> Vec<f64> {
+        self.targets.iter().flat_map(|target| &target.latency_ns).copied().collect()
+    }
+}

@@ -1,0 +1,150 @@
+//! `sim events`: what it takes to tell threads of simulated machines that something has happened.
+//!
+//! | module | has |
+//! |---|---|
+//! | [`cases`] | who is told: one after the other, or all at once |
+//! | [`subjects`] | the mechanisms, and on which machine each is |
+//! | [`wakes`] | what a waiter waits on, and how it is told: ours, by their own code |
+//! | [`interrupts`] | the same where the program is the kernel |
+//! | [`experiment`] | rounds of one mechanism |
+//! | [`rows`], [`tables`], [`page`] | what came of it, for scripts and for people |
+
+mod cases;
+mod experiment;
+mod interrupts;
+mod page;
+mod rows;
+#[cfg(test)]
+mod shapes;
+mod subjects;
+mod tables;
+mod wakes;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
+use antiphon_report::list::Counts;
+use antiphon_report::machine;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::colour_stdout;
+use antiphon_report::words::several;
+use antiphon_report::{report, say};
+use antiphon_sim::Machine;
+use clap::Args;
+use serde_json::json;
+
+use self::cases::{Case, Cases};
+use self::experiment::Setting;
+use self::rows::Row;
+use self::subjects::Subject;
+
+/// Wake-ups: ours and a kernel's interrupts, by the CPU that is told; their latency, how far apart
+/// those of a broadcast are, and what the sender pays
+#[derive(Args)]
+#[command(after_help = "\
+Every figure is simulated: a prediction of the model for that machine, not a measurement. The code
+of the events is the one that runs on Linux. Subjects whose names begin with kernel, ipi and message
+are a program's that is the kernel itself. docs/events.md says what the subjects do, and has the
+figures beside published ones.
+
+Example:
+  antiphon sim events --machine opteron-64c
+  antiphon sim events --machine phi-228t --case broadcast --subject condvar,ipi --json")]
+pub struct Arguments {
+    /// The machine: a name that `antiphon sim machines` has, host, or a file
+    #[arg(long, value_name = "M", default_value = "opteron-64c")]
+    machine: String,
+    /// Threads, each on a CPU: one tells the others; all CPUs, if not said
+    #[arg(long, value_name = "LIST")]
+    threads: Option<Counts>,
+    /// unicast, broadcast; broadcast-N to N waiters, whatever --threads says
+    #[arg(long, value_name = "LIST", default_value = "unicast,broadcast")]
+    case: Cases,
+    /// Mechanisms, or all that the machine's file has costs for
+    #[arg(long, value_name = "LIST", default_value = "all")]
+    subject: String,
+    /// How often each waiter is told
+    #[arg(long, value_name = "N", default_value_t = 100,
+          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    rounds: u32,
+    /// How long they are left waiting before that, in microseconds
+    #[arg(long, value_name = "N", default_value_t = 400,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    gap_us: u32,
+    /// Of all randomness
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Write the distributions to a page, too
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// Simulates and prints.
+///
+/// # Errors
+///
+/// Bad arguments; waiters that nobody wakes, which must not be; if a file or stdout
+/// can't be written.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { rounds, gap_us, seed, .. } = *arguments;
+    let described = machine::named(&arguments.machine)?.described;
+    let machine = described.machine;
+    let subjects = subjects::named(&arguments.subject, &machine).map_err(Failure::arguments)?;
+    let threads = threads(arguments.threads.as_ref(), &machine)?;
+    let cases = arguments.case.on(&machine, &threads).map_err(Failure::arguments)?;
+    let setting = Setting { machine: &machine, seed, rounds, gap_ns: u64::from(gap_us) * 1_000 };
+    let html = OutputFile::of("--html", arguments.html.as_deref())?;
+    let rows = simulated(&setting, &cases, &subjects)?;
+    let heading = format!(
+        "Simulated (a model, not a measurement): {}, {}, {gap_us} µs apart, seed {seed}",
+        machine.name,
+        several(rounds.into(), "round")
+    );
+    let drawn = html.map_or(Ok(()), |file| file.write(&page::page(&heading, &rows)));
+    if arguments.json {
+        let rows: Vec<_> = rows.iter().map(|row| row.object(&machine)).collect();
+        report::print(json!({
+            "simulated": {
+                "machine": machine.name, "hash": format!("{:016x}", described.hash),
+                "seed": seed, "rounds": rounds, "gap_us": gap_us,
+            },
+            "rows": rows,
+        }))?;
+    } else {
+        say(&format!("{heading}\n\n{}", tables::text(&rows, colour_stdout())))?;
+    }
+    drawn.map(|()| ExitCode::SUCCESS)
+}
+
+fn simulated(
+    setting: &Setting<'_>,
+    cases: &[Case],
+    subjects: &[&'static Subject],
+) -> Result<Vec<Row>, Failure> {
+    let mut progress = Progress::new(cases.len() * subjects.len());
+    let mut rows = Vec::new();
+    for &case in cases {
+        for &subject in subjects.iter().filter(|subject| subject.is_in(case)) {
+            rows.push(Row::of(setting, subject, case)?);
+            progress.step(&format!("{case}: {}", subject.name));
+        }
+    }
+    Ok(rows)
+}
+
+fn threads(asked: Option<&Counts>, machine: &Machine) -> Result<Vec<usize>, Failure> {
+    let cpus = machine.cores() as usize;
+    let threads = asked.map_or_else(|| vec![cpus], |Counts(threads)| threads.clone());
+    match threads.iter().find(|count| !(2..=cpus).contains(count)) {
+        Some(count) => Err(Failure::arguments(format!(
+            "--threads {count}: {} has {cpus} CPUs, one thread each: from 2 to {cpus}",
+            machine.name
+        ))),
+        None => Ok(threads),
+    }
+}

@@ -1,0 +1,40 @@
+//! The rows as one page that needs nothing else: the distributions of each case, a curve a
+//! mechanism, and the tables.
+
+use std::fmt::Write as _;
+
+use antiphon_report::page;
+use antiphon_report::page::curves::{Curve, distribution};
+use antiphon_report::page::escape;
+use antiphon_report::stats::Below;
+use antiphon_report::table::duration;
+
+use super::rows::Row;
+use super::subjects::System;
+use super::tables;
+
+/// The page of `rows`, of which those of a case stand together. Curves of a program that is the
+/// kernel are dashed.
+pub fn page(heading: &str, rows: &[Row]) -> String {
+    let mut body = format!("<p>{}</p>\n", escape(heading));
+    for of_case in rows.chunk_by(|one, next| one.case == next.case) {
+        // Writing to a string does not fail, here and below.
+        let _ = writeln!(body, "<h2>{}</h2>", tables::heading(of_case[0].case));
+        let curves = |cdf: fn(&Row) -> &[Below]| {
+            let curve = |row: &Row| {
+                let dashed = row.subject.system != System::Linux;
+                Curve::of_distribution(row.subject.name, cdf(row), dashed)
+            };
+            distribution(&of_case.iter().map(curve).collect::<Vec<_>>(), duration)
+        };
+        let _ = writeln!(body, "<p class=faint>From the send until a waiter is told</p>");
+        body += &curves(|row| &row.latency.cdf);
+        if of_case[0].sigma_ns.is_some() {
+            let _ = writeln!(body, "<p class=faint>σ of the waiters of a round</p>");
+            body += &curves(|row| &row.sigma_cdf);
+        }
+    }
+    let tables = escape(&tables::text(rows, false));
+    let _ = writeln!(body, "<h2>Figures</h2>\n<div class=wide><pre>{tables}</pre></div>");
+    page::page("antiphon sim events", &body, None)
+}

@@ -1,0 +1,297 @@
+//! `sim memory`: what the locks of ten million inodes take.
+//!
+//! A lock that has all it needs from the start, or that needs nothing for a socket, takes its size
+//! times the number of inodes. CST makes a structure for each socket that comes, so how many there
+//! are is counted on a simulated machine, with fewer inodes, and scaled up.
+
+use std::cell::Cell;
+use std::mem::ManuallyDrop;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::rc::Rc;
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Platform as _, Waiter};
+use antiphon_sim::{Machine, OwnLine, Sim, Simulation, work};
+use antiphon_sync::lock::ShflMutex;
+use antiphon_sync::lock::cst::CstMutex;
+use antiphon_sync::lock::numa::CTktMcs;
+use antiphon_sync::lock::stock::LinuxMutex;
+use clap::Args;
+use serde_json::{Value, json};
+
+use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
+use antiphon_report::machine;
+use antiphon_report::page;
+use antiphon_report::page::bars::{Bar, drawing};
+use antiphon_report::page::escape;
+use antiphon_report::table::{Cell as Field, Table, colour_stdout, count, si};
+use antiphon_report::words::{noun, several};
+use antiphon_report::{report, say};
+
+/// What the locks of many inodes take: a lock with a part for each socket from the start, CST, the
+/// kernel's mutex, ours
+#[derive(Args)]
+#[command(after_help = "\
+All CPUs of a simulated machine create files in one directory, a lock each, and take locks of files
+that are there. Sizes are those of the locks on Linux; how many structures CST makes for sockets is
+counted in the simulation, with some thousand inodes, and scaled up to all.
+
+Example:
+  antiphon sim memory
+  antiphon sim memory --visits 8 --html memory.html")]
+pub struct Arguments {
+    /// The machine: a name that `antiphon sim machines` has, host, or a file
+    #[arg(long, value_name = "M", default_value = "8s-192c")]
+    machine: String,
+    /// Inodes, each with a lock
+    #[arg(long, value_name = "N", default_value_t = 10_000_000)]
+    inodes: u64,
+    /// How often each inode's lock is taken by somebody anywhere once it is there, on average; at
+    /// most 64
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    visits: u32,
+    /// Of all randomness
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Write the bars to a page, too
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// The memory of the application whose files these are. Source: `000_…`, "Locks performance: Memory
+/// footprint".
+const APPLICATION_BYTES: f64 = 32e9;
+/// Structures that a simulation has nodes for, with room to spare.
+const STRUCTURES: usize = 20_000;
+/// Simulated nanoseconds that are more than any such run takes.
+const LIMIT_NS: u64 = 60_000_000_000;
+
+/// Simulates and prints.
+///
+/// # Errors
+///
+/// Bad arguments; a simulation that does not end; if the page or stdout can't be written.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { inodes, visits, seed, .. } = *arguments;
+    if inodes == 0 {
+        return Err(Failure::arguments("--inodes takes a number from 1, such as 10000000"));
+    }
+    if visits > 64 {
+        return Err(Failure::arguments("--visits takes a number up to 64, such as 8"));
+    }
+    let machine = machine::named(&arguments.machine)?.described.machine;
+    let html = OutputFile::of("--html", arguments.html.as_deref())?;
+    let counted = Counted::on(&machine, visits, seed)?;
+    let rows = rows(&machine, inodes, &counted);
+    let heading = format!(
+        "Simulated (a model, not a measurement): {}, {} {}, {} to each, seed {seed};\n\
+         structures counted with {} {}",
+        machine.name,
+        count(inodes),
+        noun(inodes, "inode"),
+        several(visits.into(), "visit"),
+        count(counted.inodes as u64),
+        noun(counted.inodes as u64, "inode")
+    );
+    let written = html.map_or(Ok(()), |file| file.write(&page(&heading, &rows)));
+    if arguments.json {
+        report::print(json!({
+            "simulated": {
+                "machine": machine.name, "seed": seed, "visits": visits,
+                "counted_inodes": counted.inodes,
+            },
+            "inodes": inodes, "rows": rows.iter().map(Row::object).collect::<Vec<_>>(),
+        }))?;
+    } else {
+        say(&format!("{heading}\n\n{}", text(&rows, colour_stdout())))?;
+    }
+    written.map(|()| ExitCode::SUCCESS)
+}
+
+/// What was counted in a simulation with CST.
+pub struct Counted {
+    /// Inodes that were simulated.
+    pub inodes: usize,
+    /// Structures for sockets that their locks had made in the end, all together.
+    pub of_inodes: usize,
+    /// Those of the directory's.
+    pub of_directory: usize,
+}
+
+impl Counted {
+    /// All CPUs create files in a directory, each under the directory's lock and then its own; then
+    /// they take locks of files by lot, `visits` times as many as there are files.
+    ///
+    /// # Errors
+    ///
+    /// If that does not end, which it must.
+    pub fn on(machine: &Machine, visits: u32, seed: u64) -> Result<Self, Failure> {
+        let inodes = STRUCTURES / machine.topology.nodes() as usize;
+        let cpus = machine.cores() as usize;
+        let site = Rc::new(Site {
+            directory: free(),
+            inodes: (0..inodes).map(|_| free()).collect(),
+            created: Cell::new(0),
+            visits: Cell::new(inodes * visits as usize),
+            over: Cell::new(0),
+            counted: Cell::new((0, 0)),
+        });
+        let shared = Rc::clone(&site);
+        let simulation = Simulation::new(machine.clone(), seed);
+        let outcome = simulation.threads(cpus, move |_| shared.work(cpus)).run(LIMIT_NS);
+        let _ = outcome.map_err(Failure::measured)?;
+        let (of_inodes, of_directory) = site.counted.get();
+        Ok(Self { inodes, of_inodes, of_directory })
+    }
+
+    /// For each inode, on average.
+    pub fn each(&self) -> f64 {
+        self.of_inodes as f64 / self.inodes as f64
+    }
+}
+
+/// Dropped as bytes: what a lock has made belongs to the simulation, and goes with that.
+type Mutex = ManuallyDrop<OwnLine<CstMutex<Sim>>>;
+
+fn free() -> Mutex {
+    ManuallyDrop::new(OwnLine(CstMutex::NEW))
+}
+
+/// A directory and its files. What is in a [`Cell`] costs no simulated time.
+struct Site {
+    directory: Mutex,
+    inodes: Vec<Mutex>,
+    created: Cell<usize>,
+    /// That are to come.
+    visits: Cell<usize>,
+    over: Cell<usize>,
+    counted: Cell<(usize, usize)>,
+}
+
+impl Site {
+    /// What each of `threads` threads does.
+    fn work(&self, threads: usize) {
+        while let Some(inode) = self.inodes.get(self.created.replace(self.created.get() + 1)) {
+            Self::takes(&self.directory, 1_500);
+            Self::takes(inode, 200);
+            work(500);
+        }
+        while let Some(left) = self.visits.get().checked_sub(1) {
+            self.visits.set(left);
+            let inode = &self.inodes[Sim::random() as usize % self.inodes.len()];
+            Self::takes(inode, 200);
+            work(500);
+        }
+        self.over.set(self.over.get() + 1);
+        if self.over.get() == threads {
+            // Inside of the simulation, whose the structures are.
+            let of_inodes = self.inodes.iter().map(|inode| inode.sockets()).sum();
+            self.counted.set((of_inodes, self.directory.sockets()));
+        }
+    }
+
+    /// Has a lock for `ns` nanoseconds.
+    fn takes(lock: &CstMutex<Sim>, ns: u64) {
+        lock.lock();
+        work(ns);
+        // SAFETY: locked above.
+        unsafe { lock.unlock() };
+    }
+}
+
+/// A lock, for all inodes and their directory.
+pub struct Row {
+    pub lock: &'static str,
+    about: &'static str,
+    /// In each inode.
+    size: usize,
+    /// Made for sockets, for each inode on average.
+    structures: f64,
+    /// All together.
+    pub bytes: f64,
+}
+
+impl Row {
+    /// Of the application's memory.
+    fn share(&self) -> f64 {
+        self.bytes / APPLICATION_BYTES
+    }
+
+    fn object(&self) -> Value {
+        json!({
+            "model": true, "lock": self.lock, "lock_bytes": self.size,
+            "structures_per_lock": self.structures, "bytes": self.bytes.round(),
+            "share": self.share(),
+        })
+    }
+}
+
+/// The four locks, as the documents order them.
+pub fn rows(machine: &Machine, inodes: u64, counted: &Counted) -> [Row; 4] {
+    /// The two lines that CST makes for a socket.
+    const STRUCTURE: usize = 2 * size_of::<Waiter<Linux>>();
+    let sockets = machine.topology.nodes() as usize;
+    let one = size_of::<CTktMcs<Linux, 1>>();
+    let cohort = one + (sockets - 1) * (size_of::<CTktMcs<Linux, 2>>() - one);
+    let fixed = |lock, about, size: usize| {
+        let bytes = (inodes + 1) as f64 * size as f64;
+        Row { lock, about, size, structures: 0.0, bytes }
+    };
+    let cst =
+        fixed("cst-mutex", "a part for each socket that has come", size_of::<CstMutex<Linux>>());
+    let made = inodes as f64 * counted.each() + counted.of_directory as f64;
+    let cst = Row { structures: counted.each(), bytes: cst.bytes + made * STRUCTURE as f64, ..cst };
+    [
+        fixed("cohort-tkt-mcs", "a part for each socket from the start", cohort),
+        cst,
+        fixed("linux-mutex", "the kernel's", size_of::<LinuxMutex<Linux>>()),
+        fixed("shfl-mutex", "ours", size_of::<ShflMutex<Linux>>()),
+    ]
+}
+
+fn text(rows: &[Row], colour: bool) -> String {
+    let mut table =
+        Table::new(&["lock", ">bytes", ">structures", ">all, bytes", ">of 32 GB", "what it has"]);
+    for row in rows {
+        table.row(vec![
+            Field::text(row.lock),
+            Field::number(row.size.to_string()),
+            Field::number(format!("{:.2}", row.structures)),
+            Field::number(si(row.bytes)),
+            Field::number(format!("{:.2} %", row.share() * 100.0)),
+            Field::text(row.about),
+        ]);
+    }
+    format!("{}\n{RULE}", table.render(colour))
+}
+
+const RULE: &str = "\
+bytes        of a lock, in each inode
+structures   made for sockets, 128 bytes each, for each inode on average
+of 32 GB     the application's memory in the documents
+A waiter's node, 64 bytes at most for each thread that waits, comes on top with all of them.
+";
+
+fn page(heading: &str, rows: &[Row]) -> String {
+    let bar = |row: &Row| Bar {
+        group: String::new(),
+        name: row.lock.to_owned(),
+        value: Some(row.bytes),
+        about: format!("{}; {:.2} % of 32 GB", row.about, row.share() * 100.0),
+    };
+    let bars: Vec<_> = rows.iter().map(bar).collect();
+    let share = |bytes: f64| format!("{}B, {:.2} %", si(bytes), bytes / APPLICATION_BYTES * 100.0);
+    let body = format!(
+        "<p>{}</p>\n<h2>Memory of locks</h2>\n<p class=faint>Bytes, and the share of an \
+         application's 32 GB</p>\n{}<h2>Figures</h2>\n<div class=wide><pre>{}</pre></div>",
+        escape(heading),
+        drawing(&bars, share),
+        escape(&text(rows, false))
+    );
+    page::page("antiphon sim: memory of locks", &body, None)
+}

@@ -1,0 +1,218 @@
+//! `sim mix`: conferences of telephone calls on simulated machines.
+//!
+//! | module | has |
+//! |---|---|
+//! | [`codecs`] | what the parts of a conference take |
+//! | [`subjects`] | policies, in one pool or in several |
+//! | [`bridge`] | the parts, and the threads that run them |
+//! | [`rows`] | what came of it, for scripts and for people |
+
+mod bridge;
+mod codecs;
+mod rows;
+#[cfg(test)]
+mod shapes;
+mod subjects;
+
+use std::process::ExitCode;
+
+use antiphon_report::failure::Failure;
+use antiphon_report::list::{Counts, names};
+use antiphon_report::machine;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::colour_stdout;
+use antiphon_report::{report, say};
+use antiphon_sim::Machine;
+use clap::Args;
+use serde_json::json;
+
+use self::bridge::Setting;
+use self::codecs::{CODECS, Codec};
+use self::rows::Row;
+use self::subjects::Subject;
+use crate::bench::mix::cases::Phase;
+
+/// Mix: conferences of telephone calls, by our crew, its policies and pools; frames that are too
+/// late, and how many conferences can be had
+#[derive(Args)]
+#[command(after_help = "\
+Every figure is simulated: a prediction of the model for that machine, not a measurement. Who takes
+which task, and who wakes whom, is the code that runs on Linux; what parts compute is a time.
+docs/mix.md says what a conference does, and has the figures beside published ones.
+
+Examples:
+  antiphon sim mix --threads 100 --conferences 1400 --subject lifo,lifo+silos,fifo
+  antiphon sim mix --machine 8s-192c --threads 48,192 --most --codec opus --phase spread")]
+pub struct Arguments {
+    /// The machine: a name that `antiphon sim machines` has, host, or a file
+    #[arg(long, value_name = "M", default_value = "epyc-2x64c")]
+    machine: String,
+    /// Workers, each on a CPU
+    #[arg(long, value_name = "LIST", default_value = "100")]
+    threads: Counts,
+    /// Policies, or all; with +silos in ten pools, with +stages in one each for what receives,
+    /// mixes and sends
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "fifo,lifo,fifo+silos,lifo+silos,fifo+stages"
+    )]
+    subject: String,
+    /// How many conferences; with --most, how many are tried first
+    #[arg(long, value_name = "LIST", default_value = "1400")]
+    conferences: Counts,
+    /// Find how many conferences can be had with less than 1 % of frames too late
+    #[arg(long)]
+    most: bool,
+    /// What frames cost: published, md5, g711, opus
+    #[arg(long, value_name = "LIST", default_value = "published")]
+    codec: String,
+    /// When conferences begin: at the same moment, as published, or each at its own
+    #[arg(long, value_name = "WHEN", default_value = "together")]
+    phase: Phase,
+    /// Of each conference
+    #[arg(long, value_name = "N", default_value_t = 2,
+          value_parser = clap::value_parser!(u8).range(1..=100))]
+    legs: u8,
+    /// Frames of each leg, 20 ms apart
+    #[arg(long, value_name = "N", default_value_t = 20,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    frames: u32,
+    /// Of all randomness
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// Simulates and prints.
+///
+/// # Errors
+///
+/// Bad arguments; workers that wait for each other, which must not be; if stdout can't be written.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { seed, legs, frames, phase, most, .. } = *arguments;
+    let described = machine::named(&arguments.machine)?.described;
+    let machine = described.machine;
+    let (codecs, subjects) = (codecs(&arguments.codec)?, subjects(&arguments.subject)?);
+    check(arguments, &machine)?;
+    let rows = simulated(arguments, &machine, &codecs, &subjects)?;
+    if arguments.json {
+        let objects: Vec<_> = rows.iter().map(|row| row.object(&machine)).collect();
+        report::print(json!({
+            "simulated": {
+                "machine": machine.name, "hash": format!("{:016x}", described.hash),
+                "seed": seed, "legs": legs, "frames": frames, "phase": phase.name(),
+                "case": rows::case_name(most),
+            },
+            "rows": objects,
+        }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = format!(
+        "Simulated (a model, not a measurement): {}, conferences of {legs} legs, {frames} frames \
+         of each, {}, seed {seed}\n",
+        machine.name,
+        phase.name()
+    );
+    let each = rows.len() / codecs.len();
+    for (codec, rows) in codecs.iter().zip(rows.chunks(each)) {
+        let Codec { name, about, .. } = codec;
+        text += &format!("\n{name}: {about}\n{}", rows::table(rows, colour_stdout()));
+    }
+    say(&(text + RULE))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+const RULE: &str = "
+A breach is a frame that was sent 10 ms after it was due, or later. p50 and the others are from when
+a frame was due at the mixer to when it was sent; busy is the share of the workers' time that parts
+compute; far are lines that came from another node, a frame.
+";
+
+fn simulated(
+    arguments: &Arguments,
+    machine: &Machine,
+    codecs: &[&'static Codec],
+    subjects: &[Subject],
+) -> Result<Vec<Row>, Failure> {
+    let &Arguments { seed, legs, frames, phase, most, .. } = arguments;
+    let (threads, counts) = (&arguments.threads.0, &arguments.conferences.0);
+    // Where most are looked for, the first is enough to begin with.
+    let counts = if most { &counts[..1] } else { counts };
+    let all = codecs.len() * subjects.len() * threads.len() * counts.len();
+    let (mut progress, mut rows) = (Progress::new(all), Vec::new());
+    for &codec in codecs {
+        for &conferences in counts {
+            for &subject in subjects {
+                for &workers in threads {
+                    let together = phase == Phase::Together;
+                    let (legs, frames) = (legs.into(), frames.into());
+                    let setting = Setting {
+                        machine,
+                        codec,
+                        seed,
+                        workers,
+                        conferences,
+                        legs,
+                        frames,
+                        together,
+                    };
+                    let row = if most { Row::most } else { Row::of };
+                    rows.push(row(&setting, subject)?);
+                    progress.step(&format!("{}: {}, {workers} workers", codec.name, subject.name));
+                }
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn codecs(text: &str) -> Result<Vec<&'static Codec>, Failure> {
+    let known = CODECS.each_ref().map(|codec| codec.name);
+    let names = names("codec", text, &known).map_err(Failure::arguments)?;
+    if names.is_empty() {
+        let known = known.join(", ");
+        return Err(Failure::arguments(format!("--codec takes names; there are: {known}")));
+    }
+    Ok(CODECS.iter().filter(|codec| names.contains(&codec.name)).collect())
+}
+
+fn subjects(text: &str) -> Result<Vec<Subject>, Failure> {
+    let all = Subject::all();
+    if text == "all" {
+        return Ok(all);
+    }
+    let known: Vec<_> = all.iter().map(|subject| subject.name).collect();
+    let names = names("subject", text, &known).map_err(Failure::arguments)?;
+    if names.is_empty() {
+        let known = known.join(", ");
+        let what = format!("--subject takes names, or all; there are: {known}");
+        return Err(Failure::arguments(what));
+    }
+    Ok(all.into_iter().filter(|subject| names.contains(&subject.name)).collect())
+}
+
+/// More legs and mixers than this are a typing error.
+const PARTS: usize = 1 << 20;
+
+fn check(arguments: &Arguments, machine: &Machine) -> Result<(), Failure> {
+    let cpus = machine.cores() as usize;
+    if let Some(count) = arguments.threads.0.iter().find(|count| !(3..=cpus).contains(count)) {
+        return Err(Failure::arguments(format!(
+            "--threads {count}: {} has {cpus} CPUs, one worker each: from 3, a stage each, to \
+             {cpus}",
+            machine.name
+        )));
+    }
+    let most = arguments.conferences.0.iter().max().copied().unwrap_or_default();
+    let most = if arguments.most { rows::MOST } else { most };
+    let legs = usize::from(arguments.legs);
+    if most * (legs + 1) > PARTS {
+        return Err(Failure::arguments(format!(
+            "{most} conferences of {legs} legs are more than {PARTS} legs and mixers"
+        )));
+    }
+    Ok(())
+}

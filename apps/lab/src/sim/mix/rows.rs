@@ -1,0 +1,247 @@
+//! Rows: figures of a subject, for scripts and for people.
+//!
+//! | key | what |
+//! |---|---|
+//! | `case` | `fixed`: so many conferences; `most`: as many as can be had |
+//! | `ops_per_s` | frames that were sent, a second of the simulated time |
+//! | `conferences` | how many; of `most`, as many as are sustained |
+//! | `breaches` | the share of frames that were sent 10 ms after they were due, or later |
+//! | `published_breaches` | what the dissertation measured, if it is known |
+//! | `p50_ns` … `max_ns` | from when a frame was due at the mixer to when it was sent |
+//! | `mouth_to_ear_ms`, `mouth_to_ear` | p99.9 and what the rest of the way takes; how good |
+//! | `busy` | the share of the workers' time that parts compute |
+//! | `remote_transfers_per_frame` | lines that moved from another node |
+//! | `parks`, `wakes` | of workers |
+
+use antiphon_report::failure::Failure;
+use antiphon_report::table::{Cell, Table, duration};
+use antiphon_sim::Machine;
+use serde_json::{Map, Value, json};
+
+use super::bridge::{Figures, Setting, hold};
+use super::codecs::Codec;
+use super::subjects::Subject;
+use crate::bench::mix::ear::{Class, ELSEWHERE_MS, mouth_to_ear_ms};
+
+/// A subject, under some conditions.
+pub struct Row {
+    subject: Subject,
+    codec: &'static Codec,
+    workers: usize,
+    /// As many conferences as can be had were looked for.
+    searched: bool,
+    /// The legs and the beginning are as published.
+    as_published: bool,
+    /// `None`: not even one is sustained.
+    held: Option<(usize, Figures)>,
+}
+
+/// Of most: fewer than this share of frames is late.
+const SUSTAINED: f64 = 0.01;
+/// How near the number that is sustained is to one that is not.
+const NEAR: f64 = 1.02;
+/// No more conferences than this are tried.
+pub const MOST: usize = 1 << 15;
+
+impl Row {
+    /// Of a number of conferences.
+    ///
+    /// # Errors
+    ///
+    /// If workers wait for each other.
+    pub fn of(setting: &Setting<'_>, subject: Subject) -> Result<Self, Failure> {
+        let figures = held(setting, subject)?;
+        Ok(Self::new(setting, subject, false, Some((setting.conferences, figures))))
+    }
+
+    /// Of as many as are sustained; those of the setting are tried first.
+    ///
+    /// # Errors
+    ///
+    /// As [`of`](Self::of).
+    pub fn most(setting: &Setting<'_>, subject: Subject) -> Result<Self, Failure> {
+        let best = most(setting.conferences, |conferences| {
+            let figures = held(&Setting { conferences, ..*setting }, subject)?;
+            Ok::<_, Failure>((breaches(&figures) < SUSTAINED).then_some(figures))
+        })?;
+        Ok(Self::new(setting, subject, true, best))
+    }
+
+    fn new(
+        setting: &Setting<'_>,
+        subject: Subject,
+        searched: bool,
+        held: Option<(usize, Figures)>,
+    ) -> Self {
+        let &Setting { codec, workers, legs, together, .. } = setting;
+        let as_published = codec.name == "published" && together && legs == 2;
+        Self { subject, codec, workers, searched, as_published, held }
+    }
+
+    /// The share of frames that were sent too late.
+    pub fn breaches(&self) -> Option<f64> {
+        self.held.as_ref().map(|(_, figures)| breaches(figures))
+    }
+
+    /// How many there were.
+    pub fn conferences(&self) -> usize {
+        self.held.as_ref().map_or(0, |(conferences, _)| *conferences)
+    }
+
+    /// For scripts.
+    pub fn object(&self, machine: &Machine) -> Value {
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);
+        put("model", json!(true));
+        put("machine", json!(machine.name));
+        put("subject", json!(self.subject.name));
+        put("case", json!(case_name(self.searched)));
+        put("codec", json!(self.codec.name));
+        put("threads", json!(self.workers));
+        put("conferences", json!(self.conferences()));
+        put("breaches", json!(self.breaches()));
+        put("published_breaches", json!(self.published()));
+        let Some((_, figures)) = &self.held else { return Value::Object(object) };
+        put("frames", json!(figures.frames));
+        put("ops_per_s", json!(figures.frames as f64 * 1e9 / figures.span_ns as f64));
+        for (key, share) in [("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999)] {
+            put(&format!("{key}_ns"), json!(figures.latency.quantile(share)));
+        }
+        put("max_ns", json!(figures.latency.max()));
+        let ear_ms = mouth_to_ear_ms(figures.latency.quantile(0.999), ELSEWHERE_MS);
+        put("mouth_to_ear_ms", json!(ear_ms));
+        put("mouth_to_ear", json!(Class::of(ear_ms).name()));
+        put("busy", json!(self.busy(figures)));
+        put("remote_transfers_per_frame", json!(remote(figures)));
+        put("parks", json!(figures.counts.parks));
+        put("wakes", json!(figures.counts.wakes));
+        put("trace", json!(format!("{:016x}", figures.trace)));
+        Value::Object(object)
+    }
+
+    fn busy(&self, figures: &Figures) -> f64 {
+        let worked_ns = figures.worked_ns - figures.ahead_ns;
+        worked_ns as f64 / (figures.span_ns as f64 * self.workers as f64)
+    }
+
+    /// Of the dissertation's 1400 conferences on 100 domains, in multiples of half a percent.
+    fn published(&self) -> Option<f64> {
+        let known = self.as_published && (self.workers, self.conferences()) == AT;
+        PUBLISHED.iter().find(|(name, _)| known && *name == self.subject.name).map(|it| it.1)
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        let percent = |share: Option<f64>| {
+            Cell::number(share.map_or("-".to_owned(), |share| format!("{:.2} %", share * 100.0)))
+        };
+        let mut cells = vec![
+            Cell::text(self.subject.name),
+            Cell::number(self.workers.to_string()),
+            Cell::number(self.conferences().to_string()),
+            percent(self.breaches()),
+            percent(self.published()),
+        ];
+        if let Some((_, figures)) = &self.held {
+            let quantile = |share| Cell::number(duration(figures.latency.quantile(share)));
+            cells.extend([0.5, 0.99, 0.999].map(quantile));
+            cells.push(Cell::number(duration(figures.latency.max() as f64)));
+            cells.push(Cell::number(format!("{:.2}", self.busy(figures))));
+            cells.push(Cell::number(format!("{:.1}", remote(figures))));
+        }
+        cells
+    }
+}
+
+/// Workers and conferences of the published figures.
+const AT: (usize, usize) = (100, 1400);
+const PUBLISHED: [(&str, f64); 5] = [
+    ("lifo", 0.01),
+    ("lifo+silos", 0.005),
+    ("fifo", 0.03),
+    ("fifo+silos", 0.04),
+    // Three pools, of which policy is not said.
+    ("fifo+stages", 0.065),
+];
+
+/// As reports have it.
+pub fn case_name(searched: bool) -> &'static str {
+    if searched { "most" } else { "fixed" }
+}
+
+fn held(setting: &Setting<'_>, subject: Subject) -> Result<Figures, Failure> {
+    hold(setting, subject).map_err(|stuck| Failure::measured(format!("{}: {stuck}", subject.name)))
+}
+
+fn breaches(figures: &Figures) -> f64 {
+    figures.late as f64 / figures.frames as f64
+}
+
+fn remote(figures: &Figures) -> f64 {
+    figures.counts.remote_transfers as f64 / figures.frames as f64
+}
+
+/// The largest number that something comes of, and what: twice as many each time, then between.
+fn most<T, E>(
+    first: usize,
+    mut hold: impl FnMut(usize) -> Result<Option<T>, E>,
+) -> Result<Option<(usize, T)>, E> {
+    let (mut best, mut bad) = (None, MOST + 1);
+    let mut next = first.min(MOST);
+    loop {
+        match hold(next)? {
+            Some(held) => best = Some((next, held)),
+            None => bad = next,
+        }
+        let good = best.as_ref().map_or(0, |(good, _)| *good);
+        if bad <= good + 1 || bad as f64 <= good as f64 * NEAR {
+            return Ok(best);
+        }
+        next = match good {
+            0 => bad / 2,
+            _ if bad > MOST => (good * 2).min(MOST),
+            _ => good.midpoint(bad),
+        };
+    }
+}
+
+/// A table.
+pub fn table(rows: &[Row], colour: bool) -> String {
+    let mut table = Table::new(&[
+        "",
+        ">workers",
+        ">conferences",
+        ">breaches",
+        ">published",
+        ">p50",
+        ">p99",
+        ">p99.9",
+        ">max",
+        ">busy",
+        ">far",
+    ]);
+    rows.iter().for_each(|row| table.row(row.cells()));
+    table.render(colour)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_is_found_within_two_percent() {
+        for first in [1, 10, 700, MOST, 2 * MOST] {
+            for can in [0, 1, 2, 3, 99, 1000, MOST - 1, MOST] {
+                let mut tries = 0;
+                let found = most(first, |count| {
+                    tries += 1;
+                    Ok::<_, ()>((count <= can).then_some(count))
+                });
+                let (found, same) = found.expect("no error").unwrap_or_default();
+                assert_eq!(found, same);
+                assert!(found <= can && found as f64 * NEAR + 1.0 >= can as f64, "{first} {can}");
+                assert!(tries < 40, "{tries}");
+            }
+        }
+        assert_eq!(most(4, |_| Err::<Option<()>, _>("lost")), Err("lost"));
+    }
+}

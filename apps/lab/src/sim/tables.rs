@@ -1,0 +1,147 @@
+//! Tables of rows, for people.
+
+use antiphon_report::table::{Cell, Table, duration, printable, si};
+use antiphon_report::words::several;
+use serde_json::Value;
+
+use super::cases;
+
+/// For each case, work by the number of threads; and more of the rows with the most threads. Rows
+/// of a case stand together, and in it those of a lock.
+pub fn text(rows: &[Value], colour: bool) -> String {
+    let mut text = String::new();
+    for of_case in rows.chunk_by(|one, next| one["case"] == next["case"]) {
+        let name = of_case[0]["case"].as_str().unwrap_or_default();
+        let about = cases::named(name).map_or("", |case| case.about);
+        let threads = threads(of_case);
+        let most = threads.last().copied().unwrap_or(0);
+        text += &format!("{name}: {about}\n{}", work(of_case, &threads).render(colour));
+        let of_most = of_case.iter().filter(|row| row["threads"] == most);
+        text += &format!("\nWith {}\n{}", several(most, "thread"), more(of_most).render(colour));
+        text += &notes(of_case);
+        text.push('\n');
+    }
+    text + RULE
+}
+
+/// The numbers of threads that rows have, each once, the smallest first.
+pub fn threads(rows: &[Value]) -> Vec<u64> {
+    let mut threads: Vec<_> = rows.iter().filter_map(|row| row["threads"].as_u64()).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    threads
+}
+
+fn work(rows: &[Value], threads: &[u64]) -> Table {
+    let counts: Vec<_> = threads.iter().map(|count| format!(">{count}")).collect();
+    let mut heads = vec!["operations/s, threads"];
+    heads.extend(counts.iter().map(String::as_str));
+    let mut table = Table::new(&heads);
+    for of_lock in rows.chunk_by(|one, next| one["subject"] == next["subject"]) {
+        let mut line = vec![Cell::text(of_lock[0]["subject"].as_str().unwrap_or_default())];
+        for count in threads {
+            let row = of_lock.iter().find(|row| row["threads"] == *count);
+            let figure = row.map_or(String::new(), |row| match row["ops_per_s"].as_f64() {
+                Some(figure) => si(figure),
+                None if row["not_here"].is_string() => "not here".to_owned(),
+                None => "stuck".to_owned(),
+            });
+            line.push(Cell::number(figure));
+        }
+        table.row(line);
+    }
+    table
+}
+
+fn more<'a>(rows: impl Iterator<Item = &'a Value>) -> Table {
+    let mut table = Table::new(&[
+        "",
+        ">Jain",
+        ">busier half",
+        ">of 1000",
+        ">remote/op",
+        ">on socket",
+        ">hand-over",
+        ">woken",
+        ">wakes/op",
+        ">wait p50",
+        ">p99",
+        ">longest",
+        ">bytes",
+        ">seeds",
+    ]);
+    for row in rows {
+        let figure = |key: &str, words: fn(f64) -> String| {
+            Cell::number(row[key].as_f64().map_or("-".to_owned(), words))
+        };
+        let wait = |key: &str| {
+            let ns = row["wait_ns"][key].as_f64();
+            Cell::number(ns.map_or("-".to_owned(), duration))
+        };
+        let two = |figure| format!("{figure:.2}");
+        table.row(vec![
+            name(row),
+            figure("jain", two),
+            figure("busier_half", two),
+            figure("threads_in_1000", |threads| format!("{threads:.0}")),
+            figure("remote_transfers_per_op", two),
+            figure("stays_on_socket", two),
+            figure("handover_ns", duration),
+            figure("handovers_with_wake", two),
+            figure("wakes_per_op", two),
+            wait("p50"),
+            wait("p99"),
+            figure("longest_wait_ns", duration),
+            figure("lock_bytes", |bytes| format!("{bytes:.0}")),
+            Cell::number(spread(row).map_or("-".to_owned(), |half| format!("±{half:.1} %"))),
+        ]);
+    }
+    table
+}
+
+/// What is to be said of locks beside their figures, one line each: who serves, and why a figure is
+/// not there.
+pub fn notes(rows: &[Value]) -> String {
+    let mut notes = Vec::new();
+    for row in rows {
+        let lock = row["subject"].as_str().unwrap_or_default();
+        match (row["not_here"].as_str(), row["servers"].as_u64()) {
+            (Some(why), _) => notes.push(format!("{lock} is not here: {}\n", printable(why))),
+            (None, Some(1)) => notes.push(format!(
+                "{lock}: one of the threads is its server, which has a CPU of its own\n"
+            )),
+            (None, Some(servers @ 2..)) => notes.push(format!(
+                "{lock}: {servers} of the threads are its servers, each with a CPU of its own\n"
+            )),
+            _ => {}
+        }
+    }
+    notes.dedup();
+    notes.concat()
+}
+
+/// Half of how far the work of seeds differs, in hundredths of their median; `None` of one seed.
+fn spread(row: &Value) -> Option<f64> {
+    let seeds = &row["ops_per_s_of_seeds"];
+    let (least, most) = (seeds["least"].as_f64()?, seeds["most"].as_f64()?);
+    let median = row["ops_per_s"].as_f64().filter(|median| *median > 0.0)?;
+    (seeds["seeds"].as_u64()? > 1).then(|| (most - least) / median * 50.0)
+}
+
+fn name(row: &Value) -> Cell {
+    let name = row["subject"].as_str().unwrap_or_default();
+    if row["front"] == true { Cell::text(format!("{name} *")) } else { Cell::text(name) }
+}
+
+const RULE: &str = "\
+busier half  of all operations, those of the busier half of the threads: 0.5 is fair, 1 is not
+of 1000      different threads among a thousand in a row that had the (first) lock, on average
+remote/op    lines that moved from socket to socket for an operation
+on socket    acquisitions whose last owner was on the same socket
+hand-over    from giving back to having, if somebody waited
+woken        of those, to one that slept when it was given back: the wake is on the critical path
+longest      the longest wait of anybody, also if it ended when the time was over
+bytes        of all locks of the case, without what waiters bring along
+seeds        half of how far the work differs between seeds, if --seeds says several
+*            of a search: no other row has more work, fairness and fewer wakes at once
+";

@@ -1,0 +1,190 @@
+//! `sim tasks`: the packets of the schedulers' dissertation on simulated machines.
+//!
+//! | module | has |
+//! |---|---|
+//! | [`cases`] | what is made ready, by whom, and what it costs |
+//! | [`subjects`] | the policies, in our form and as published |
+//! | [`team`] | our crew, as the experiment sees it; what thieves do is counted |
+//! | [`published`] | the dissertation's scheduler, with its defects |
+//! | [`experiment`] | one subject in one case |
+//! | [`ready`] | its tasks, by the numbers that queues have |
+//! | [`figures`] | what the dissertation measured |
+//! | [`rows`], [`tables`], [`page`] | what came of it, for scripts and for people |
+
+mod cases;
+mod experiment;
+mod figures;
+mod page;
+mod published;
+mod ready;
+mod rows;
+#[cfg(test)]
+mod shapes;
+mod subjects;
+mod tables;
+mod team;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
+use antiphon_report::list::{Counts, names};
+use antiphon_report::machine;
+use antiphon_report::progress::Progress;
+use antiphon_report::table::colour_stdout;
+use antiphon_report::words::several;
+use antiphon_report::{doubt, report, say};
+use antiphon_sim::Machine;
+use clap::Args;
+use serde_json::json;
+
+use self::cases::{CASES, COSTS, Case, Costs};
+use self::experiment::Setting;
+use self::rows::Row;
+use self::subjects::{Form, Named, Subject};
+
+/// Task schedulers: the packets of a dissertation, by our crew and by its own scheduler; packets a
+/// second, latency, what thieves do, and which lines move
+#[derive(Args)]
+#[command(after_help = "\
+Every figure is simulated: a prediction of the model for that machine, not a measurement. The crew,
+its policies and its queues are the code that runs on Linux. docs/tasks.md says what the cases and
+subjects are, and has the figures beside published ones.
+
+Example:
+  antiphon sim tasks --threads 20,115
+  antiphon sim tasks --case large --tasks 100000 --subject lifo --form ours --json")]
+pub struct Arguments {
+    /// The machine: a name that `antiphon sim machines` has, host, or a file
+    #[arg(long, value_name = "M", default_value = "epyc-2x64c")]
+    machine: String,
+    /// Workers, each on a CPU; those of 5,20,40,80,115 that the machine has, if not said
+    #[arg(long, value_name = "LIST")]
+    threads: Option<Counts>,
+    /// general, large, heavy, spawners, cache, bimodal, one-bimodal, options
+    #[arg(long, value_name = "LIST", default_value = "general")]
+    case: String,
+    /// Policies, or all
+    #[arg(long, value_name = "LIST", default_value = "fifo,lifo")]
+    subject: String,
+    /// Whose scheduler, if not both: the published one has fifo, lifo, and each -near-13, -near-20
+    #[arg(long)]
+    form: Option<Form>,
+    /// Whose packets: ocaml, what the dissertation's took, or rust
+    #[arg(long, value_name = "NAME", default_value = "ocaml")]
+    costs: String,
+    /// Packets; a case's own number is in docs/tasks.md
+    #[arg(long, value_name = "N", default_value_t = 5_000,
+          value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    tasks: u32,
+    /// Of all randomness
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Write curves to a page, too
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// Simulates and prints.
+///
+/// # Errors
+///
+/// Bad arguments; workers that wait for each other, which must not be; if a file or stdout can't be
+/// written.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { tasks, seed, .. } = *arguments;
+    let described = machine::named(&arguments.machine)?.described;
+    let machine = described.machine;
+    let (cases, costs) = (cases(&arguments.case)?, costs(&arguments.costs)?);
+    let Named { subjects, left_out } =
+        subjects::named(&arguments.subject, arguments.form).map_err(Failure::arguments)?;
+    let threads = threads(arguments.threads.as_ref(), &machine)?;
+    let setting = Setting { machine: &machine, costs, seed, packets: tasks, workers: 0 };
+    let html = OutputFile::of("--html", arguments.html.as_deref())?;
+    if !left_out.is_empty() {
+        let names = left_out.join(", ");
+        doubt(&format!("left out, as the dissertation's scheduler has no such policy: {names}"));
+    }
+    let rows = simulated(setting, &cases, &subjects, &threads)?;
+    let heading = format!(
+        "Simulated (a model, not a measurement): {}, {}, costs of {}, seed {seed}",
+        machine.name,
+        several(tasks.into(), "packet"),
+        costs.name
+    );
+    let drawn = html.map_or(Ok(()), |file| file.write(&page::page(&heading, &rows)));
+    if arguments.json {
+        let objects: Vec<_> = rows.iter().map(|row| row.object(&machine)).collect();
+        report::print(json!({
+            "simulated": {
+                "machine": machine.name, "hash": format!("{:016x}", described.hash),
+                "seed": seed, "packets": tasks, "costs": costs.name,
+            },
+            "rows": objects,
+        }))?;
+    } else {
+        say(&format!("{heading}\n\n{}", tables::text(&rows, colour_stdout())))?;
+    }
+    drawn.map(|()| ExitCode::SUCCESS)
+}
+
+fn simulated(
+    setting: Setting<'_>,
+    cases: &[&'static Case],
+    subjects: &[&'static Subject],
+    threads: &[usize],
+) -> Result<Vec<Row>, Failure> {
+    let mut progress = Progress::new(cases.len() * subjects.len() * threads.len());
+    let mut rows = Vec::new();
+    for &case in cases {
+        for &subject in subjects {
+            for &workers in threads {
+                rows.push(Row::of(&Setting { workers, ..setting }, subject, case)?);
+                let what = format!("{}: {}, {workers} workers", case.name, subject.name);
+                progress.step(&what);
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn cases(text: &str) -> Result<Vec<&'static Case>, Failure> {
+    let known = CASES.each_ref().map(|case| case.name);
+    let names = names("case", text, &known).map_err(Failure::arguments)?;
+    if names.is_empty() {
+        let known = known.join(", ");
+        return Err(Failure::arguments(format!("--case takes names; there are: {known}")));
+    }
+    Ok(CASES.iter().filter(|case| names.contains(&case.name)).collect())
+}
+
+fn costs(name: &str) -> Result<&'static Costs, Failure> {
+    COSTS.iter().find(|costs| costs.name == name).ok_or_else(|| {
+        let known = COSTS.each_ref().map(|costs| costs.name).join(", ");
+        Failure::arguments(format!("no costs '{name}'; there are: {known}"))
+    })
+}
+
+/// The published numbers of domains, as far as the machine has CPUs.
+const THREADS: [usize; 5] = [5, 20, 40, 80, 115];
+
+fn threads(asked: Option<&Counts>, machine: &Machine) -> Result<Vec<usize>, Failure> {
+    let cpus = machine.cores() as usize;
+    let here = || THREADS.into_iter().filter(|&count| count <= cpus).collect();
+    let threads = asked.map_or_else(here, |Counts(threads)| threads.clone());
+    match threads.iter().find(|count| !(2..=cpus).contains(count)) {
+        Some(count) => Err(Failure::arguments(format!(
+            "--threads {count}: {} has {cpus} CPUs, one worker each: from 2 to {cpus}",
+            machine.name
+        ))),
+        None if threads.is_empty() => Err(Failure::arguments(format!(
+            "{} has {cpus} CPUs only; say how many workers by --threads",
+            machine.name
+        ))),
+        None => Ok(threads),
+    }
+}

@@ -1,0 +1,206 @@
+//! Both worlds, lock by lock: first all is measured, then all is predicted.
+//!
+//! A part of the time is for each. On this machine, repetitions are outside: a disturbance of a
+//! second meets many cells a little. Simulations share nothing, so they run on all CPUs; those of
+//! few threads, which take the least time, are first.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use antiphon_linux::Linux;
+use antiphon_report::failure::Failure;
+use antiphon_report::progress::Progress;
+use antiphon_sim::{Machine, Sim};
+
+use super::budget::Budget;
+use super::line::Line;
+use super::peer::{GLIBC, Glibc};
+use super::settings::{Extent, Setting};
+use super::workload::{LOCKS, Visitor as _, visit};
+use super::{native, simulated};
+
+/// How often a run is tried at most while the machine is another than the one that was calibrated.
+const TRIES: usize = 3;
+/// The part of the time in which another repetition must fit.
+const REPETITIONS: f64 = 0.5;
+/// The part of the time in which the first one must.
+const FIRST: f64 = 0.7;
+
+/// A lock in a setting, and what came of it in both worlds.
+pub struct Cell {
+    /// What its threads do, and where.
+    pub setting: Setting,
+    /// The lock.
+    pub lock: &'static str,
+    /// By repetition; `None` if it was disturbed.
+    pub measured: Vec<Option<native::Measured>>,
+    /// By seed.
+    pub predicted: Vec<simulated::Predicted>,
+    /// How the lock failed.
+    pub trouble: Option<String>,
+}
+
+/// The cells of these settings: those of a setting together, the C library's mutex the last.
+pub fn cells(settings: &[Setting]) -> Vec<Cell> {
+    let cell = |setting: &Setting, lock| Cell {
+        setting: setting.clone(),
+        lock,
+        measured: Vec::new(),
+        predicted: Vec::new(),
+        trouble: None,
+    };
+    let of = |setting| LOCKS.iter().copied().chain([GLIBC]).map(move |lock| cell(setting, lock));
+    settings.iter().flat_map(of).collect()
+}
+
+/// The cells of each setting.
+pub fn by_setting(cells: &[Cell]) -> impl Iterator<Item = &[Cell]> {
+    cells.chunks(LOCKS.len() + 1)
+}
+
+/// Measures all cells, as often as there is time for. Blocks meanwhile. Returns how many
+/// repetitions are whole.
+///
+/// # Errors
+///
+/// If CPUs can't be used, so that nothing was measured.
+pub fn measure(
+    cells: &mut [Cell],
+    extent: Extent,
+    mut line: Option<&mut Line>,
+    budget: Budget,
+    progress: &mut Progress,
+) -> Result<usize, Failure> {
+    let (mut failure, mut took, mut whole) = (None, Duration::ZERO, 0);
+    'repetitions: while whole < extent.repetitions {
+        let begun = Instant::now();
+        if whole > 0 && !budget.has_room(REPETITIONS, took) {
+            break;
+        }
+        for of_setting in cells.chunks_mut(LOCKS.len() + 1) {
+            // Each time: a CPU is not as fast in one minute as in the next.
+            let Setting { case, ref places, .. } = of_setting[0].setting;
+            let rates = native::Rates::measure(places, case);
+            for cell in of_setting {
+                if budget.is_spent(FIRST) {
+                    break 'repetitions;
+                }
+                let threads = cell.setting.places.len();
+                progress
+                    .step(&format!("measured, {threads} threads, {}: {}", case.name, cell.lock));
+                match &rates {
+                    Ok(rates) => cell.measure(extent, *rates, line.as_deref_mut()),
+                    Err(_) => cell.measured.push(None),
+                }
+            }
+            failure = rates.err().or(failure);
+        }
+        (took, whole) = (begun.elapsed(), whole + 1);
+    }
+    let nothing = || cells.iter().all(|cell| cell.measured.iter().all(Option::is_none));
+    match failure {
+        Some(failure) if nothing() => Err(failure),
+        _ => Ok(whole),
+    }
+}
+
+/// Predicts all cells, with as many seeds as there is time for. Blocks meanwhile.
+pub fn predict(
+    cells: &mut [Cell],
+    machine: &Machine,
+    extent: Extent,
+    budget: Budget,
+    progress: &mut Progress,
+) {
+    let here = |cell: &&Cell| cell.lock != GLIBC && cell.trouble.is_none();
+    let places: Vec<_> =
+        cells.iter().enumerate().filter(|(_, cell)| here(cell)).map(|(place, _)| place).collect();
+    let jobs: Vec<_> = (1..=extent.seeds)
+        .flat_map(|seed| places.iter().map(move |&place| (seed, place)))
+        .collect();
+    let workers = thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
+    let (next, done) = (AtomicUsize::new(0), Mutex::new((progress, Vec::new())));
+    let all = &*cells;
+    let work = || {
+        // Relaxed: each job is had once, and nothing else hangs on it.
+        while let Some(&(seed, place)) = jobs.get(next.fetch_add(1, Relaxed)) {
+            if budget.is_spent(1.0) {
+                return;
+            }
+            let predicted = all[place].predict(machine, extent, seed, budget);
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            let Cell { setting, lock, .. } = &all[place];
+            let (threads, case) = (setting.places.len(), setting.case.name);
+            done.0.step(&format!("simulated, {threads} threads, {case}: {lock}"));
+            done.1.push((seed, place, predicted));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(work);
+        }
+    });
+    let (_, mut predicted) = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    predicted.sort_by_key(|&(seed, place, _)| (seed, place));
+    for (_, place, predicted) in predicted {
+        match predicted {
+            Ok(predicted) => cells[place].predicted.extend(predicted),
+            Err(failure) => cells[place].trouble = Some(failure.into_message()),
+        }
+    }
+}
+
+impl Cell {
+    /// Once.
+    fn measure(&mut self, extent: Extent, rates: native::Rates, line: Option<&mut Line>) {
+        if self.trouble.is_some() {
+            return;
+        }
+        let Setting { case, crowded, ref places } = self.setting;
+        let ns = if crowded { extent.crowded_ns } else { extent.native_ns };
+        let measured = undisturbed(line.filter(|_| places.len() > 1), || {
+            let run = native::Run { rates, places, case, ns, crowded };
+            match self.lock {
+                GLIBC => run.visit::<Glibc>(),
+                lock => visit::<Linux, _>(lock, run).expect("it has a name"),
+            }
+        });
+        match measured {
+            Ok(measured) => self.measured.push(measured),
+            Err(failure) => self.trouble = Some(failure.into_message()),
+        }
+    }
+
+    /// With one seed; `None` if there was no time.
+    fn predict(
+        &self,
+        machine: &Machine,
+        extent: Extent,
+        seed: u64,
+        budget: Budget,
+    ) -> Result<Option<simulated::Predicted>, Failure> {
+        let Setting { case, crowded, ref places } = self.setting;
+        let ns = if crowded { extent.crowded_simulated_ns } else { extent.simulated_ns };
+        let run = simulated::Run { machine, places, case, ns, crowded, seed, budget };
+        visit::<Sim, _>(self.lock, run).expect("it has a name")
+    }
+}
+
+/// A run before and after which a line costs what was told; `None` if there is none.
+fn undisturbed(
+    line: Option<&mut Line>,
+    run: impl Fn() -> Result<Option<native::Measured>, Failure>,
+) -> Result<Option<native::Measured>, Failure> {
+    let Some(line) = line else { return run() };
+    for _ in 0..TRIES {
+        let before = line.is_as_told()?;
+        let measured = if before { run()? } else { None };
+        if before && line.is_as_told()? {
+            return Ok(measured);
+        }
+        line.moved += 1;
+    }
+    Ok(None)
+}

@@ -1,0 +1,56 @@
+//! Whether a line still costs from one CPU to the other what the simulator was told.
+//!
+//! On a virtual machine it may cost ten times as much from one second to the next: the host moves
+//! CPUs between caches and sockets. A run of two threads on another machine than the one that was
+//! calibrated says nothing about the simulator.
+
+use antiphon_report::failure::Failure;
+use antiphon_sim::{Description, Kind};
+
+use crate::pinned::Stopwatch;
+use crate::sim::calibrate;
+
+/// How far it may be off, as a part of what was told.
+const APART: f64 = 0.25;
+/// Round-trip windows of one look; a few milliseconds at most.
+const WINDOWS: usize = 20;
+
+/// The line between the first two CPUs.
+pub struct Line {
+    watch: Stopwatch,
+    places: [usize; 2],
+    told_ns: f64,
+    /// Runs that were beside it.
+    pub moved: usize,
+}
+
+impl Line {
+    /// `None` if nobody measured what `described` says of it, or there is one CPU.
+    ///
+    /// # Errors
+    ///
+    /// If the time-stamp counter can't be used.
+    pub fn of(described: &Description, places: &[usize]) -> Result<Option<Self>, Failure> {
+        let transfer = |name: &str| name.starts_with("level.") && name.ends_with(".transfer");
+        let mut numbers = described.numbers.iter();
+        let measured =
+            numbers.any(|number| transfer(&number.name) && number.kind == Kind::Measured);
+        let &[one, other, ..] = places else { return Ok(None) };
+        if !measured || one.max(other) >= described.machine.cores() as usize {
+            return Ok(None);
+        }
+        let told_ns = described.machine.transfer_ns(one as u32, other as u32) as f64;
+        let watch = Stopwatch::new()?;
+        Ok(Some(Self { watch, places: [one, other], told_ns, moved: 0 }))
+    }
+
+    /// Whether it is as told, now.
+    ///
+    /// # Errors
+    ///
+    /// If one of the CPUs can't be used.
+    pub fn is_as_told(&self) -> Result<bool, Failure> {
+        let seen = calibrate::line_ns(self.watch, self.places, WINDOWS)?;
+        Ok(seen.is_some_and(|ns| (ns / self.told_ns - 1.0).abs() < APART))
+    }
+}

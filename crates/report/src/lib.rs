@@ -1,0 +1,80 @@
+//! What the command and the laboratory share: how they print, count, refuse and fail.
+//!
+//! `antiphon` is what people run on their programs, `antiphon-lab` measures and simulates. A report
+//! of one looks like a report of the other, and scripts read both. Both call themselves `antiphon`
+//! in messages and in reports, because `antiphon VERB` runs either of them.
+//!
+//! | module | has |
+//! |---|---|
+//! | [`report`] | the frame of every JSON report |
+//! | [`table`], [`words`], [`shell`] | text for people |
+//! | [`page`] | reports as pages, with drawings |
+//! | [`screen`], [`progress`] | the terminal, while something runs |
+//! | [`file`](mod@file) | files that were asked for |
+//! | [`stats`] | medians, intervals, distributions, fairness |
+//! | [`failure`] | errors as one line and an exit code |
+//! | [`command`] | clap's errors in that form |
+//! | [`process`] | signals and the stack of the process itself |
+//! | [`list`], [`input`], [`schedule`], [`machine`] | arguments: lists, files, options, machines |
+//! | [`folders`] | where things are kept between runs |
+//! | [`cpu_time`] | what children have used |
+
+pub mod command;
+pub mod cpu_time;
+pub mod failure;
+pub mod file;
+pub mod folders;
+pub mod input;
+pub mod list;
+pub mod machine;
+pub mod page;
+pub mod process;
+pub mod progress;
+pub mod report;
+pub mod schedule;
+pub mod screen;
+pub mod shell;
+pub mod stats;
+pub mod table;
+pub mod words;
+
+use std::io::Write as _;
+
+use crate::failure::Failure;
+use table::printable;
+
+/// Says on stderr what is no failure, and may be one of whoever asked.
+pub fn doubt(what: &str) {
+    // Nobody reads stderr: then nobody wants to know.
+    let _ = writeln!(std::io::stderr(), "antiphon: {}", printable(what));
+}
+
+/// Lets SIGPIPE end this process, as it ends other commands whose reader has gone (`| head`). Rust
+/// ignores it: then what is written to nobody is an error.
+pub fn end_with_the_reader() {
+    // SAFETY: the default action.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+}
+
+/// Fails if stdout can't be written at all, before anybody waits for what would be lost.
+///
+/// # Errors
+///
+/// Why it can't.
+pub fn check_stdout() -> Result<(), Failure> {
+    file::takes(std::io::stdout()).map(drop).map_err(stdout_failed)
+}
+
+/// Writes `text` to stdout, whole.
+///
+/// # Errors
+///
+/// If stdout can't be written: the disk is full, perhaps.
+pub fn say(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(stdout_failed)
+}
+
+fn stdout_failed(error: std::io::Error) -> Failure {
+    Failure::measured(format!("stdout: {error}"))
+}
