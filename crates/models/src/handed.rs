@@ -38,9 +38,10 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("shfl-mutex/passes-destroyed-3x1", destroyed::<None, Short>(), PLAIN)
             .reaches(&["retired"]),
         Entry::new("shfl-mutex/sets-aside-1+2", handed_from::<None, Short>(2, 0), tired)
+            .long()
             .reaches(handed),
         Entry::new("shfl-mutex/sets-aside-1+3", handed_from::<None, Short>(3, 0), tired)
-            .by_lot(5_000)
+            .by_lot(20_000)
             .reaches(handed),
         Entry::new(
             "shfl-mutex/sets-aside-4x2",

@@ -29,7 +29,10 @@ pub fn entries() -> Vec<Entry> {
     let shuffled = &["shuffled"];
     vec![
         Entry::new("shfl-mutex/hands-over-2+1", in_line::<Plain>(&[0; 2], false), Bounds::PLAIN),
-        Entry::new("shfl-mutex/hands-over-3+1", in_line::<Plain>(&[0; 3], false), Bounds::PLAIN),
+        Entry::new("shfl-mutex/hands-over-3+1", in_line::<Plain>(&[0; 3], false), Bounds::PLAIN)
+            .long(),
+        Entry::new("shfl-mutex/hands-over-4+1", in_line::<Plain>(&[0; 4], false), Bounds::PLAIN)
+            .by_lot(20_000),
         Entry::new(
             "shfl-mutex/hands-over-greedily-3+1",
             in_line::<Plain>(&[0; 3], true),

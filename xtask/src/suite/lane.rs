@@ -16,7 +16,7 @@ use crate::Failure;
 /// Tests of the background that take longer than the others. They begin first: a long test that
 /// begins last would keep one CPU busy and the others idle. A name without a test has no effect.
 const LONGEST: [&str; 6] = [
-    "model_mutex::hands_over_from_one_to_the_next",
+    "model_condvar::each_notification_reaches_a_waiter",
     "model_condvar::a_broadcast_moves_the_waiters_to_their_mutex",
     "promela::barrier",
     "promela::rw",
