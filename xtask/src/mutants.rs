@@ -103,7 +103,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     let root = tree::root()?;
     let mut mutants = select(&root, &selection)?;
     let mut record = match record {
-        Some(path) => Some(Record::open(&root, path, &table(&root)?)?),
+        Some(path) => Some(Record::open(&root, path, &of_table(&root)?)?),
         None if resume => {
             return Err("--resume needs --record FILE, which says what is known".into());
         }
@@ -158,7 +158,7 @@ impl Selection {
 }
 
 /// The mutants of the table; none if there is no table.
-fn table(root: &Path) -> Result<Vec<Mutant>, Failure> {
+fn of_table(root: &Path) -> Result<Vec<Mutant>, Failure> {
     if !root.join(TABLE).exists() {
         return Ok(Vec::new());
     }
@@ -191,7 +191,7 @@ fn select(root: &Path, selection: &Selection) -> Result<Vec<Mutant>, Failure> {
     };
 
     let is_table_changed = is_selected(&TABLE.to_owned());
-    let mut mutants = table(root)?;
+    let mut mutants = of_table(root)?;
     mutants.retain(|mutant| is_table_changed || is_selected(&mutant.file));
     for file in files.iter().filter(|file| orderings::covers(file) && is_selected(file)) {
         let text = tree::text(root, file)?.unwrap_or_default();

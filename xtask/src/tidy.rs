@@ -9,11 +9,13 @@
 //! | [`modules`] | each file under `src` is some module's |
 //! | [`crates`] | each crate says what it is; no workspace dependency is unused |
 //! | [`rooms`] | dependencies point down |
+//! | [`prose`] | habits of prose that keep readers out become fewer |
 
 mod crates;
 mod lines;
 mod modules;
 mod orderings;
+mod prose;
 mod rooms;
 mod unsafety;
 mod words;
@@ -22,19 +24,28 @@ use crate::finding::{Outcome, report};
 use crate::metadata::Metadata;
 use crate::{Failure, source, tree};
 
-/// `cargo xtask tidy`.
+/// `cargo xtask tidy [--fewer]`.
+///
+/// `--fewer` first lowers the numbers of [`prose`] to what there is.
 pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
-    if let Some(argument) = arguments.next()? {
-        return Err(argument.unexpected().into());
+    use lexopt::prelude::*;
+    let mut lower = false;
+    while let Some(argument) = arguments.next()? {
+        match argument {
+            Long("fewer") => lower = true,
+            other => return Err(other.unexpected().into()),
+        }
     }
     let root = tree::root()?;
     let files = tree::files(&root)?;
     let metadata = Metadata::read(&root)?;
 
     let mut findings = Vec::new();
+    let mut prose = prose::Prose::default();
     for file in &files {
         let Some(text) = tree::text(&root, file)? else { continue };
         let language = Language::of(file, &text);
+        prose.read(file, language, &text);
         findings.extend(lines::check(file, language, &text));
         findings.extend(words::check(file, language, &text));
         if language == Language::Rust {
@@ -46,6 +57,10 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     findings.extend(modules::check(&root, &files, &metadata)?);
     findings.extend(crates::check(&root, &files, &metadata)?);
     findings.extend(rooms::check(&root, &metadata));
+    if lower {
+        prose.lower(&root)?;
+    }
+    findings.extend(prose.check(&root)?);
     Ok(report(findings))
 }
 
