@@ -9,9 +9,12 @@
 //! | [`modules`] | each file under `src` is some module's |
 //! | [`crates`] | each crate says what it is; no workspace dependency is unused |
 //! | [`rooms`] | dependencies point down |
+//! | [`circles`] | files that name each other in a circle become fewer; [`imports`] finds them |
 //! | [`prose`] | habits of prose that keep readers out become fewer |
 
+mod circles;
 mod crates;
+mod imports;
 mod lines;
 mod modules;
 mod orderings;
@@ -26,7 +29,7 @@ use crate::{Failure, source, tree};
 
 /// `cargo xtask tidy [--fewer]`.
 ///
-/// `--fewer` first lowers the numbers of [`prose`] to what there is.
+/// `--fewer` first lowers the numbers of [`prose`] and [`circles`] to what there is.
 pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     use lexopt::prelude::*;
     let mut lower = false;
@@ -57,10 +60,13 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     findings.extend(modules::check(&root, &files, &metadata)?);
     findings.extend(crates::check(&root, &files, &metadata)?);
     findings.extend(rooms::check(&root, &metadata));
+    let circles = circles::Circles::of(&root, &files)?;
     if lower {
         prose.lower(&root)?;
+        circles.lower(&root)?;
     }
     findings.extend(prose.check(&root)?);
+    findings.extend(circles.check(&root)?);
     Ok(report(findings))
 }
 

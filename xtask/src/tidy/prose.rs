@@ -109,7 +109,7 @@ impl Prose {
         }
     }
 
-    /// What is more than allowed, and what is less than the file says.
+    /// Habits that are more frequent than allowed, or less frequent than the file says.
     ///
     /// # Errors
     ///

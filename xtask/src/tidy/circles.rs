@@ -1,0 +1,194 @@
+//! Circles of modules: files that name each other, directly or through others, and so can only be
+//! read together.
+//!
+//! A circle of up to [`SMALL`] files is one idea in a few files. Larger ones stand in
+//! `xtask/circles.toml`, by folder, with their sizes. A circle that is not there, or that has
+//! grown, is a finding; so is one that has become smaller, until the file says so:
+//! `cargo xtask tidy --fewer` writes that down.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::imports::Crate;
+use crate::finding::Finding;
+use crate::{Failure, tree};
+
+/// The file with the sizes.
+const LIMITS: &str = "xtask/circles.toml";
+/// Circles of up to this many files are left alone.
+const SMALL: usize = 3;
+
+/// The allowed sizes of circles by folder, the largest first.
+type Limits = BTreeMap<String, Vec<usize>>;
+
+/// The circles of the tree, by the folder that they are in.
+pub struct Circles {
+    found: BTreeMap<String, Vec<Vec<String>>>,
+}
+
+impl Circles {
+    /// Those among the Rust files below each `src/`.
+    ///
+    /// # Errors
+    ///
+    /// If a file can't be read.
+    pub fn of(root: &Path, files: &[String]) -> Result<Self, Failure> {
+        let mut texts: BTreeMap<String, BTreeMap<&str, String>> = BTreeMap::new();
+        for file in files.iter().filter(|file| file.ends_with(".rs")) {
+            let Some((folder, _)) = file.split_once("/src/") else { continue };
+            let text = tree::text(root, file)?.unwrap_or_default();
+            texts.entry(folder.to_owned()).or_default().insert(file, text);
+        }
+        let mut found = BTreeMap::new();
+        for (folder, texts) in texts {
+            let source = format!("{folder}/src/");
+            let one = Crate::of(&source, texts.iter().map(|(file, text)| (*file, text.as_str())));
+            let circles = circles(&one.edges());
+            if !circles.is_empty() {
+                found.insert(folder, circles);
+            }
+        }
+        Ok(Self { found })
+    }
+
+    /// Circles that are larger than allowed, or smaller than the file says.
+    ///
+    /// # Errors
+    ///
+    /// If the file can't be read.
+    pub fn check(&self, root: &Path) -> Result<Vec<Finding>, Failure> {
+        let limits = limits(root)?;
+        let mut findings = Vec::new();
+        for (folder, circles) in &self.found {
+            let allowed = limits.get(folder).map(Vec::as_slice).unwrap_or_default();
+            for (place, circle) in circles.iter().enumerate() {
+                let allowed = allowed.get(place).copied().unwrap_or(SMALL);
+                if circle.len() > allowed {
+                    let what = format!(
+                        "a circle of {} modules, {allowed} allowed: {}",
+                        circle.len(),
+                        circle.join(", ")
+                    );
+                    findings.push(Finding::of(folder, what));
+                }
+            }
+        }
+        if findings.is_empty() && self.lowered(&limits) != limits {
+            let what = "a circle has become smaller: `cargo xtask tidy --fewer` writes that down";
+            findings.push(Finding::of(LIMITS, what));
+        }
+        Ok(findings)
+    }
+
+    /// Lowers the sizes in the file to what there is.
+    ///
+    /// # Errors
+    ///
+    /// If the file can't be read or written.
+    pub fn lower(&self, root: &Path) -> Result<(), Failure> {
+        let text = text_of(&self.lowered(&limits(root)?));
+        std::fs::write(root.join(LIMITS), text).map_err(|error| format!("{LIMITS}: {error}").into())
+    }
+
+    fn lowered(&self, limits: &Limits) -> Limits {
+        let sizes = |folder: &String| {
+            let circles = self.found.get(folder).map(Vec::as_slice).unwrap_or_default();
+            circles.iter().map(Vec::len)
+        };
+        let lower = |(folder, allowed): (&String, &Vec<usize>)| {
+            let least = sizes(folder).zip(allowed).map(|(size, allowed)| size.min(*allowed));
+            (folder.clone(), least.collect::<Vec<_>>())
+        };
+        limits.iter().map(lower).filter(|(_, sizes)| !sizes.is_empty()).collect()
+    }
+}
+
+fn limits(root: &Path) -> Result<Limits, Failure> {
+    let text =
+        std::fs::read_to_string(root.join(LIMITS)).map_err(|error| format!("{LIMITS}: {error}"))?;
+    toml::from_str(&text).map_err(|error| format!("{LIMITS}: {error}").into())
+}
+
+fn text_of(limits: &Limits) -> String {
+    let mut text =
+        "# Sizes of circles of modules, by folder; what that is: xtask/src/tidy/circles.rs.\n\
+                    # The sizes may only fall.\n"
+            .to_owned();
+    for (folder, sizes) in limits {
+        text += &format!("\"{folder}\" = {sizes:?}\n");
+    }
+    text
+}
+
+/// The circles of more than [`SMALL`] files, the largest first: the files that reach each other.
+fn circles(edges: &BTreeMap<&str, BTreeSet<&str>>) -> Vec<Vec<String>> {
+    let reached: BTreeMap<&str, BTreeSet<&str>> =
+        edges.keys().map(|file| (*file, reach(edges, file))).collect();
+    let mut placed = BTreeSet::new();
+    let mut all = Vec::new();
+    for (file, targets) in &reached {
+        if !targets.contains(file) || !placed.insert(*file) {
+            continue;
+        }
+        let together = |other: &&&str| reached.get(**other).is_some_and(|back| back.contains(file));
+        let circle: Vec<_> = targets.iter().filter(together).copied().collect();
+        placed.extend(&circle);
+        if circle.len() > SMALL {
+            all.push(circle.into_iter().map(str::to_owned).collect::<Vec<_>>());
+        }
+    }
+    all.sort_by_key(|circle| std::cmp::Reverse(circle.len()));
+    all
+}
+
+/// All files that a file names, directly or through others.
+fn reach<'a>(edges: &BTreeMap<&'a str, BTreeSet<&'a str>>, file: &str) -> BTreeSet<&'a str> {
+    let mut reached = BTreeSet::new();
+    let mut left: Vec<&str> = edges.get(file).into_iter().flatten().copied().collect();
+    while let Some(next) = left.pop() {
+        if reached.insert(next) {
+            left.extend(edges.get(next).into_iter().flatten());
+        }
+    }
+    reached
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(sizes: &[usize]) -> Circles {
+        let circle = |size: &usize| (0..*size).map(|n| format!("c/src/{n}.rs")).collect();
+        Circles { found: BTreeMap::from([("c".to_owned(), sizes.iter().map(circle).collect())]) }
+    }
+
+    #[test]
+    fn files_that_reach_each_other_are_a_circle() {
+        let edges = [
+            ("a", vec!["b"]),
+            ("b", vec!["c"]),
+            ("c", vec!["d"]),
+            ("d", vec!["a", "out"]),
+            ("out", vec![]),
+            ("x", vec!["y"]),
+            ("y", vec!["x", "a"]),
+        ];
+        let edges = edges.map(|(from, to)| (from, to.into_iter().collect()));
+        assert_eq!(circles(&BTreeMap::from(edges)), [["a", "b", "c", "d"]]);
+    }
+
+    #[test]
+    fn sizes_fall_and_do_not_rise() {
+        let root = std::env::temp_dir().join(format!("xtask-circles-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("xtask")).unwrap();
+        let write = |text: &str| std::fs::write(root.join(LIMITS), text).unwrap();
+        write("\"c\" = [7, 4]\n\"gone\" = [5]\n");
+        assert_eq!(found(&[8, 4]).check(&root).unwrap().len(), 1, "grown");
+        assert_eq!(found(&[7, 4, 4]).check(&root).unwrap().len(), 1, "new");
+        assert_eq!(found(&[6]).check(&root).unwrap().len(), 1, "to be written down");
+        found(&[6]).lower(&root).unwrap();
+        assert_eq!(limits(&root).unwrap(), Limits::from([("c".to_owned(), vec![6])]));
+        assert_eq!(found(&[6]).check(&root).unwrap(), []);
+        std::fs::remove_dir_all(root).unwrap();
+    }
+}
