@@ -8,11 +8,11 @@
 //!  2: a tone ────────► leg 2: receives ────────────┘   sum, for each  └────────► 2: hears 0 and 1
 //! ```
 //!
-//! Each of these is a fiber, and reads straight down. The mixer waits for nobody longer than 10 ms:
-//! who is late is left out, and the frame says who is in it.
+//! Each of these is a fiber, and reads straight down. The mixer waits for no leg longer than 10 ms:
+//! a leg that is late is left out, and the frame says which legs are in it.
 //!
-//! `cargo run --release -p antiphon --example conference -- 100 3 4 2`: so many conferences,
-//! callers in each, seconds, and threads. Each may be left out, with those after it.
+//! `cargo run --release -p antiphon --example conference -- 100 3 4 2`: the number of conferences,
+//! callers in each, seconds, and threads. Each argument may be left out, with those after it.
 
 use std::f64::consts::TAU;
 use std::sync::Arc;
@@ -28,11 +28,12 @@ const PERIOD: Duration = Duration::from_millis(20);
 const WINDOW: Duration = Duration::from_millis(10);
 /// Until the first frame: all are there then.
 const LEAD: Duration = Duration::from_millis(100);
-/// Who has heard nothing for so long hears no more.
+/// A leg that has heard nothing for this long stops listening.
 const SILENCE: Duration = Duration::from_secs(2);
 /// In a frame; 8000 in a second.
 const SAMPLES: usize = 160;
-/// As many bits as a frame has for who is in it. The sum of so many tones is a sample still.
+/// The number of bits that a frame has for the legs in it. The sum of this many tones is a sample
+/// still.
 const MOST_LEGS: u32 = 32;
 const LOUD: f64 = 1000.0;
 const HEADER: usize = 12;
@@ -184,7 +185,7 @@ struct Heard {
     latencies: Vec<Duration>,
     /// Frames that not all others are in.
     without: usize,
-    /// Those that are not the sum of who is in them.
+    /// Frames that are not the sum of the legs they name.
     wrong: usize,
 }
 

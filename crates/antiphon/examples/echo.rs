@@ -37,7 +37,7 @@ fn run() -> Result<Infallible, Box<dyn Error>> {
             Ok((stream, _)) => drop(pool.spawn(move || echo(stream))),
             Err(error) => {
                 eprintln!("not accepted: {error}");
-                // Where no descriptor is left, somebody has to hang up first.
+                // Where no descriptor is left, a client has to hang up first.
                 thread::sleep(Duration::from_millis(100));
             }
         }

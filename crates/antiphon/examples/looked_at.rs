@@ -1,8 +1,8 @@
 //! A program to look at while it runs: requests that wait for one of two connections, and a report
 //! that now and then sums for long, on the threads of them all.
 //!
-//! `cargo run --release -p antiphon --features name_hogs --example looked_at -- 60`, which is for
-//! so many seconds; and meanwhile `antiphon top`.
+//! `cargo run --release -p antiphon --features name_hogs --example looked_at -- 60` runs for that
+//! number of seconds; meanwhile run `antiphon top`.
 
 use std::hint::black_box;
 use std::io;

@@ -17,7 +17,7 @@ use antiphon::message::{ActionId, Actions, Mailbox, Message, Sender, SignalId};
 const ITEMS: u64 = 3_000;
 const GAP: Duration = Duration::from_micros(100);
 
-/// What is done to an item.
+/// The work of a stage on an item.
 type Stage = fn(u64) -> u64;
 
 /// What the stages do to an item, one after the other.

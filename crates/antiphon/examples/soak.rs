@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use antiphon::pool::{self, Pool};
 
-/// So many tasks are there at a time for each worker that spawns some.
+/// The number of tasks that exist at a time for each worker that spawns some.
 const BATCH: u64 = 1_000;
 /// Memory may grow by so much after the first tenth.
 const SLACK_KIB: u64 = 16 << 10;
@@ -27,7 +27,7 @@ type Kind = fn(&Pool, Range<u64>);
 const KINDS: [(&str, Kind); 4] =
     [("closures", closures), ("handles", handles), ("futures", futures), ("forks", forks)];
 
-/// What is run if nothing is said.
+/// The arguments if none are given.
 const USUAL: [&str; 4] = ["closures=1000000", "handles=100000", "futures=100000", "forks=1000000"];
 /// More would take centuries.
 const MOST: u64 = 1_000_000_000_000_000_000;

@@ -125,7 +125,7 @@ fn send(mut stream: net::TcpStream, content: &[u8], progress: &Progress) -> io::
         progress.window.store(window(&stream)?, Relaxed);
     }
     stream.shutdown(net::Shutdown::Write)?;
-    // What is sent has a window still while it is on its way.
+    // Sent bytes have a window still while they are on their way.
     while progress.received.load(Relaxed) < content.len() as u64 {
         progress.window.store(window(&stream)?, Relaxed);
         thread::sleep(LOOK / 10);

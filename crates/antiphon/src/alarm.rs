@@ -98,7 +98,7 @@ impl Process {
             // SAFETY: made above, and never freed from now on.
             Ok(_) => unsafe { &*made },
             Err(others) => {
-                // SAFETY: made above, and nobody else has it.
+                // SAFETY: made above, and no other code has it.
                 drop(unsafe { Box::from_raw(made) });
                 // SAFETY: another thread of this process has made it, and it is never freed.
                 unsafe { &*others }

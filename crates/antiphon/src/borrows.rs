@@ -82,7 +82,7 @@ struct TasksOfAScope;
 /// ```
 struct ScopesThatAreKept;
 
-/// What a task writes to nobody else uses before the scope ends.
+/// No other code uses a variable that a task writes to before the scope ends.
 ///
 /// ```
 /// # let pool = antiphon::pool::Pool::new(1)?;
@@ -197,7 +197,7 @@ struct Futures;
 /// ```
 struct Joins;
 
-/// Who asks for fibers promises something.
+/// The caller that asks for fibers promises something.
 ///
 /// ```
 /// # use antiphon::{fiber, pool::Pool};

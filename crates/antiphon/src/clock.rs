@@ -15,7 +15,8 @@ const ROUNDS: u32 = 256;
 const WITHIN_NS: u64 = 30_000_000;
 /// How long ticks are counted, to tell them in nanoseconds.
 const RATE_NS: u64 = 1_000_000;
-/// What is less certain than that was measured on a busy machine: it is tried again so often.
+/// A measurement that is less certain than this was made on a busy machine, and is tried again, up
+/// to `TRIES` times.
 const POOR_NS: u64 = 10_000;
 const TRIES: u32 = 4;
 
@@ -211,7 +212,7 @@ impl Clock {
     ///
     /// # Errors
     ///
-    /// What has changed. This clock can no longer be used then.
+    /// Returns an error that says what has changed. This clock can no longer be used then.
     pub fn verify(&self) -> Result<(), Changed> {
         self.pace.verify()
     }

@@ -186,7 +186,7 @@ pub type MappedRwLockReadGuard<'a, T> = lock_api::MappedRwLockReadGuard<'a, RawR
 pub type MappedRwLockWriteGuard<'a, T> = lock_api::MappedRwLockWriteGuard<'a, RawRwLock, T>;
 
 /// A readers-writer lock that a thread may read-lock again while it holds it for reading, a writer
-/// waiting or not. In return, readers who are never all out keep writers out.
+/// waiting or not. In return, readers that overlap without end keep writers out.
 ///
 /// ```
 /// use antiphon::RecursiveRwLock;

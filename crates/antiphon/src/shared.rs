@@ -193,15 +193,15 @@ impl<T> Deref for MutexGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: this thread owns the mutex, for as long as it lives; and who made the mutex has
-        // promised that the reference is used no longer.
+        // SAFETY: this thread owns the mutex, for as long as it lives; and the maker of the mutex
+        // has promised that the reference is used no longer.
         unsafe { &*self.mutex.value.get() }
     }
 }
 
 impl<T> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above, and the guard is borrowed by nobody else.
+        // SAFETY: as above, and no other code borrows the guard.
         unsafe { &mut *self.mutex.value.get() }
     }
 }

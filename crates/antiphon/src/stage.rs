@@ -30,7 +30,7 @@
 //! also by way of other stages, never ends. A stage must not [send](Inlet::send) to itself if all
 //! its servers may do so at once: when its queue is full, they wait for each other.
 //!
-//! # Who is served when
+//! # Order of service
 //!
 //! - **Room**: if the queue of a stage is full, the sender waits: a fiber is suspended, and its
 //!   thread runs others; a thread sleeps. So a slow stage slows down the stages before it, back to
@@ -136,8 +136,9 @@ enum At {
     End,
 }
 
-// SAFETY: items, and what serves them, are `Send`, and that is `Sync`. It is taken out by one who
-// has seen that nobody serves, nor will (STAGE-2), and until then it is shared.
+// SAFETY: items, and the closure that serves them, are `Send`, and that closure is `Sync`. It is
+// taken out by a thread that has seen that none serves, nor will (STAGE-2), and until then it is
+// shared.
 unsafe impl<T: Send> Sync for Shared<T> {}
 
 /// A stage, whatever its items are.
@@ -150,7 +151,7 @@ trait Watched: Send + Sync {
 
 /// How long a turn is of weight 1, in nanoseconds.
 const TURN_NS: u64 = 100_000;
-/// So many turns of a stage may be on end where others wait.
+/// After this number of turns of a stage on end, one is behind the others that wait.
 const BEHIND_EVERY: u32 = 8;
 /// For how many items there is room by default.
 const ROOM: usize = 128;
@@ -260,7 +261,7 @@ impl Builder {
 }
 
 impl<T: Send + 'static> Shared<T> {
-    /// Has a server begin that was asked for.
+    /// Begins a server that was asked for.
     fn begin(self: &Arc<Self>) {
         (self.begin)(self.clone(), Self::take_turn, At::Its);
     }
@@ -281,8 +282,8 @@ impl<T: Send + 'static> Shared<T> {
         }
     }
 
-    /// Has another server go on. A policy may prefer what was made ready last, as that is, for
-    /// good: so now and then it is behind all.
+    /// Lets another server go on. A policy may prefer what was made ready last, as that server is,
+    /// for good: so now and then it is behind all.
     fn go_on(self: &Arc<Self>) {
         // Relaxed: a count.
         let turns = self.turns.fetch_add(1, Relaxed);
@@ -292,7 +293,7 @@ impl<T: Send + 'static> Shared<T> {
 
     /// For servers.
     fn serve(&self, item: T) {
-        // SAFETY: STAGE-2, the caller serves, so it is not over, and nobody writes to it.
+        // SAFETY: STAGE-2, the caller serves, so it is not over, and no thread writes to it.
         let serve = unsafe { &*self.serve.get() };
         let serve = serve.as_ref().expect("it is there until the stage is over");
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| serve(item))) {
@@ -316,10 +317,11 @@ impl<T: Send + 'static> Shared<T> {
         }
     }
 
-    /// For the one who has seen that it is over, as a task of the pool: what served has the inlets
-    /// of others, and those of yet others, and not all of these can end on one stack.
+    /// Called by the server that has seen that the stage is over, as a task of the pool: the
+    /// closure that served has the inlets of others, and those of yet others, and not all of these
+    /// can end on one stack.
     fn end(self: &Arc<Self>) {
-        // SAFETY: STAGE-2, nobody serves, nor will, and this is called once.
+        // SAFETY: STAGE-2, no thread serves, nor will, and this is called once.
         let serve = unsafe { (*self.serve.get()).take() };
         // With it go the inlets of others; if what else it has panics, that is as an item's.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(serve))) {

@@ -97,7 +97,7 @@ fn places_are_named_and_counted() {
     assert_eq!(few.waiting(), 102);
     let told = few.threads.into_iter().filter_map(|thread| thread.answer);
     assert!(told.into_iter().all(|answer| answer.waits.len() <= 3));
-    // They go on as if nobody had asked.
+    // They go on as if no census had been taken.
     gate.count_down(1);
     sender.send(42).expect("it is awaited");
     assert_eq!(received.join().expect("no panic"), 42);

@@ -99,7 +99,8 @@ fn fibers_send_to_fibers_and_to_threads() {
     }
 }
 
-/// Who sends faster than others receive waits: so no more is under way than there is room for.
+/// A sender that is faster than the receivers waits: so no more is under way than there is room
+/// for.
 #[test]
 fn room_is_what_bounds_what_is_under_way() {
     let pool = fibers(1);
@@ -165,7 +166,7 @@ fn who_has_waited_long_enough_goes_on() {
     assert_eq!(receiver.recv_timeout(wait), Err(RecvTimeoutError::Disconnected));
 }
 
-/// What is there when both ends are gone is dropped, once.
+/// Values that are there when both ends are gone are dropped, once.
 #[test]
 fn what_nobody_receives_is_dropped() {
     let counted = Arc::new(());

@@ -1,5 +1,5 @@
 //! Processes that share a CPU: shares, processes that are killed, stopped, or lie, a restart, and
-//! who may not take part. Without the usual harness: who forks has one thread.
+//! users that may not take part. Without the usual harness: a process that forks has one thread.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod processes;
@@ -139,7 +139,7 @@ fn players(name: &'static str, common: &'static Common, count: usize) -> Vec<lib
     common.players[..count].iter().map(player).collect()
 }
 
-/// Waits until each of them has done so many pieces of work more.
+/// Waits until each of them has done `chunks` pieces of work more.
 #[track_caller]
 fn go_on(players: &[&Player], chunks: u64) {
     let had: Vec<_> = players.iter().map(|player| player.chunks.load(Relaxed)).collect();
@@ -348,10 +348,10 @@ fn scribbled() {
         let word = words.get(lot(8) as usize).copied().unwrap_or(lot(u64::MAX));
         file.write_all_at(&word.to_le_bytes(), at).expect("room");
     };
-    // Nobody is there, says the header.
+    // The header says that no member is there.
     file.write_all_at(&[0; 4], 12).expect("room");
     go_on(&all, 10);
-    // What is going on, and the lines of the three and of one who is not there.
+    // The turn that is going on, and the lines of the three members and of one that is not there.
     for at in (64..384).step_by(8) {
         scribble(at);
         go_on(&all, 2);
@@ -386,7 +386,7 @@ fn closed() {
         // Never dropped: the number of its file may be another's by then.
         let member = open("closed").join(Group::Own, WEIGHT).expect("a place");
         let mut member = ManuallyDrop::new(member);
-        // SAFETY: nobody here uses a file but the domain, which does not use its own any more.
+        // SAFETY: no code here uses a file but the domain, which does not use its own any more.
         assert_eq!(unsafe { libc::close_range(3, u32::MAX, 0) }, 0);
         while common.stop.load(Relaxed) == 0 {
             let _: Answer = member.poll(Ask { release_ns: None, importance: Some(0) }, &mut |_| ());
@@ -396,7 +396,7 @@ fn closed() {
     });
     go_on(&[me], 5);
     for _ in 0..500 {
-        // Nobody has a lock: each makes it anew.
+        // No process has a lock: each call makes the file anew.
         drop(open("closed"));
     }
     go_on(&[me], 5);
@@ -414,7 +414,7 @@ fn file_of(name: &str) -> PathBuf {
     runtime.join("antiphon").join(format!("{name}.{}", on().cpu))
 }
 
-/// Only root can be somebody else.
+/// Only root can be another user.
 fn strangers() {
     const NOBODY: libc::uid_t = 65_534;
     let domain = open("strangers");
@@ -456,7 +456,7 @@ fn versions() {
         }
         other => panic!("{other:?}"),
     }
-    // Whatever is there when nobody uses it is written over.
+    // Content of a file that no process uses is written over.
     drop(domain);
     file.set_len(100).expect("it is ours");
     drop(file);

@@ -1,5 +1,5 @@
-//! The booster on this system: who is raised when, who is not any longer, and what it gives back.
-//! Where real-time priorities are refused, each test says so and is skipped.
+//! The booster on this system: when a thread is raised, when it is raised no longer, and the time
+//! that it gives back. Where real-time priorities are refused, each test says so and is skipped.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -404,7 +404,7 @@ fn the_child_of_a_fork_shares_time_and_is_not_helped() {
 }
 
 /// A loop and three hogs on one CPU: the loop is late at each of its timers, and has no more of the
-/// CPU for that than a fourth. Without giving back it would have had far more: nobody polices it.
+/// CPU for that than a fourth. Without giving back it would have had far more: nothing polices it.
 #[test]
 fn what_was_borrowed_is_given_back() {
     let options = Options { threshold_ns: u64::MAX, ..Options::default() };

@@ -1,6 +1,6 @@
-//! Event loops by tiers, which change while they run; those whose work never ends are told of, too;
-//! and who loses its place in a tier, for each reason. Where real-time priorities are refused, a
-//! test says so and is skipped.
+//! Event loops by tiers, which change while they run; loops whose work never ends are told of, too;
+//! and loops that lose their place in a tier, for each reason. Where real-time priorities are
+//! refused, a test says so and is skipped.
 
 use std::cell::Cell;
 use std::rc::Rc;

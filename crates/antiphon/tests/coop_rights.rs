@@ -5,7 +5,7 @@ use antiphon_linux::schedule::{self, Refused};
 use antiphon_platform::ThreadId;
 
 const ME: ThreadId = ThreadId(0);
-/// `nobody`.
+/// A user without privileges.
 const USER: libc::c_long = 65_534;
 
 /// The calling thread alone is another user's from here on, and has no capabilities.

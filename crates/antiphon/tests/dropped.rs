@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use antiphon::pool::{self, Pool};
 
-/// For so long who drops a pool is given time to begin with that.
+/// Time that the thread that drops a pool is given to begin with that.
 const BEGUN: Duration = Duration::from_millis(50);
 /// Nothing that is meant to end takes so long.
 const FOR_EVER: Duration = Duration::from_secs(60);
@@ -23,7 +23,7 @@ fn dropped<T: Send + 'static>(pool: T) {
     said.recv_timeout(FOR_EVER).expect("the pool is at its end");
 }
 
-/// What is there is run, and what the hog makes when all others have ended.
+/// Tasks that are there are run, and those that the hog makes when all others have ended.
 #[test]
 fn a_pool_may_be_dropped_while_a_hog_has_no_seat() {
     let pool = Arc::new(Pool::new(1).unwrap());

@@ -63,7 +63,7 @@ fn a_loop_that_is_dropped_unwinds_them() {
             match number {
                 0 => fiber.more(9),
                 1 => fiber.sleep_until(u64::MAX),
-                // Who catches that is unwound again.
+                // A fiber that catches that is unwound again.
                 _ => while catch_unwind(AssertUnwindSafe(|| _ = fiber.wait())).is_ok() {},
             }
             fiber.more(9);

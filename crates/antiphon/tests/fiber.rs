@@ -234,8 +234,8 @@ fn panics_stay_in_their_fibers() {
     }
 }
 
-/// What is dropped in a panic waits for a thread, and blocks the fiber's own meanwhile: another
-/// fiber would be taken to panic.
+/// A value that is dropped in a panic waits for a thread, and blocks the fiber's own meanwhile:
+/// another fiber would be taken to panic.
 #[test]
 fn a_fiber_that_unwinds_does_not_leave_its_thread() {
     struct Waits<'a>(&'a Event, &'a AtomicBool);

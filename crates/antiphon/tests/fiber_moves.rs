@@ -65,7 +65,7 @@ fn panics(value: u64, after: Duration) {
 /// What fibers of a run share.
 struct Common {
     pool: AnyPool,
-    /// Room for one of each fiber: who has put one in takes one.
+    /// Room for one of each fiber: a fiber that has put one in takes one.
     channel: (Sender<u64>, Receiver<u64>),
     count: Mutex<u64>,
     changed: Condvar,
@@ -122,7 +122,7 @@ impl Common {
             5 => {
                 let _outer = self.again.lock();
                 fiber::sleep(short);
-                // It is who holds it, on whatever thread.
+                // The fiber holds it, on whatever thread it is.
                 drop(self.again.lock());
             }
             6 => {
@@ -191,7 +191,7 @@ fn run(builder: Builder, policy: &str, seed: u64) -> Vec<HashSet<ThreadId>> {
     assert_eq!(*common.count.lock(), added);
     assert!(common.channel.1.is_empty());
     assert_eq!(common.permits.available_permits(), 2);
-    // What has ended is nobody's.
+    // Fibers that have ended are not in it.
     let census = common.pool.fibers(10, Duration::from_secs(10));
     let answers: Vec<_> = census.threads.iter().filter_map(|it| it.answer.as_ref()).collect();
     assert_eq!(answers.len(), census.threads.len(), "{census}");

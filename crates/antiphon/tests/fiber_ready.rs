@@ -17,7 +17,7 @@ use antiphon::{
 
 /// Of how many such waits the last lets others run.
 const EACH: u32 = 128;
-/// So many are made where none of them does.
+/// The number of steps that are made where none of them lets others run.
 const MOST: u32 = 20 * EACH;
 
 /// How many steps a fiber makes before another goes on that may, on the only worker.
@@ -139,7 +139,7 @@ fn channels_times_and_tokens_are_steps() {
     is_fair("a token", move || token.wait());
 }
 
-/// What a fiber asks for in this way comes, though nobody else has its thread.
+/// The change that a fiber polls for in this way comes, though the fiber has its thread to itself.
 #[test]
 fn who_looks_again_and_again_lets_that_come() {
     // SAFETY: no thread-local is made by what waits.

@@ -1,6 +1,6 @@
-//! What is forgotten has no destructor, and what others borrow by it must stay all the same: scopes
-//! wait, tasks go on, and queues have nobody in them who is gone. `src/borrows.rs` has what the
-//! compiler refuses.
+//! A guard or future that is forgotten has no destructor, and what others borrow by it must stay
+//! all the same: scopes wait, tasks go on, and queues have no waiter in them that is gone.
+//! `src/borrows.rs` has what the compiler refuses.
 
 use std::future::Future;
 use std::mem::forget;
@@ -27,7 +27,7 @@ fn pools() -> [Pool; 2] {
 struct Ended(AtomicUsize);
 
 impl Ended {
-    /// Is dropped by who ends.
+    /// Is dropped by the task that ends.
     fn one(self: &Arc<Self>) -> One {
         One(self.clone())
     }
@@ -111,8 +111,8 @@ impl Wake for Woken {
     }
 }
 
-/// What is awaited and has been polled is forgotten: who comes up with the value wakes by what was
-/// left, and the value stays.
+/// A future that was polled is forgotten: the thread that comes up with the value wakes by the
+/// state that was left, and the value stays.
 #[test]
 fn an_awaited_value_that_is_forgotten_may_come() {
     let (woken, ended) = (Arc::new(Woken(AtomicUsize::new(0))), Arc::new(Ended::default()));
@@ -156,7 +156,7 @@ fn a_select_that_is_forgotten_as_it_waits_is_nobody() {
     assert_eq!(pin!(&mut awaited).poll(&mut context), Poll::Ready(Ok(7)));
 }
 
-/// A token that is forgotten is one that nobody cancels by itself: its parent still does.
+/// A token that is forgotten can't be cancelled by itself any more: its parent still cancels it.
 #[test]
 fn a_token_that_is_forgotten_is_cancelled_with_its_parent() {
     let parent = Token::new();

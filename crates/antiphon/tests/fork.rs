@@ -34,7 +34,7 @@ fn a_tree_of_forks_has_all_its_leaves() {
         let pool = Pool::new(threads).unwrap();
         assert_eq!(pool.run(|| fibonacci(27)), 196_418);
     }
-    // No worker of anybody's.
+    // The caller is no worker of any pool.
     assert_eq!(fibonacci(20), 6_765);
 }
 
@@ -120,7 +120,7 @@ fn a_panic_comes_out_of_the_fork() {
         let ran = catch_unwind(AssertUnwindSafe(|| pool.run(|| fragile(4, at, 0, &done))));
         let panic = ran.unwrap_err();
         assert_eq!(panic.downcast_ref::<String>(), Some(&format!("leaf {at}")));
-        // None of it is going on: nobody counts any more.
+        // None of it is going on: no task counts any more.
         let count = done.load(Relaxed);
         assert!(count < 16);
         thread::sleep(Duration::from_millis(1));

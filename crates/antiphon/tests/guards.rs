@@ -51,7 +51,8 @@ is!(RwLock<Sent>: Send);
 is_not!(RwLock<Sent>: Sync);
 is_not!(RwLock<Shared>: Sync);
 
-// Who holds a guard alone may hand it on with the value; the lock doesn't mind who unlocks it.
+// The only holder of a guard may hand it on with the value; the lock doesn't mind which thread
+// unlocks it.
 is!(MutexGuard<'static, Sent>: Send);
 is!(SpinMutexGuard<'static, Sent>: Send);
 is!(MappedMutexGuard<'static, Sent>: Send);

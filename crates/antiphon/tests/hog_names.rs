@@ -194,7 +194,8 @@ fn threads_that_switch_may_be_looked_at_at_any_time() {
     let glances = antiphon_linux::glance::Glances::new().expect("a signal");
     assert!(glances.signal() >= libc::SIGRTMIN());
     let (mut asked, mut looks) = (0, 0);
-    // Who has no answer in no time is looked at: all, but where this thread is stopped meanwhile.
+    // A thread that does not answer within no time is looked at: all are, except while this thread
+    // is stopped.
     while asked < 20 || looks == 0 {
         let census = pool.fibers(1, Duration::ZERO);
         looks += census.threads.iter().filter(|thread| thread.busy.is_some()).count();

@@ -78,7 +78,7 @@ fn short_tasks_are_done_while_all_workers_are_in_long_ones() {
     short_tasks_are_done(&pool, 1_000);
 }
 
-/// One that has lost its seat nobody looks after any more; and a fiber.
+/// A hog that has lost its seat, which no thread looks after any more; and a hog that is a fiber.
 #[test]
 fn a_hog_is_seen_for_as_long_as_it_lasts() {
     // SAFETY: no thread-local is made by what waits.
@@ -106,7 +106,7 @@ fn a_hog_is_seen_for_as_long_as_it_lasts() {
     }
 }
 
-/// Two by two, more than there are spare threads: who is back is the next spare.
+/// Two by two, more than there are spare threads: the thread that is back is the next spare.
 #[test]
 fn threads_change_places_again_and_again() {
     let pool = Pool::builder().threads(2).patience(Duration::from_millis(1)).build().unwrap();
@@ -151,7 +151,7 @@ fn no_policy_leaves_tasks_to_a_hog() {
     what_a_hog_has_made_is_done(Keeps, "blocks that nobody steals");
 }
 
-/// Blocks of tasks, which nobody steals.
+/// Blocks of tasks, which no worker steals.
 struct Keeps;
 
 // SAFETY: tasks go into one queue each, and come out of queues.

@@ -37,7 +37,7 @@ fn tasks(pool: &Pool) -> Vec<Timed> {
     pool.recording().tasks
 }
 
-/// When so many are over: who waits for a task is told before its account is closed.
+/// The times when `count` tasks are over: a waiter for a task is told before its account is closed.
 fn tasks_over(pool: &Pool, count: usize) -> Vec<Timed> {
     loop {
         let tasks = tasks(pool);
@@ -274,7 +274,7 @@ fn a_long_wait_among_quick_ones_waits() {
     let tasks = tasks_over(&pool, 2);
     for task in &tasks {
         parts_are_all(task);
-        // Who sleeps, and who waits for its message.
+        // The task that sleeps, and the task that waits for its message.
         let is_long = |it: &Span| it.part == Part::Waiting && it.to_ns - it.from_ns > ns(LONG) / 2;
         assert!(task.spans.iter().any(is_long), "{tasks:?}");
         assert!(task.waiting_ns > ns(LONG) / 2, "{tasks:?}");

@@ -1,4 +1,4 @@
-//! Programs that show their pools: what is answered to whom.
+//! Programs that show their pools: the answers, and which users get them.
 
 use std::io::{Read, Write};
 use std::mem::ManuallyDrop;
@@ -20,7 +20,7 @@ fn socket() -> UnixStream {
     UnixStream::connect_addr(&address).expect("somebody listens")
 }
 
-/// What is answered to this.
+/// The answer to this request.
 fn told(request: &[u8]) -> String {
     let mut socket = socket();
     socket.write_all(request).expect("it is read");
@@ -113,7 +113,8 @@ fn number(text: &str, key: &str) -> Option<u128> {
     rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// Its seat was taken from it before anybody looked, and nobody looks after it since.
+/// Its seat was taken from it before any program looked, and no thread has looked after it from
+/// then on.
 #[test]
 fn who_is_away_is_in_its_task_since_that_was_seen() {
     let patience = Duration::from_millis(10);
@@ -145,7 +146,7 @@ fn who_is_away_is_in_its_task_since_that_was_seen() {
     assert!(answer.contains("\"worker\":0") && answer.contains("\"worker\":1"), "{answer}");
 }
 
-/// Who looks takes it out of what is recorded anyway, and that may be nothing.
+/// A program that looks takes it out of what is recorded anyway, and that may be nothing.
 #[test]
 fn times_are_told_of_pools_that_record() {
     let off = Pool::builder().threads(1).recorder(0).name("off").build().expect("a pool");

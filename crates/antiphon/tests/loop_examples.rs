@@ -45,7 +45,7 @@ fn tiers_show_frames_from_the_first_second_on() {
             panic!("{row}")
         };
         assert!(rise(&[p50, p99, p999, max]) && max > 0.0, "{row}");
-        // Of the 120 of a second; who is late may have some to show yet.
+        // Of the 120 of a second; a player that is late may have some to show yet.
         assert!(frames >= 30.0, "{row}");
         // Three threads that always want the CPU, of which one may have had little.
         assert!((0.3..=1.0).contains(&jain), "{row}");

@@ -1,4 +1,4 @@
-//! Pools: what was spawned is run once, and who waits for it goes on.
+//! Pools: a spawned task is run once, and its waiter goes on.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -43,7 +43,7 @@ fn workers_that_wait_run_others() {
     assert_eq!(fibonacci(pool, 14), 377);
 }
 
-/// Full queues have who spawns run it: nothing waits for room.
+/// If queues are full, the spawning thread runs the task: nothing waits for room.
 #[test]
 fn full_queues_slow_down_who_spawns() {
     let pool: &'static _ = Box::leak(Box::new(Pool::with_policy(2, small()).unwrap()));
@@ -123,7 +123,7 @@ fn many_are_spawned_together() {
     }
 }
 
-/// Has room for one task, the last: for a new one the one before comes back.
+/// Room for one task, the last: for a new one the one before comes back.
 struct Latest;
 
 // SAFETY: tasks go into the worker's queue, and come out of it.

@@ -62,7 +62,8 @@ fn events_tile_the_time_of_a_worker_and_count_its_tasks() {
     }
 }
 
-/// Tasks from outside are recorded, who took them has searched for them, and the end is told.
+/// Tasks from outside are recorded, the workers that took them have searched for them, and the end
+/// is told.
 #[test]
 fn a_task_from_outside_is_found_by_a_search() {
     let pool = Pool::new(1).unwrap();

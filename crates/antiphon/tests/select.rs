@@ -176,7 +176,7 @@ fn exchange(run: impl Fn(Box<dyn FnOnce() + Send>), each: usize) -> usize {
                     None => patient = false,
                 }
             }
-            // What is left when it is told to stop.
+            // The values that are left when it is told to stop.
             for receiver in &receivers {
                 while let Ok(value) = receiver.try_recv() {
                     sum.fetch_add(value, Relaxed);
@@ -218,7 +218,7 @@ fn no_value_is_lost_between_threads_and_fibers() {
     assert_eq!(exchange(run, 2_000), (1..=4_000).sum());
 }
 
-/// Who waits for either, and who waits for one alone, have as many sets as there were.
+/// Waiters for either, and waiters for one alone, have as many sets as there were.
 #[test]
 fn a_set_that_is_not_used_is_another_waiters() {
     const TURNS: u32 = 2_000;
@@ -303,7 +303,7 @@ fn a_task_that_ends_is_had_by_one_of_many_waits() {
     }
 }
 
-/// One that is always ready, and one that is told by who has to run on the same thread.
+/// One source is always ready, and one is told by a task that has to run on the same thread.
 #[test]
 fn what_is_always_ready_lets_others_run() {
     let pool = fibers(1);

@@ -319,7 +319,7 @@ fn a_killed_reader_keeps_writers_out_and_a_killed_waiter_nobody() {
         assert!(begun.elapsed() < LONG, "it doesn't wait");
         thread::sleep(Duration::from_millis(1));
     }
-    // Who reads again doesn't wait for ever, and a dead writer is in nobody's way.
+    // A thread that reads again doesn't wait for ever, and a dead writer blocks no thread.
     drop(common.rwlock.read().unwrap());
     kill(writer);
     drop(common.rwlock.read().unwrap());
@@ -340,7 +340,7 @@ fn they_are_as_small_as_promised_and_written_once() {
     assert_eq!((size_of::<Mutex<()>>(), size_of::<Condvar>(), size_of::<Semaphore>()), (4, 8, 8));
     assert_eq!((size_of::<RwLock<()>>(), size_of::<Barrier>()), (4, 8));
     let mut semaphore = Semaphore::new(2);
-    // SAFETY: alive and used by nobody else.
+    // SAFETY: alive and used by no other code.
     let semaphore: &Semaphore = unsafe { Shared::from_ptr(&raw mut semaphore) };
     assert!(semaphore.try_acquire() && semaphore.try_acquire() && !semaphore.try_acquire());
     // SAFETY: no guard is leaked.

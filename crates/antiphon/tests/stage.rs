@@ -81,7 +81,8 @@ fn one_that_is_one_wide_keeps_the_order() {
     assert!(order.lock().unwrap().iter().copied().eq(0..5_000));
 }
 
-/// What is slow at the end holds those up that come in; as many as there is room for are inside.
+/// A slow stage at the end holds up the items that come in; as many as there is room for are
+/// inside.
 #[test]
 fn what_is_slow_is_waited_for_up_to_the_beginning() {
     const BOUND: usize = (4 + 1) + (2 + 2);
@@ -97,7 +98,7 @@ fn what_is_slow_is_waited_for_up_to_the_beginning() {
     for _ in 0..500 {
         first.send(());
         let sent = sent.fetch_add(1, Relaxed) + 1;
-        // Who has been served may have been counted since.
+        // The sender that has been served may have been counted meanwhile.
         assert!(sent <= done.load(Acquire) + BOUND + 1, "{sent} were sent");
     }
     drop(first);
@@ -237,7 +238,8 @@ fn by_their_weights_they_have_shares() {
     assert!(2 * light < heavy, "{light} and {heavy}");
 }
 
-/// Where the policy prefers what was made ready last: that is the next turn of who had the last.
+/// Where the policy prefers what was made ready last: that is the next turn of the stage that had
+/// the last.
 #[test]
 fn one_that_has_always_items_leaves_others_their_turns() {
     const ITEMS: usize = 400;
@@ -277,7 +279,7 @@ fn pools_are_joined_by_stages() {
     let silos: Vec<(Inlet<usize>, Stage)> = (0..10)
         .map(|_| {
             let add = add.clone();
-            // The stage has it, and nobody else.
+            // The stage has it, and no other code.
             Stage::builder("silo").room(4).on(&pool(1), move |number| add.send(number))
         })
         .collect();

@@ -16,10 +16,10 @@ use antiphon::pool::{Pool, Stuck};
 use antiphon::{Latch, Mutex};
 
 const AFTER: Duration = Duration::from_millis(20);
-/// As long as nobody has to wait who is right.
+/// Longer than any wait of a thread that is right.
 const LONG: Duration = Duration::from_secs(60);
 
-/// What is known of a report.
+/// The parts of a report.
 struct Report {
     text: String,
     waiting: usize,
@@ -31,7 +31,7 @@ fn fibers(threads: usize) -> (Pool, Receiver<Report>) {
     let tell = move |stuck: &Stuck| {
         assert_eq!(stuck.pool, "bank");
         let (text, waiting) = (stuck.to_string(), stuck.census.waiting());
-        // Who listens may have gone.
+        // The listener may have gone.
         let _ = sender.send(Report { text, waiting, still_for: stuck.still_for });
     };
     let builder = Pool::builder().threads(threads).name("bank").on_stuck(AFTER, tell);
@@ -161,7 +161,7 @@ fn a_pool_that_waits_for_a_time_or_a_socket_is_not_stuck() {
     while pool.fibers(0, LONG).waiting() == 0 {}
     let waits = {
         let gate = gate.clone();
-        // What is too far to be counted is no time that comes.
+        // A deadline that is too far to be counted is no time that comes.
         pool.spawn(move || _ = gate.wait_for(Duration::MAX))
     };
     nothing_comes(&reports);

@@ -32,7 +32,7 @@ const TASKS: usize = 100_000;
 /// With its place in the queue.
 const MOST: usize = 128;
 
-/// Bytes of one of so many tasks that `spawn_all` spawns as the only worker.
+/// Bytes of one of the `TASKS` tasks that `spawn_all` spawns as the only worker.
 fn bytes_each(spawn_all: impl FnOnce()) -> usize {
     let before = ALLOCATED.load(Relaxed);
     spawn_all();

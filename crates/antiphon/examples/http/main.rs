@@ -20,7 +20,7 @@ use antiphon::fiber::STACK_BYTES;
 use antiphon::net::{TcpListener, TcpStream};
 use antiphon::pool::Pool;
 
-/// After so many seconds of silence a connection ends.
+/// Seconds of silence after which a connection ends.
 const SILENT_S: NonZero<u64> = NonZero::new(30).unwrap();
 /// How long what a client still sends is read, after its last answer, and how much of it.
 const LINGERS: Duration = Duration::from_secs(1);
@@ -50,7 +50,7 @@ fn run() -> Result<Infallible, Box<dyn Error>> {
             Ok((stream, _)) => drop(pool.spawn(move || serve(stream, silent))),
             Err(error) => {
                 eprintln!("not accepted: {error}");
-                // Where no descriptor is left, somebody has to hang up first.
+                // Where no descriptor is left, a client has to hang up first.
                 thread::sleep(Duration::from_millis(100));
             }
         }
@@ -63,8 +63,8 @@ fn serve(mut stream: TcpStream, silent: Duration) -> io::Result<()> {
     stream.set_read_timeout(Some(silent))?;
     stream.set_write_timeout(Some(silent))?;
     requests::serve(&mut stream)?;
-    // What is not read when a socket is closed has the kernel reset the connection, and the client
-    // may lose the answer by that.
+    // If a socket is closed with unread bytes in it, the kernel resets the connection, and the
+    // client may lose the answer by that.
     stream.shutdown(Shutdown::Write)?;
     stream.set_read_timeout(Some(LINGERS))?;
     io::copy(&mut stream.take(LINGERING_BYTES), &mut io::sink()).map(drop)

@@ -3,7 +3,7 @@
 //! | a request has | what becomes of it |
 //! |---|---|
 //! | no length | it ends with its headers |
-//! | `Content-Length` | so many bytes are skipped, up to [`MOST_BODY`]; beyond it is refused, 413 |
+//! | `Content-Length` | bytes to skip, up to [`MOST_BODY`]; beyond it is refused, 413 |
 //! | several, or what is no number | 400, and the connection ends |
 //! | `Transfer-Encoding` | 501, and the connection ends |
 
@@ -16,7 +16,7 @@ const MOST_BYTES: usize = 8 << 10;
 const MOST_HEADERS: usize = 64;
 /// Bytes of a body.
 pub const MOST_BODY: u64 = 1 << 20;
-/// To who waits with the body until it is asked for: RFC 9110, section 10.1.1.
+/// The answer to a client that waits with the body until it is asked for: RFC 9110, section 10.1.1.
 const GO_ON: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// Why there is no telling where a request ends, or it is not waited for: a status, and a text.
@@ -62,8 +62,8 @@ pub fn serve(stream: &mut (impl Read + Write)) -> io::Result<()> {
     }
 }
 
-/// Reads the rest of a body, of so many bytes; whether it came. Its sender may wait to be told to
-/// go on.
+/// Reads the last `left` bytes of a body, and returns whether they came. If `waits`, the sender
+/// waits to be told to go on.
 fn skip(stream: &mut (impl Read + Write), left: u64, waits: bool) -> io::Result<bool> {
     if left > 0 && waits {
         stream.write_all(GO_ON)?;
@@ -87,7 +87,7 @@ fn body_length(request: &Request<'_, '_>) -> Result<u64, Refusal> {
     length.filter(|&length| length <= MOST_BODY).ok_or(("413 Content Too Large", "1 MiB at most\n"))
 }
 
-/// What is sent back, and whether nothing is after it.
+/// The answer to a request, and whether it is the last of the connection.
 fn answer(request: &Request<'_, '_>) -> (Vec<u8>, bool) {
     let is_last = request.version == Some(0) || has(request, "connection", "close");
     if request.method != Some("GET") {

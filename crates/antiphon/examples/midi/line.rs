@@ -21,7 +21,7 @@ const BITS: u64 = 10;
 pub const BAUD: std::ops::RangeInclusive<u64> = 50..=1_000_000;
 
 impl Line {
-    /// Of so many bits a second, of [`BAUD`].
+    /// A line of `baud` bits a second, which is in [`BAUD`].
     pub fn new(baud: u64) -> Self {
         let (encoder, bytes) = (Encoder::default(), VecDeque::new());
         Self { byte_ns: (BITS * 1_000_000_000).div_ceil(baud), encoder, bytes, free_ns: 0 }
@@ -52,8 +52,8 @@ impl Line {
     }
 }
 
-/// A tune of so many nanoseconds from `from_ns` on, 120 quarter notes a minute: chords, a control
-/// that moves, and a clock. Each message with when it is due, in order.
+/// A tune of `length_ns` nanoseconds from `from_ns` on, 120 quarter notes a minute: chords, a
+/// control that moves, and a clock. Each message stands with the time when it is due, in order.
 pub fn tune(from_ns: u64, length_ns: u64) -> Vec<(u64, Message)> {
     const SIXTEENTH_NS: u64 = 125_000_000;
     const CLOCK_NS: u64 = 500_000_000 / 24;

@@ -124,7 +124,7 @@ fn all(case: Case, tiers: &[Tier], here: &Available) -> Result<(), Box<dyn Error
 
 fn hog(cpu: u32, over: Arc<AtomicBool>) -> JoinHandle<()> {
     thread::spawn(move || {
-        // Elsewhere it would be in nobody's way: the row would be too good.
+        // On another CPU the hog would disturb no loop: the row would be too good.
         pin(cpu).expect("the CPU that this program was on");
         while !over.load(Relaxed) {
             compute();
@@ -149,15 +149,15 @@ impl Driver {
     fn step(&mut self) -> Option<u64> {
         let now_ns = now_ns();
         let byte = self.line.begin(now_ns)?;
-        // One that was refused is missed by who counts them.
+        // The reader, which counts the bytes, misses one that was refused.
         self.file.write_all(&[byte]).ok()?;
         self.begun.send(now_ns).ok()?;
         self.line.next_ns()
     }
 }
 
-/// What is read of so many messages: when each byte came, and whether each message is as it was
-/// sent.
+/// Starts the thread that reads the messages `sent`. It returns when each byte came, and whether
+/// each message is as it was sent.
 fn reader(mut port: File, sent: Vec<Message>, driver: u32) -> JoinHandle<std::io::Result<Heard>> {
     thread::spawn(move || {
         // Away from the hogs, and before others, where that is possible: it is the measure.
@@ -241,7 +241,7 @@ fn late(due_ns: &[u64], at_ns: &[u64]) -> String {
     format!("{:9.1} {:9.1} {:9.1}", us(0.5), us(0.99), us(1.0))
 }
 
-/// Has the driver go on until nothing is left, by that tier, on a loop that computes.
+/// Runs the driver until nothing is left, by that tier, on a loop that computes.
 fn clock_out(tier: Tier, case: Case, mut driver: Driver) -> Result<(), Box<dyn Error>> {
     let mut events = Loop::new()?;
     // SAFETY: no thread-local is made by what waits.

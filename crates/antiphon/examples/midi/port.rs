@@ -18,7 +18,7 @@ impl Port {
         // SAFETY: takes a number.
         let end = unsafe { libc::posix_openpt(libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC) };
         checked(end)?;
-        // SAFETY: opened above, and nobody else's.
+        // SAFETY: opened above, and it has no other owner.
         let driver = File::from(unsafe { OwnedFd::from_raw_fd(end) });
         // SAFETY: an end of a pseudo-terminal.
         unsafe {
@@ -26,7 +26,7 @@ impl Port {
             checked(libc::unlockpt(end))?;
         }
         let mut name = [0_u8; 64];
-        // SAFETY: so many bytes, ours to write.
+        // SAFETY: `name.len()` bytes, ours to write.
         let failed = unsafe { libc::ptsname_r(end, name.as_mut_ptr().cast(), name.len()) };
         if failed != 0 {
             return Err(io::Error::from_raw_os_error(failed));

@@ -31,7 +31,7 @@ impl<C> Boosted<C> {
         Self { seat: Seat::new(booster), inner }
     }
 
-    /// What has happened since the first poll by this thread.
+    /// The events that have happened since the first poll by this thread, by counts.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.seat.counts()
@@ -88,7 +88,7 @@ pub(super) struct Seat {
 struct Seated {
     place: Place,
     thread: ThreadId,
-    /// What has happened to those that had the place before.
+    /// The counts of the threads that had the place before.
     before: Counts,
     borrower: Borrower<Linux, Myself>,
 }
@@ -117,7 +117,7 @@ impl Seat {
         self.after(asked, answer)
     }
 
-    /// What is to be asked of who gives its CPU away, for this.
+    /// The question to ask of the inner scheduler, at which this thread gives its CPU away.
     fn before(&mut self, ask: Ask) -> Ask {
         let me = Linux::thread();
         if self.place.as_ref().is_some_and(|seated| seated.thread != me) {

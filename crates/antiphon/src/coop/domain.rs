@@ -202,7 +202,7 @@ impl Domain {
         self.memory.header.options()
     }
 
-    /// How many turns its members have taken since it was made.
+    /// The number of turns that its members have taken since it was made.
     #[must_use]
     pub fn turns(&self) -> u64 {
         self.memory.turns()

@@ -136,7 +136,7 @@ impl Split {
         let serve = move || {
             let ready = prepare(options);
             let refused = ready.is_err();
-            // Who started it waits for that.
+            // The thread that started this one waits for that.
             if tell.send(ready).is_err() || refused {
                 return;
             }
@@ -228,7 +228,7 @@ fn prepare(options: SplitOptions) -> Result<(ThreadId, Class), Refused> {
 impl Shared {
     fn serve(&self) {
         let mut due = Due::new();
-        // Relaxed: who stops rings, and that was heard.
+        // Relaxed: a thread that stops this one rings, and the ring was heard.
         while self.stopped.load(Relaxed) == 0 {
             self.vigil.sleep_by(|| self.run_due(&mut due));
         }

@@ -12,7 +12,7 @@ pub struct Tardiness {
 }
 
 const BUCKETS: usize = 128;
-/// Buckets of less than so many nanoseconds are one.
+/// The tardiness in nanoseconds below which all is one bucket.
 const FINEST_NS: u64 = 256;
 
 /// The bucket of a time.

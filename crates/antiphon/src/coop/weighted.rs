@@ -25,7 +25,7 @@ pub struct Weighted {
 impl Weighted {
     pub(super) fn join(memory: Memory, group: Group, weight: u32) -> Result<Self, JoinError> {
         let nice = Nice::read().map_err(JoinError::Weight)?;
-        // Who is a group of its own weighs what it does.
+        // A thread that is a group of its own has the group's weight.
         if matches!(group, Group::Number(_)) {
             nice.probe().map_err(JoinError::Weight)?;
         }
@@ -87,7 +87,7 @@ impl Weigh for Nice {
         let nice = self.before + steps;
         // While the thread ends, each step is a call.
         let stepped = STEPPED.try_with(Cell::get).ok();
-        // Where a right was taken away since, it stays as it is.
+        // If the right was taken away meanwhile, the nice value stays as it is.
         if stepped.is_none_or(|(_, _, now)| now != nice)
             && schedule::set_nice(ThreadId(0), nice).is_ok()
             && let Some((count, before, _)) = stepped

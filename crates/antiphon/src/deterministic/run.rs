@@ -15,8 +15,8 @@ use super::schedule::{By, Schedule, What};
 use super::timers::Timers;
 use super::worker::Seat;
 
-/// What the threads of a run share. They are, by number: who calls from outside, the workers, and
-/// the one of the timers.
+/// The state that the threads of a run share. They are, by number: the thread that calls from
+/// outside, the workers, and the thread of the timers.
 pub(super) struct Ongoing {
     /// Unlike that of any other run of the process.
     pub(super) id: u64,
@@ -24,7 +24,7 @@ pub(super) struct Ongoing {
     pub(super) crew: Crew<Sim, BoxedPolicy>,
     pub(super) timers: Timers,
     pub(super) schedule: RefCell<Schedule>,
-    /// Panics of tasks that nobody has asked for so far, wherever what they returned is.
+    /// Panics of tasks that no caller has asked for so far, wherever the returned value is.
     pub(super) uncaught: RefCell<Vec<(u64, String)>>,
     /// Of each thread.
     pub(super) seats: Box<[Seat]>,
@@ -150,7 +150,7 @@ pub(super) fn linger() {
     think(if Sim::random().is_multiple_of(8) { LONG_NS } else { USUAL_NS });
 }
 
-/// What a task has panicked with. Unless somebody asks for it, it is the run's failure.
+/// The value that a task has panicked with. Unless a caller asks for it, it is the run's failure.
 pub(super) struct Caught {
     task: u64,
     panic: Box<dyn Any + Send>,

@@ -1,4 +1,4 @@
-//! Timers of a run: a thread of it wakes who sleeps, in the order of time.
+//! Timers of a run: a thread of the run wakes sleepers in the order of time.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::raw::nanos;
 /// When one is woken, in nanoseconds, and which of all sleeps it is.
 type Due = (u64, u64);
 
-/// Who sleeps. Not borrowed while anybody else runs.
+/// The sleepers. Not borrowed while another thread runs.
 pub(super) struct Timers {
     sleepers: RefCell<BTreeMap<Due, Waker>>,
     sleeps: Cell<u64>,
@@ -47,7 +47,7 @@ impl Timers {
     /// Wakes sleepers until the timers are closed.
     pub(super) fn run(&self) {
         loop {
-            // Before the look: who comes after it notifies this.
+            // Before the look: a sleeper that comes after it notifies `changed`.
             let key = self.changed.prepare();
             match self.next() {
                 Next::Wake(waker) => {
@@ -71,7 +71,7 @@ impl Timers {
         }
     }
 
-    /// Wakes nobody any more: those who sleep are dropped, if nobody else has them.
+    /// Ends the timers: no sleeper is woken any more, and those that nothing else owns are dropped.
     pub(super) fn close(&self) {
         self.closed.set(true);
         self.changed.notify_all();

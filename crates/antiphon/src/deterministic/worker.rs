@@ -17,7 +17,7 @@ use super::run::{Ongoing, message, thread};
 /// Borrowed while the policy is asked, and not while a task runs.
 type Here<'a> = RefCell<Worker<'a, Sim, BoxedPolicy>>;
 
-/// What is of one thread.
+/// The state of one thread.
 #[derive(Default)]
 pub(super) struct Seat {
     /// The worker that it is, on its stack.
@@ -44,7 +44,7 @@ impl Ongoing {
     /// The worker that the calling thread is.
     fn here(&self) -> Option<&Here<'_>> {
         // SAFETY: set by `be_worker`, which is on this thread's stack below us; if it was unwound,
-        // so was the simulation, and nobody calls any more.
+        // so was the simulation, and nothing calls this any more.
         self.seats[thread()].worker.get().map(|here| unsafe { here.cast::<Here<'_>>().as_ref() })
     }
 

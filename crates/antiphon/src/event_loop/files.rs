@@ -22,7 +22,7 @@ use crate::net::backend;
 pub struct Files {
     waits: Waits,
     sources: BTreeMap<u64, Source>,
-    /// For who waits for the loop, and where the kernel's waits are coarse.
+    /// Used if another program waits for the loop, and where the kernel's waits are coarse.
     timer: TimerFd,
     is_coarse: bool,
 }

@@ -45,7 +45,7 @@ pub struct Loops {
 }
 
 impl Loops {
-    /// Starts so many loops. Blocks until they run.
+    /// Starts `loops` loops. Blocks until they run.
     ///
     /// # Errors
     ///
@@ -68,7 +68,7 @@ impl Loops {
                 let mut events = match made {
                     Ok(events) => events,
                     Err(error) => {
-                        // Who starts it waits for that.
+                        // The caller that started this thread waits for that.
                         let _ = tell.send(Err(error));
                         return Vec::new();
                     }

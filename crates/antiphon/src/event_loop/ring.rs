@@ -45,17 +45,17 @@ pub(super) struct Ring {
 pub(super) struct Bell {
     /// The ring's.
     file: EventFd,
-    /// Readable when there is something, for who waits for the loop.
+    /// Readable when there is something, for a program that waits for the loop.
     told: EventFd,
-    /// Whether anybody does, and the kernel writes to it.
+    /// Whether such a program waits, and the kernel writes to `told`.
     is_told: AtomicBool,
 }
 
 impl Bell {
     pub(super) fn ring(&self) {
         self.file.notify(Ticket::MIN);
-        // The kernel writes to one `eventfd` for another, but not at once. SeqCst: this is seen to
-        // be set, or who has set it sees after that what was written above.
+        // The kernel writes to one `eventfd` for another, but not at once. SeqCst: either this load
+        // sees it set, or the thread that has set it sees after that what was written above.
         if self.is_told.load(SeqCst) {
             self.told.notify(Ticket::MIN);
         }
@@ -96,12 +96,13 @@ impl Ring {
         Ok(())
     }
 
-    /// Does so no longer; what is told of that key in the meantime is nobody's.
+    /// Stops watching for `key`; events of that key that come in the meantime are ignored.
     pub(super) fn remove(&mut self, key: u64) {
         self.ring.cancel(key + FIRST);
     }
 
-    /// Somebody else waits for the loop, and is told if there is something, or as soon as there is.
+    /// Another program waits for the loop, and is told if there is something, or as soon as there
+    /// is.
     pub(super) fn arm(&mut self) -> io::Result<()> {
         let told = &self.bell.told;
         // Relaxed: set here only.
@@ -110,7 +111,7 @@ impl Ring {
             self.bell.is_told.store(true, SeqCst);
         }
         // What comes from here on is told of; what has come is found below.
-        // SAFETY: of `begin`, and nobody sleeps there.
+        // SAFETY: of `begin`, and no thread sleeps there.
         unsafe { told.end(told.begin()) };
         if self.ring.begin()? {
             told.notify(Ticket::MIN);

@@ -121,7 +121,7 @@ fn files_come_and_go_by_either_backend() {
                 Step::Done
             });
             let id = events.watch(Source::readable(other), watched).expect("a socket");
-            // Some are cancelled while they are ready, and before anybody has looked.
+            // Some are cancelled while they are ready, and before the loop has looked.
             if round % 3 == 0 {
                 assert!(events.cancel(id));
             }
@@ -257,7 +257,7 @@ fn a_turn_that_panics_is_followed_by_another() {
     events.submit(Event::timer(0, move |_| calls.set(true)));
     let turn = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| events.turn(9)));
     assert!(turn.is_err() && !called.get());
-    // Else who waits for the loop would never hear of it again.
+    // Otherwise a program that waits for the loop would never hear of it again.
     assert!(is_readable(events.as_fd(), now_ns() + 20_000 * MS));
     assert_eq!((events.turn(9).called, called.get()), (1, true));
     assert_eq!(events.turn(9).end, Some(End::Done));

@@ -124,7 +124,7 @@ pub(super) struct Desk {
     has_none: AtomicBool,
     /// Whether none of its tasks begins, for want of a stack.
     is_dry: AtomicBool,
-    /// By all who have no answer yet, or have gone.
+    /// Questions to this thread. A question may be answered already, or its asker gone.
     asked: Mutex<Vec<Question>>,
     /// How many turns there were, modulo 2³².
     pub(super) turn: AtomicU32,
@@ -158,7 +158,7 @@ impl Desks {
         lock(&self.0).retain(|other| !Arc::ptr_eq(other, desk));
     }
 
-    /// Has each thread look at the clock when its next turn is over.
+    /// Makes each thread look at the clock when its next turn is over.
     pub(crate) fn tick(&self) {
         for desk in &*lock(&self.0) {
             // Relaxed: a hint; one that the thread has written over comes again.
@@ -239,14 +239,14 @@ impl Desk {
         self.is_dry.store(is_dry, Relaxed);
     }
 
-    /// What the thread was asked, by who still wants to know.
+    /// The questions to the thread whose askers still want to know.
     pub(super) fn questions(&self) -> impl Iterator<Item = Question> {
         mem::take(&mut *lock(&self.asked)).into_iter().filter(Question::is_open)
     }
 }
 
 impl Question {
-    /// Whether who has asked waits for an answer.
+    /// Whether the asker waits for an answer.
     fn is_open(&self) -> bool {
         !self.answer.channel().is_closed()
     }

@@ -1,12 +1,12 @@
 //! A fiber whose time is recorded: it looks at the clock where it is suspended and goes on.
 //!
-//! | what | who looks at the clock |
+//! | event | who looks at the clock |
 //! |---|---|
 //! | it waits or yields, it goes on | the fiber, about each 32 µs, and each 256 times |
 //! | it has gone on, and is suspended again | the fiber: how long a run is |
 //! | it waits, and has not looked | its thread, when that looks, or before it rests |
 //! | another thread lets it go on | that one, by `woken_ns` of its control block |
-//! | its deadline was over | nobody: that is the time |
+//! | its deadline was over | no look: the deadline is the time |
 //! | another is long | the thread, when a tick has come meanwhile, or some turns later |
 //!
 //! - CLOCKED-1: parts are told from one look to the next, and have no gap: their sum is its life.
@@ -56,7 +56,7 @@ pub(crate) struct Clocked {
     /// Suspensions until one is timed, and of how many that is the last.
     left: Cell<u32>,
     of: Cell<u32>,
-    /// What the timed ones took, and how many since the last were not.
+    /// The times of the suspensions and runs that were timed, and the number skipped since then.
     cycles: Cell<Cycles>,
     skipped: Cell<Skipped>,
     away: Cell<Away>,
@@ -66,8 +66,9 @@ pub(crate) struct Clocked {
     kept_ns: Cell<u64>,
     /// When it was suspended, if it has looked then.
     left_ns: Cell<Option<u64>>,
-    /// When it went on, and looked; since then, how long others kept the thread while it was in
-    /// line, and had not; and for how long in all the thread was kept when it last got there.
+    /// When it went on, and looked; for how long others kept the thread since then, while the fiber
+    /// was in line and had not looked; and for how long in all the thread was kept when the fiber
+    /// last got in line.
     since_ns: Cell<u64>,
     missed_ns: Cell<u64>,
     in_line_ns: Cell<u64>,
@@ -252,7 +253,8 @@ impl Clocked {
         self.away.get() == Away::Waits
     }
 
-    /// It may go on. If it has not looked, nor its thread since, nobody does.
+    /// It may go on. If neither it nor its thread has looked since it was suspended, no look is
+    /// taken.
     pub(super) fn is_found(&self, host: &Host) {
         if self.is_untold() {
             self.is_in_line(host);
@@ -303,7 +305,8 @@ impl Drop for Attached<'_> {
 pub(super) unsafe fn is_told(fiber: Fiber, clocked: NonNull<Clocked>, said: Said) -> bool {
     let waits = matches!(said, Said::Sleeps);
     if waits {
-        // Relaxed: published by the commit of its sleep, which who lets it go on acquires.
+        // Relaxed: published by the commit of its sleep, which the thread that lets it go on
+        // acquires.
         fiber.get().woken_ns.store(WANTED, Relaxed);
     }
     // SAFETY: the caller's: it is on the fiber's stack, and attached.

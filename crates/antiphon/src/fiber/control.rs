@@ -45,8 +45,8 @@ pub(super) struct Control {
     link: Link<Linux>,
     /// That of its thread, from before it waits until it goes on.
     pub(super) home: Cell<&'static Ready<Linux>>,
-    /// When another thread let it go on, if it is timed: [`WANTED`] until then, and 0 where nobody
-    /// asks.
+    /// When another thread let it go on, if it is timed: [`WANTED`] until then, and 0 where that
+    /// time is not wanted.
     pub(super) woken_ns: AtomicU64,
     timer: Timer,
     /// The one behind it in a list.
@@ -107,7 +107,8 @@ pub(super) enum Said {
     Told,
 }
 
-/// A control block, by its address: a word for lists. FIBER-1: who has one is its thread.
+/// A control block, by its address: a word for lists. FIBER-1: the owner of this word is its
+/// thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct Fiber(NonNull<Control>);
@@ -173,7 +174,7 @@ impl Fiber {
         let coroutine = Switch::with_stack(bare, move |yielder, order| {
             fiber_begins_here(fiber, yielder, order, moves)
         });
-        // SAFETY: FIBER-1, nobody else has it yet.
+        // SAFETY: FIBER-1, no other code has it yet.
         unsafe { *fiber.get().coroutine.get() = Some(coroutine) };
         fiber
     }
@@ -232,7 +233,7 @@ impl Fiber {
     ///
     /// The handle is that of a fiber that is there.
     pub(super) unsafe fn home(handle: u64) -> &'static Ready<Linux> {
-        // SAFETY: the caller's; FIBER-1: it is for all, and is not set while somebody has yet to
+        // SAFETY: the caller's; FIBER-1: it is for all, and is not set while a thread has yet to
         // post the fiber.
         unsafe { (*ptr::addr_of!((*Self::of_handle(handle).0.as_ptr()).home)).get() }
     }
@@ -266,8 +267,8 @@ impl Fiber {
     /// an end.
     #[inline(always)]
     pub(super) unsafe fn switch(self, order: Order) -> Option<Said> {
-        // SAFETY: FIBER-1; and FIBER-2, it does not run: nobody else switches to it before this is
-        // back, and this is all that uses the cell.
+        // SAFETY: FIBER-1; and FIBER-2, it does not run: no other code switches to it before this
+        // is back, and this is all that uses the cell.
         let coroutine = unsafe { (*self.get().coroutine.get()).as_mut() };
         match coroutine.expect("it was made").resume(order) {
             CoroutineResult::Yield(said) => Some(said),
@@ -299,7 +300,7 @@ impl Fiber {
     pub(super) fn tell(self, mut place: NonNull<Told>) {
         let here = ptr::from_ref(&place).addr();
         let has_room = here.saturating_sub(self.get().limit) > TELLS;
-        // SAFETY: of who asks, who waits for it.
+        // SAFETY: the place is the asker's, and the asker waits for it.
         *unsafe { place.as_mut() } = Told {
             backtrace: has_room.then(Backtrace::force_capture),
             stack: here..self.0.addr().get(),
@@ -316,13 +317,13 @@ impl Fiber {
     ///
     /// # Safety
     ///
-    /// By its thread; it is idle, and nobody has it any more.
+    /// By its thread; it is idle, and no other code has it any more.
     pub(super) unsafe fn free(self) {
         // SAFETY: the caller's.
         let said = unsafe { self.switch(Order::End) };
         debug_assert!(said.is_none(), "an idle one ends when it is told to");
         let stack = self.get().stack.take();
-        // SAFETY: nobody has it any more, and the stack is there still.
+        // SAFETY: no other code has it any more, and the stack is there still.
         unsafe { self.0.drop_in_place() };
         drop(stack);
     }

@@ -79,9 +79,10 @@ impl Cycles {
 
     /// What a stretch was that had `runs` runs, and these suspensions.
     ///
-    /// They are as long as those that were timed, and what is left is its own. If there is too
-    /// little for that, all of it has been shorter, in proportion: a look takes time. So it has
-    /// where the stretch is long, of which nobody has seen whose that is.
+    /// The suspensions count as long as those that were timed, and the rest is the fiber's own. If
+    /// there is too little time for that, all of them were shorter, in proportion: a look takes
+    /// time. The split is also in proportion where the stretch is long, because no look has told
+    /// how its time was spent.
     pub(super) fn split(&self, passed_ns: u64, runs: u32, skipped: Skipped) -> Parts {
         let (waits, yields) = (u64::from(skipped.waits), u64::from(skipped.yields));
         let waited_ns = waits * self.waited.0;
@@ -128,7 +129,7 @@ mod tests {
         let parts = cycles().split(1_600 + 5_000, 16, skipped);
         let as_timed = Parts { waiting_ns: 2_000, runnable_ns: 3_000, hogged_ns: 0 };
         assert_eq!(parts, as_timed);
-        // What is left it ran.
+        // The rest is time that it ran.
         assert_eq!(cycles().split(66_000, 16, skipped), as_timed);
         let half = Parts { waiting_ns: 1_000, runnable_ns: 1_500, hogged_ns: 0 };
         assert_eq!(cycles().split(3_300, 16, skipped), half);

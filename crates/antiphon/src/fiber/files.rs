@@ -2,8 +2,8 @@
 //! to wait for the first time, and stays so until the file is closed.
 //!
 //! Fibers of several threads may wait for one file, and each thread has it registered for itself:
-//! so nobody depends on another thread to be told. Of a thread that has a ring nothing is
-//! registered: the kernel is asked for each wait.
+//! so no fiber depends on another thread to be told. A thread that has a ring registers nothing: it
+//! asks the kernel for each wait.
 
 use std::cell::Cell;
 use std::io::{self, ErrorKind::WouldBlock};
@@ -54,14 +54,15 @@ pub(crate) struct Until<'a> {
     pub(crate) token: Option<ByToken<'a>>,
 }
 
-/// A token, and by what its cancelling is told: who calls has a place on its list, which takes a
-/// lock, before there are waits, and until they are over. So all of that is on whatever thread, and
-/// what is between on one (MIGRATE-3).
+/// A token, and what its cancelling notifies. The caller is on the token's list, which takes a
+/// lock, before there are waits, and until they are over. So all of that is on any thread, and the
+/// waits between are on one (MIGRATE-3).
 #[derive(Clone, Copy)]
 pub(crate) struct ByToken<'a> {
     pub(crate) token: &'a Token,
     pub(crate) told: &'a Several<Linux>,
-    /// Of the process that has made it: in a child of that nobody tells who waits on.
+    /// The epoch of the process that has made it: in a child of that process, no thread tells the
+    /// waiters.
     pub(crate) epoch: u32,
 }
 
@@ -70,7 +71,7 @@ impl<'a> Until<'a> {
         Self { timeout, deadline: Cell::new(None), token }
     }
 
-    /// For who is about to wait.
+    /// The deadline of a wait that is about to begin.
     pub(crate) fn deadline(&self) -> Option<Deadline> {
         if self.deadline.get().is_none() {
             let own = self.timeout.map(deadline_after);
@@ -123,7 +124,7 @@ impl Seats {
         }
     }
 
-    /// Takes all registrations back, before the file is closed. Nobody waits for it.
+    /// Takes all registrations back, before the file is closed. No fiber waits for it.
     pub(crate) fn give_up(&mut self, file: BorrowedFd<'_>) {
         let others = self.others.get_mut().unwrap_or_else(PoisonError::into_inner);
         self.first.take().into_iter().chain(others.drain(..)).for_each(|seat| seat.give_up(file));
@@ -198,7 +199,7 @@ impl<'a> Suspends<'a> {
     ) {
         let told = until.token.filter(|by| by.epoch == Linux::epoch());
         let Some(ByToken { token, told, .. }) = told else {
-            // Nobody knows this node.
+            // No other thread knows this node.
             let waiter = Waiter::NEW;
             return self.stays(|| _ = Linux::park(&waiter, deadline));
         };
@@ -236,7 +237,7 @@ impl<'a> Suspends<'a> {
         Ok((reactor, seat))
     }
 
-    /// Waits until a poll has told of that side since the tick, or it is over: `false`.
+    /// Waits until a poll has told of that side after the tick; `false` if the wait is over first.
     fn wait_after(&self, reactor: &Reactor, seat: Seat, waited: Waited<'_>, tick: u32) -> bool {
         let (handle, Waited { way, until, .. }) = (self.fiber.handle(), waited);
         let is_told = || reactor.before(seat, way).0 != tick;

@@ -159,7 +159,8 @@ impl Frame {
         !self.name.starts_with('<') && !self.own().contains("::")
     }
 
-    /// Whether it says nothing to users: how a wait goes, and who has called their closure.
+    /// Whether it says nothing to users: it shows how a wait goes, or what has called their
+    /// closure.
     fn is_ours(&self) -> bool {
         self.begins_with(&OURS) || self.place.as_deref().is_some_and(is_of_rust)
     }

@@ -1,12 +1,14 @@
-//! How waits of fibers come here: the table that Linux asks who waits, and what is to be done.
+//! How waits of fibers come here: the table that Linux asks which fiber or thread waits, and how it
+//! is to wait.
 //!
-//! | handle | who waits |
+//! | handle | the waiter |
 //! |---|---|
 //! | the address of a control block | a fiber |
 //! | that of a bell, + 1 | a thread that rests while its fibers wait for files |
 //! | that of a control block, + 2 | a fiber of an [event loop](crate::event_loop) |
 //!
-//! So whatever such a thread rests on, it polls files meanwhile, and who wakes it ends the poll.
+//! So whatever such a thread rests on, it polls files meanwhile, and a thread that wakes it ends
+//! the poll.
 
 use std::cell::Cell;
 use std::num::NonZeroUsize;
@@ -40,7 +42,7 @@ const _: () = assert!(align_of::<EventFd>() > BELL as usize);
 const LOOPED: u64 = 2;
 const _: () = assert!(align_of::<Looped>() > (BELL | LOOPED) as usize);
 
-/// Has waits of fibers come here, for good.
+/// Directs waits of fibers here, for good.
 ///
 /// # Errors
 ///
@@ -128,8 +130,8 @@ impl Drop for Back<'_> {
     }
 }
 
-/// Lets others run. `false`: the caller is no fiber; or it unwinds, and nobody may run on its
-/// thread while that is taken to panic.
+/// Lets others run. `false`: the caller is no fiber; or it unwinds, and no other code may run on
+/// its thread while that is taken to panic.
 ///
 /// Inline: a `ret` behind a switch is one that the processor has not seen the `call` of, and it
 /// predicts the next wrongly, too.

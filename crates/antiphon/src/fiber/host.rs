@@ -49,7 +49,7 @@ pub(crate) struct Host {
     dry: Cell<Option<Dry>>,
     /// How many wait.
     waiting: Cell<usize>,
-    /// A task has begun since none was ready the last time.
+    /// Whether a task has begun after the last time none was ready.
     began: Cell<bool>,
     /// Something changes the lists, though a fiber runs: HOST-1.
     busy: Cell<bool>,
@@ -60,7 +60,7 @@ pub(crate) struct Host {
     looks: Looks,
     /// Those that wait, are timed, and have not looked at it.
     untold: Untold,
-    /// How many stacks it has given back since it looked how many are free.
+    /// The number of stacks that it has given back after its last look at how many are free.
     given: Cell<usize>,
     /// Those that there are, each where it says.
     all: RefCell<Vec<Fiber>>,
@@ -80,7 +80,7 @@ pub(crate) enum Next {
     Wait,
     /// As that, and begins no task, for want of a stack: looks again then, by the monotonic clock.
     Dry(u64),
-    /// Has no fibers.
+    /// The thread has no fibers.
     Nothing,
 }
 
@@ -100,23 +100,23 @@ const PIECE: usize = 128;
 /// How often a thread without looks for a stack that another may have given back: that one does not
 /// tell. In nanoseconds.
 const NAP_NS: u64 = 1_000_000;
-/// Deadlines are looked at each so many turns, where there are some; where nothing else is to be
-/// done; and where the clock is looked at anyway.
+/// Deadlines are looked at every 16 turns, if there are any; also where nothing else is to be done,
+/// and where the clock is looked at anyway.
 const TIMERS_EVERY: u32 = 16;
-/// A deadline by a clock that can be set is looked at again after so many nanoseconds.
+/// A deadline by a clock that can be set is looked at again after this time, in nanoseconds.
 const REALTIME_LOOK_NS: u64 = 1_000_000_000;
 
 /// Of threads that have ended: READY-2.
 static MAILS: Mutex<Vec<&'static Ready<Linux>>> = Mutex::new(Vec::new());
 
-/// Stacks for the fibers of a pool, of so many bytes each.
+/// Stacks for the fibers of a pool, of `bytes` bytes each.
 ///
 /// # Errors
 ///
 /// If there can't be any of that size; or there is another fiber runtime in the process.
 pub(crate) fn stacks(bytes: usize) -> io::Result<Stacks> {
     let stacks = Stacks::new(bytes).map_err(io::Error::other)?;
-    // One at least: without any, tasks would be no fibers, and nobody would be told.
+    // One at least: without any, tasks would be no fibers, and the caller would not be told.
     drop(stacks.take().map_err(io::Error::other)?);
     hooks::installed().map_err(|_| {
         io::Error::other("another fiber runtime has its waits go through antiphon's locks")
@@ -244,7 +244,7 @@ impl Host {
     /// It is idle, and on no other list.
     unsafe fn free(&self, fiber: Fiber) {
         self.unlist(fiber);
-        // SAFETY: the caller's; and so nobody has it any more.
+        // SAFETY: the caller's; and so no other code has it any more.
         unsafe { fiber.free() };
     }
 
@@ -253,7 +253,7 @@ impl Host {
         local::with(|own| own.host.set(Some(NonNull::from(self))));
     }
 
-    /// Has fibers go on that may, until it is time for something else; what that is.
+    /// Runs fibers that may go on, until it is time for something else, and returns what that is.
     pub(crate) fn go_on(&self) -> Next {
         self.go_on_by(|fiber| self.switch(fiber, Order::GoOn))
     }
@@ -310,7 +310,7 @@ impl Host {
         if self.ready.is_empty() { Next::Wait } else { Next::Task }
     }
 
-    /// Looks at the files, where nobody may go on and some wait for them.
+    /// Looks at the files, where no fiber may go on and some wait for them.
     fn poll_if_worth_it(&self) {
         if self.ready.is_empty() && self.polls.is_worth_it() {
             self.poll(PAST);
@@ -361,7 +361,7 @@ impl Host {
         self.turns() >= self.desk.look_in.load(Relaxed)
     }
 
-    /// How many turns there were since the clock was looked at.
+    /// The number of turns after the last look at the clock.
     fn turns(&self) -> u32 {
         self.turn().wrapping_sub(self.looks.turn())
     }

@@ -25,9 +25,9 @@ pub(super) struct Looks {
     resumed_ns: Cell<u64>,
 }
 
-/// The clock is looked at so often, in nanoseconds, …
+/// Longest time between two looks at the clock, in nanoseconds, about.
 const LOOK_NS: u64 = 50_000;
-/// … and in so many turns, at the least.
+/// The greatest number of turns between two looks at the clock.
 const LOOK_EVERY: u32 = 256;
 
 impl Looks {
@@ -120,7 +120,8 @@ mod tests {
         let kept_ns = looks.kept_ns();
         assert!(kept_ns >= 2_000_000, "{kept_ns}");
         assert!(looks.hogged_ns(now - 2_000_000, now) >= 2_000_000);
-        // Not all of that was kept: it may not be for longer than since the last rest.
+        // Not all of that was kept: the time kept may not be longer than the time that passed after
+        // the last rest.
         looks.resumed(now, 2);
         assert_eq!(looks.hogged_ns(now - 2_000_000, now), 0);
         looks.resting(sleep);

@@ -23,14 +23,15 @@ pub(super) struct Polls {
     ring: OnceCell<Option<Ring>>,
     /// How many fibers wait for files, or have done and not gone on.
     waiting: Cell<usize>,
-    /// Whether there was a poll since it was asked whether one is due; and when that was, about.
+    /// Whether there was a poll after the last question whether one is due; and when that was,
+    /// about.
     polled: Cell<bool>,
     polled_ns: Cell<u64>,
     /// Whether the last rest ended with no more than one fiber that may go on.
     alone: Cell<bool>,
 }
 
-/// Where fibers may go on all the time, there is a poll each so many nanoseconds.
+/// Time between two polls where fibers may go on all the time, in nanoseconds.
 const EVERY_NS: u64 = 200_000;
 
 impl Polls {
@@ -73,7 +74,7 @@ impl Polls {
         self.known().map_or(0, |reactor| reactor.poll(deadline, wake))
     }
 
-    /// The thread has rested, and so many fibers may go on for that.
+    /// The thread has rested, and `woken` fibers may go on for that.
     pub(super) fn rested(&self, woken: usize) {
         self.alone.set(woken <= 1);
     }

@@ -13,15 +13,15 @@
 //!
 //! - FILE-1: a reactor is of one thread at a time, and so are its slots: but for its gate, by which
 //!   others end a poll, and take back registrations.
-//! - FILE-2 (no lost edge): a side's tick counts what polls have told of it. Who has found that a
-//!   file would block, and waits, waits for another tick than before it has tried; and who says
-//!   that a side is not ready does so only if the tick is as before it has tried. What comes after
-//!   the try is an edge of a later poll.
-//! - FILE-3: a slot that a poll tells of may be another file's by now, or nobody's. That is one try
-//!   in vain.
-//! - FILE-4: a gate is never freed: who ends a poll may be late, and the thread gone (READY-2); and
-//!   a file may outlive the thread that has registered it. The reactor waits for the next thread,
-//!   with its registrations: what these tell of, that one finds.
+//! - FILE-2 (no lost edge): a side's tick counts what polls have told of it. A fiber that has found
+//!   that a file would block, and waits, waits for another tick than before it has tried; and a
+//!   fiber says that a side is not ready only if the tick is as before it has tried. What comes
+//!   after the try is an edge of a later poll.
+//! - FILE-3: a slot that a poll tells of may be another file's by now, or free. That is one try in
+//!   vain.
+//! - FILE-4: a gate is never freed: the thread that ends a poll may be late, and the polling thread
+//!   gone (READY-2); and a file may outlive the thread that has registered it. The reactor waits
+//!   for the next thread, with its registrations: what these tell of, that one finds.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -49,7 +49,7 @@ pub(crate) struct Gate {
     epoll: Epoll,
     /// Of the process that has made it: a child of it would share the `epoll` file with it.
     epoch: u32,
-    /// Slots that are nobody's any more.
+    /// Slots that no file has any more.
     free: Mutex<Vec<u32>>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Seat {
     slot: u32,
 }
 
-/// What is known of a file.
+/// The state of a file.
 #[derive(Default)]
 struct Slot {
     read: Side,
@@ -151,7 +151,7 @@ impl Reactor {
         ask(self.slots.borrow()[seat.slot as usize].side(way))
     }
 
-    /// What there is to know before a try: the tick, and whether to try.
+    /// The state to remember before a try: the tick, and whether to try.
     pub(super) fn before(&self, seat: Seat, way: Way) -> (u32, bool) {
         self.side(seat, way, |side| (side.tick.get(), side.ready.get()))
     }
@@ -208,7 +208,7 @@ impl Gate {
 }
 
 impl Seat {
-    /// Takes the registration back, of a file that nobody waits for. On any thread.
+    /// Takes the registration back, of a file that no fiber waits for. On any thread.
     pub(crate) fn give_up(self, file: BorrowedFd<'_>) {
         // A parent's are not to be changed.
         if self.gate.epoch == Linux::epoch() {

@@ -12,16 +12,16 @@
 //!   goes on     ◄─────────────
 //! ```
 //!
-//! | its state | a request | who has the bytes |
+//! | its state | a request | owner of the bytes |
 //! |---|---|---|
-//! | made | is nobody's yet | the fiber |
+//! | made | is only the fiber's | the fiber |
 //! | begun | is in the ring, or with the kernel | the kernel |
 //! | done | is over: a poll has told of it | the fiber |
 //!
 //! - FILE-5: a request is where its fiber has it, on its stack, and so are its bytes, or the caller
 //!   has lent them; the fiber does not leave `completes` before the request is done. A deadline
 //!   that has passed takes it back, or a token, and it is done when the kernel says so: with what
-//!   has come meanwhile, or with nothing. Who would drop one that is not done aborts.
+//!   has come meanwhile, or with nothing. A drop of a request that is not done aborts.
 //! - FILE-6: a ring is its thread's, and ends with it: it has no requests then, as fibers wait for
 //!   each. Its bell is never freed, as of FILE-4, and is the next ring's.
 //! - FILE-7: a child of a fork has copies of suspended fibers, and no ring: nothing is done for it.
@@ -68,7 +68,7 @@ enum State {
     Done(Done),
 }
 
-/// What becomes of the bytes of a request.
+/// How a request uses its bytes.
 #[derive(Clone, Copy)]
 pub(super) enum Asks {
     /// Received: these are written to.
@@ -134,7 +134,7 @@ impl Ring {
         request.state.set(State::Begun { epoch: self.epoch });
     }
 
-    /// Has a request be done soon.
+    /// Asks the kernel to end a request soon.
     pub(super) fn take_back(&self, request: &Request) {
         self.ring.borrow_mut().cancel(request.key());
     }

@@ -12,9 +12,9 @@ use crate::local;
 /// How long a fiber may run before a [checkpoint](super::checkpoint) has others run, in
 /// nanoseconds: many times what a turn costs, and as little as a deadline may be late.
 pub(super) const SLICE_NS: u64 = 100_000;
-/// The clock is looked at about so often, in nanoseconds, …
+/// Time between two looks at the clock, in nanoseconds, about.
 const LOOK_NS: u64 = SLICE_NS / 4;
-/// … and in so many checkpoints at least.
+/// The greatest number of checkpoints between two looks at the clock.
 const LOOK_EVERY: u32 = 1024;
 /// Steps that may have been ready, of fibers of the thread, of which the last lets others run.
 /// Tokio's number.
@@ -49,8 +49,8 @@ pub(super) fn is_over() -> bool {
 }
 
 /// As [`is_over`], of a fiber that may not have had to wait; or it is time for others by the count:
-/// who is always served would have the thread for the whole of each slice. On a thread that runs no
-/// fiber it is a look at one word.
+/// a fiber whose steps are always ready would have the thread for the whole of each slice. On a
+/// thread that runs no fiber it is a look at one word.
 #[inline]
 pub(super) fn is_tiring() -> bool {
     let ready = local::with(|own| {
@@ -71,7 +71,7 @@ fn look() -> bool {
         return false;
     };
     let (mut slice, now_ns) = (SLICE.get(), Linux::now(Clock::Monotonic));
-    // Where others have run since, what has passed is not all its own: the next look is earlier.
+    // Where others have run meanwhile, not all of the time was its own: the next look is earlier.
     slice.turns = slice.pace.look(now_ns, slice.turns);
     if turn != slice.turn {
         (slice.turn, slice.began_ns) = (turn, now_ns);

@@ -111,13 +111,13 @@ pub(super) fn directory(file: &str) -> &str {
     &file[..file.rfind("src/").map_or(0, |begin| begin + "src/".len())]
 }
 
-/// A lock that says who locks it.
+/// A lock that records where it is locked, as a backtrace.
 struct Asks;
 
 static TOLD: Mutex<Option<Backtrace>> = Mutex::new(None);
 
-// SAFETY: it has no state, and excludes nobody: the one lock that is made of it guards `()`, on the
-// stack of the function below.
+// SAFETY: it has no state, and excludes no thread: the one lock that is made of it guards `()`, on
+// the stack of the function below.
 unsafe impl RawMutex for Asks {
     const INIT: Self = Self;
     type Guard = GuardSend;

@@ -18,7 +18,7 @@ use antiphon_linux::files::{Done, Epoll};
 use super::files::{Seats, Suspends, Until, Waited};
 use super::ring::{Asks, Request, Ring};
 
-/// What is known of a file, by whoever has waited for it.
+/// The state of a file that its waiters have found.
 #[derive(Debug, Default)]
 pub(super) struct Hints {
     /// The last to receive had room for more: the next is better off to wait.
@@ -31,7 +31,7 @@ const WAITED: u8 = 1;
 const FOUND: u8 = 2;
 
 impl Hints {
-    // Relaxed, here and below: who is told something else tries in vain, or waits where there is
+    // Relaxed, here and below: a reader of a stale value tries in vain, or waits where there is
     // something, and is told so at once.
     fn is_emptied(&self) -> bool {
         self.emptied.load(Relaxed)
@@ -126,12 +126,12 @@ impl Suspends<'_> {
         unsafe { self.transfer(waited, asks) }
     }
 
-    /// Has the ring do that; `None`: there is none, or it says to try again.
+    /// Asks the ring to do the transfer; `None`: there is no ring, or it says to try again.
     ///
     /// # Safety
     ///
-    /// The bytes are there for the call, and nobody else's if they are written to, or not written
-    /// to if they are read.
+    /// The bytes stay valid for the call; no other code uses them if they are written to, or writes
+    /// to them if they are read.
     unsafe fn transfer(&self, waited: Waited<'_>, asks: Asks) -> Option<io::Result<usize>> {
         let ring = match self.host.polls.ring() {
             Ok(ring) => ring?,
@@ -164,8 +164,8 @@ impl Suspends<'_> {
         }
     }
 
-    /// Has the ring do that, and waits until it is done; or, when the deadline has passed, until it
-    /// was taken back.
+    /// Asks the ring for the operation, and waits until it is done; or, when the deadline has
+    /// passed, until it was taken back.
     ///
     /// # Safety
     ///

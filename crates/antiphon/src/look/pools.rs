@@ -1,4 +1,4 @@
-//! The pools of this process, for who looks at them.
+//! The pools of this process, for programs that look at them.
 
 use std::env;
 use std::process;
@@ -17,15 +17,16 @@ pub(crate) trait Looked: Send + Sync {
     /// What its workers do now. Does not block.
     fn workers(&self) -> Look;
 
-    /// By seat, since when its worker is in what it does now, at the most; in nanoseconds of the
+    /// By seat, when its worker began the state that it is in now, or later; in nanoseconds of the
     /// monotonic clock, if it is known.
     fn since_ns(&self) -> Vec<Option<u64>>;
 
-    /// All else. Asks its fibers, so many of each thread, and waits for the answers until then.
+    /// All else. Asks its fibers, up to `most` of each thread, and waits for the answers until
+    /// `until`.
     fn seen(&self, most: usize, until: Instant) -> Seen;
 }
 
-/// What is seen of a pool.
+/// The state of a pool that an answer shows.
 pub(crate) struct Seen {
     pub(crate) name: String,
     pub(crate) threads: usize,

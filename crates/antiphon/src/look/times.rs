@@ -10,9 +10,9 @@ use super::text::{array, fields, frame_object, object, or_null, string};
 use crate::fiber::{Frame, users};
 use crate::pool::{Hog, Latency, Part, Recording, Spawned, Timed, Times};
 
-/// So many places of those that have spawned tasks are told, and the others summed up …
+/// The number of places that have spawned tasks and are told one by one; the others are summed up.
 const PLACES: usize = 32;
-/// … and so many tasks by themselves.
+/// The number of tasks that are told one by one.
 const WORST: usize = 16;
 
 /// Tasks that were too long, the latest first, of those that have the oldest first.

@@ -228,7 +228,7 @@ fn by_token<R>(
 ) -> io::Result<R> {
     let told = Several::<Linux>::new();
     let stand = token.inner().stand(&told);
-    // Also where its deadline has passed, and nobody has told.
+    // Also where its deadline has passed, and no thread has told.
     if stand.is_none() || token.is_cancelled() {
         return Err(Cancelled.into());
     }

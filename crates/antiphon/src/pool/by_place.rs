@@ -94,7 +94,8 @@ mod tests {
 
     use super::*;
 
-    /// One of so many that was in the queue, could go on, and waited for so long.
+    /// One task that stands for `of`, made ready at `at`, with these times in the queue, runnable
+    /// and waiting.
     fn timed(at: Option<&'static Location<'static>>, of: u32, times: [u64; 3]) -> Timed {
         let sample = Sample { ready_ns: 1_000, maker: None, of };
         let [queued_ns, runnable_ns, waiting_ns] = times;

@@ -1,4 +1,4 @@
-//! Who the calling thread is: a worker of some pool, or none.
+//! The role of the calling thread: a worker of some pool, or none.
 
 use std::cell::RefCell;
 use std::mem::forget;
@@ -84,12 +84,12 @@ impl Drop for Gone {
 /// As which worker a thread is known, the calling one.
 #[inline]
 fn known<'a>(own: &local::Thread) -> Option<&'a Known> {
-    // SAFETY: on the stack of `work`, below us, or below the fiber that we are; `Gone` ends it. Who
-    // has it does not wait as a fiber, and so is on that thread.
+    // SAFETY: on the stack of `work`, below us, or below the fiber that we are; `Gone` ends it. The
+    // user of the reference does not wait as a fiber, and so is on that thread.
     own.here.get().map(|known| unsafe { known.as_ref() })
 }
 
-/// Has `ask` ask the calling thread, if it is a worker of this crew.
+/// Calls `ask` with the calling thread's state, if it is a worker of this crew, else with `None`.
 pub(super) fn ask<Y: Policy<Linux>, R>(
     crew: &Crew<Linux, Y>,
     ask: impl FnOnce(Option<&Here<'_, Y>>) -> R,
@@ -140,7 +140,7 @@ pub(crate) fn wait_for(awaited: &Awaited<'_, Linux>) {
     }
 }
 
-/// Has another thread take the seat of the calling one, if this is a worker, and there is another.
+/// Lets another thread take the seat of the calling one, if this is a worker, and there is another.
 pub(super) fn leave() {
     if let Some(known) = local::with(|own| known(own).filter(|_| !on_fiber(own))) {
         // SAFETY: as in `ask`, and `leave` is that of the type.
@@ -156,7 +156,7 @@ impl Drop for Waits<'_, '_> {
     }
 }
 
-/// Has `push` put a task in. Hands it back if there is no room.
+/// Puts a task in by `push`. Hands it back if there is no room.
 pub(super) fn put(
     task: Task<Linux>,
     push: impl FnOnce(Item) -> Result<(), Full>,
@@ -175,8 +175,9 @@ pub(super) fn put(
     Ok(())
 }
 
-/// Gives a policy a task. If it panics, nobody knows where the task is: who waits for it might wait
-/// for ever, and what it borrows might go before it is run. So the process ends.
+/// Gives a policy a task. If the policy panics, it is unknown where the task is: a waiter for it
+/// might wait for ever, and a variable that it borrows might go before it is run. So the process
+/// ends.
 pub(super) fn surely<R>(give: impl FnOnce() -> R) -> R {
     let ends = Ends;
     let given = give();
@@ -322,7 +323,7 @@ unsafe fn passes_by<Y: Policy<Linux>>(here: *const (), now_ns: u64) {
     }
 }
 
-/// The calling thread, of whichever pool it is a worker, as those who fork know it.
+/// The calling thread, of whichever pool it is a worker, as the code that forks knows it.
 pub(super) struct Forking;
 
 // SAFETY: a static of the thread.
@@ -385,16 +386,17 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
         else {
             return false;
         };
-        // Who has some that have begun runs tasks on stacks only: see `Host::run_or_adopt`.
+        // A thread that has fibers that have begun runs tasks on stacks only: see
+        // `Host::run_or_adopt`.
         debug_assert!(!has_begun(item), "on the thread's stack, nobody would see to it");
         // SAFETY: all items of the crew are of `Shared::put`, and it hands each out once.
         run(unsafe { Task::from_item(item) });
         true
     }
 
-    /// Has fibers run until there are none, and nothing else to do; or until the thread, which has
-    /// lost its seat, has another: which. One that has begun stays on its thread: so though the
-    /// policy panics, this stays for them, without a seat.
+    /// Runs fibers until there are none, and nothing else to do; or until the thread, which has
+    /// lost its seat, has another, which is returned. A fiber that has begun stays on its thread:
+    /// so though the policy panics, this stays for them, without a seat.
     fn host(&self, host: &Host) -> Option<usize> {
         host.attach();
         let for_seats = || self.shared.bench.wait_beside(host.mail(), || host.wait(None));
@@ -412,7 +414,7 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
         };
         {
             let mut worker = self.worker.borrow_mut();
-            // As where one goes: nobody has the seat after it.
+            // As where a worker leaves: no thread has the seat after it.
             worker.share();
             worker.leave();
         }
@@ -420,14 +422,14 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
             host.wait(None);
             None
         };
-        // Who has no seat does not ask the policy.
+        // A thread without a seat does not ask the policy.
         self.take_turns(host, || host.go_on(), |item| self.begin(host, item), wait);
         resume_unwind(panic);
     }
 
-    /// Has fibers go on by `go_on`, and begins one by `begin` if there is a task; waits if there is
-    /// neither, without a seat by `wait`. Ends when the thread has no fibers any more, and no seat,
-    /// or the crew is closed and there is nothing to do; or with another seat.
+    /// Lets fibers go on by `go_on`, and begins one by `begin` if there is a task; waits if there
+    /// is neither, without a seat by `wait`. Ends when the thread has no fibers any more, and no
+    /// seat, or the crew is closed and there is nothing to do; or with another seat.
     fn take_turns(
         &self,
         host: &Host,

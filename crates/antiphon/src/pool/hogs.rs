@@ -55,7 +55,7 @@ pub(super) struct Namer {
 pub(super) struct Hogs {
     namer: Option<Namer>,
     desks: Arc<Desks>,
-    /// Who is which worker.
+    /// The thread of each worker, and its name.
     workers: Mutex<BTreeMap<usize, (ThreadId, String)>>,
     latest: Mutex<VecDeque<Seen>>,
 }
@@ -78,7 +78,7 @@ struct Seen {
 const MOST: usize = 64;
 /// How often one is asked where it is.
 const TRIES: u32 = 20;
-/// How long an asked thread is waited for, where nobody waits meanwhile.
+/// Longest wait for the answer of a thread, where no caller waits meanwhile.
 const ANSWER: Duration = Duration::from_millis(200);
 
 impl Hogs {
@@ -128,7 +128,7 @@ impl Hogs {
         for (long, thread, turn) in open {
             let is_there = || self.is_there(&long, (thread, turn), &lasts);
             let addresses = is_there().then(|| self.look(thread, answer)).flatten();
-            // What is not of that task is not told.
+            // Addresses from after the end of that task are not kept.
             let lasts = is_there();
             let mut latest = lock(&self.latest);
             if let Some(seen) = latest.iter_mut().find(|seen| seen.long.is_same(&long)) {
@@ -168,13 +168,13 @@ impl Hogs {
         Some(Trace { frames: (self.namer?.name)(addresses) })
     }
 
-    /// The latest, so many at the most, the oldest first. `lasts` is as in [`ask`](Self::ask).
+    /// The latest hogs, up to `most`, the oldest first. `lasts` is as in [`ask`](Self::ask).
     pub(super) fn read(&self, most: usize, lasts: impl Fn(&Long) -> bool) -> Vec<Hog> {
         let mut latest = lock(&self.latest);
         let older = latest.len().saturating_sub(most);
         let now_ns = Linux::now(Clock::Monotonic);
         let seen = latest.iter_mut().skip(older).map(|seen| {
-            // Who looks after them does not see those without a seat.
+            // The thread that looks after hogs does not see those without a seat.
             if self.is_there(&seen.long, (seen.thread, seen.turn), &lasts) {
                 seen.seen_ns += now_ns.saturating_sub(seen.at_ns);
                 seen.at_ns = now_ns;

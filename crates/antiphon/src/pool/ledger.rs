@@ -1,8 +1,8 @@
 //! The fibers of a pool that are timed: those that are there, and the latest that have ended.
 //!
 //! A fiber's time has more parts than a record of a worker has words, its thread may have no seat
-//! when it ends, and it may live as long as the process: so it has an account, which who asks reads
-//! while it is open.
+//! when it ends, and it may live as long as the process: so it has an account, which a reader may
+//! read while it is open.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -33,7 +33,7 @@ struct Book {
     ended: VecDeque<Timed>,
 }
 
-/// The time of one task, as its thread has it: written by that, and read by who asks.
+/// The time of one task, as its thread has it: written by that thread, and read by any.
 pub(crate) struct Account(Mutex<Open>);
 
 struct Open {
@@ -56,7 +56,7 @@ pub(super) enum Spans {
 }
 
 impl Ledger {
-    /// Which keeps so many that have ended.
+    /// A ledger that keeps the last `most` tasks that have ended.
     pub(super) fn new(most: usize) -> Self {
         Self { next: AtomicU64::new(0), book: Mutex::default(), most }
     }
@@ -85,7 +85,7 @@ impl Ledger {
         (number, account)
     }
 
-    /// What there is, in the order in which they began: that may be some thousands.
+    /// The times that there are, in the order in which the tasks began: that may be some thousands.
     pub(super) fn read(&self, spans: Spans) -> Vec<Timed> {
         let now_ns = Linux::now(Clock::Monotonic);
         let (ended, open) = {
@@ -129,8 +129,8 @@ impl Account {
         lock(&self.0).since_ns
     }
 
-    /// It is suspended: because it waits, or yields. Of the time since it went on, so much were
-    /// suspensions that were not timed.
+    /// It is suspended: because it waits, or yields. `parts` has the suspensions that were not
+    /// timed, of the time since it went on.
     pub(crate) fn stops(&self, now_ns: u64, waits: bool, parts: Parts) {
         let mut open = lock(&self.0);
         let passed_ns = now_ns.saturating_sub(open.since_ns);

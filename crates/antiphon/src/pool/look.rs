@@ -1,4 +1,4 @@
-//! A pool as those see it who [look](crate::look) at a live program.
+//! A pool as programs see it that [look](crate::look) at a live program.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use super::shared::Shared;
 use crate::fiber::Census;
 use crate::look::{Looked, Seen};
 
-/// So many of the latest hogs are told.
+/// The number of the latest hogs that are told.
 const HOGS: usize = 32;
 
 impl<Y: Policy<Linux>> Shared<Y> {

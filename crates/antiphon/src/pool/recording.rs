@@ -170,7 +170,7 @@ impl Recording {
 }
 
 impl Away {
-    /// For longer than so many nanoseconds.
+    /// Spans in which workers were away for longer than `longer_ns` nanoseconds.
     fn of(workers: &[Recorded], longer_ns: u64) -> Self {
         let each: Vec<_> = workers.iter().map(|worker| worker.kept(longer_ns)).collect();
         let first = each.first().cloned().unwrap_or_default();
@@ -178,7 +178,7 @@ impl Away {
         Self { each, all }
     }
 
-    /// The part of a task's time in the queue in which who had it was away.
+    /// The part of a task's time in the queue in which the worker that had it was away.
     fn queued_ns(&self, task: &Timed) -> u64 {
         let maker = task.sample.maker;
         let spans = maker.map_or(Some(&self.all), |seat| self.each.get(seat as usize));
@@ -240,7 +240,7 @@ impl Span {
     }
 }
 
-/// What is in both, of spans in order that are apart from each other.
+/// The parts that are in both, of spans in order that are apart from each other.
 fn both(some: &[Span], others: &[Span]) -> Vec<Span> {
     let (mut both, mut at, mut at_others) = (Vec::new(), 0, 0);
     while let (Some(one), Some(other)) = (some.get(at), others.get(at_others)) {
@@ -255,7 +255,7 @@ fn both(some: &[Span], others: &[Span]) -> Vec<Span> {
 }
 
 impl Times {
-    /// Of times, each of so many tasks.
+    /// Of times, each with the number of tasks that it stands for.
     pub(super) fn of(mut times: Vec<(u64, u32)>) -> Self {
         times.sort_unstable();
         let tasks = times.iter().map(|&(_, tasks)| u64::from(tasks)).sum();

@@ -85,7 +85,7 @@ impl Makes {
         if !crew.is_recorded() {
             return task;
         }
-        // One without a seat is as who is outside.
+        // A thread without a seat counts as a caller from outside.
         let seat = |here: &super::here::Here<'_, Y>| {
             here.worker.try_borrow().ok().filter(|it| it.has_seat()).map(|it| it.seat())
         };

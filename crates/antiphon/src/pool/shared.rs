@@ -38,7 +38,7 @@ pub(super) struct Shared<Y: Policy<Linux>> {
 }
 
 impl<Y: Policy<Linux> + 'static> Shared<Y> {
-    /// Has the calling thread be the worker of a seat, and then of each that there is for it, until
+    /// Makes the calling thread the worker of a seat, and then of each that there is for it, until
     /// the pool is closed and there is nothing to do.
     pub(super) fn serve(self: &Arc<Self>, seat: Option<usize>) {
         // Though the policy panics.
@@ -141,8 +141,8 @@ impl<Y: Policy<Linux>> Shared<Y> {
         })
     }
 
-    /// What has become of a task that was put in. One that the policy has given back for it, and
-    /// has begun, can't be run here, and is put in, always.
+    /// Deals with a task that the policy has given back for another one. If it has begun, it can't
+    /// be run here, and is put in, always.
     pub(super) fn kept(&self, put: Result<(), Full>) -> Result<(), Full> {
         put.or_else(|Full(back)| {
             if !has_begun(back) {
@@ -268,7 +268,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
         surely(|| ask(&self.crew, |_| self.crew.submit_always(item)));
     }
 
-    /// Has others find what the caller keeps, if it is a worker.
+    /// Lets other workers find the tasks that the caller keeps, if it is a worker.
     pub(super) fn share(&self) {
         ask(&self.crew, |here| {
             if let Some(Ok(mut worker)) = here.map(|here| here.worker.try_borrow_mut()) {
@@ -284,9 +284,9 @@ impl<Y: Policy<Linux>> Shared<Y> {
         }
     }
 
-    /// What becomes of a task for which there is no room: the caller runs it; on a fiber, it waits
-    /// for some. A task that is to be a fiber may wait for what the caller does next, so a thread
-    /// can neither run it nor wait for room: that is made.
+    /// Deals with a task for which there is no room: the caller runs it; on a fiber, it waits for
+    /// some. A task that is to be a fiber may wait for what the caller does next, so a thread can
+    /// neither run it nor wait for room: room is made.
     pub(super) fn run_or_wait(&self, task: Task<Linux>) {
         if fiber::is_fiber() {
             self.put_yielding(task);
@@ -307,7 +307,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
 }
 
 impl<Y: Policy<Linux>> Drop for Shared<Y> {
-    /// Drops what nobody has run: there is something only where workers ended early, by a panic of
+    /// Drops tasks that were not run: there are some only where workers ended early, by a panic of
     /// the policy's.
     fn drop(&mut self) {
         look::leave(std::ptr::from_ref(self).cast());

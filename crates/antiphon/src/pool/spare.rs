@@ -50,7 +50,7 @@ struct State {
 }
 
 impl Bench {
-    /// For so many threads, called by this name.
+    /// For up to `most` threads, called by this name.
     pub(super) fn new(name: String, most: usize) -> Self {
         let (state, called, over) = (Mutex::default(), Condvar::new(), Latch::new(1));
         Self { state, called, over, name, most }
@@ -70,7 +70,7 @@ impl Bench {
         self.most
     }
 
-    /// What the thread is called that was started so many after the first.
+    /// The name of the thread that was started after `number` others.
     pub(super) fn thread_name(&self, number: usize) -> String {
         format!("{}-{number}", self.name)
     }
@@ -88,8 +88,8 @@ impl Bench {
     }
 
     /// Gives a thread the seat that `give` has, unless there is no thread to be had. Starts one if
-    /// none waits. Does not wait for it. Also when the pool is closed: what waits in the seat's
-    /// queue is run, and who has had it may wait for that.
+    /// none waits. Does not wait for it. It does so also when the pool is closed: the tasks in the
+    /// seat's queue are run, and the thread that has had the seat may wait for that.
     pub(super) fn lend<Y: Policy<Linux> + 'static>(
         &self,
         shared: &Arc<Shared<Y>>,
@@ -165,7 +165,8 @@ impl Bench {
         self.call(&state);
     }
 
-    /// Nobody waits any more when all do. Whether all have gone.
+    /// Closes the list: its threads wait no more once all of them wait. Returns whether all have
+    /// gone.
     pub(super) fn close(&self) -> bool {
         let mut state = self.state();
         state.closed = true;
@@ -185,7 +186,7 @@ impl Bench {
         self.all_gone(&state)
     }
 
-    /// Whether all are gone from a pool that is closed, and tells who waits for that.
+    /// Whether all are gone from a pool that is closed; if so, tells its waiter.
     fn all_gone(&self, state: &State) -> bool {
         let over = state.closed && state.gone == state.started;
         if over {
@@ -230,7 +231,7 @@ impl Bench {
 }
 
 impl State {
-    /// Whether nobody has a seat, and nobody will: threads that wait are at their end.
+    /// Whether no thread has a seat, and none will: threads that wait are at their end.
     fn is_over(&self) -> bool {
         let waits_for_good = self.hosting == 0 && self.free == self.serving;
         self.closed && self.seats.is_empty() && waits_for_good

@@ -36,18 +36,18 @@ pub struct Stuck {
     waits: Waits,
 }
 
-/// Who is told of it.
+/// The closure that is told of it.
 #[derive(Clone)]
 pub(super) struct Teller(pub(super) Arc<dyn Fn(&Stuck) + Send + Sync>);
 
-/// When to tell whom.
+/// When to tell, and the closure to tell.
 #[derive(Clone, Debug)]
 pub(super) struct Watch {
     pub(super) after: Duration,
     pub(super) teller: Teller,
 }
 
-/// What has happened in a pool, by counts.
+/// The events of a pool, by counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Moves {
     tasks: u64,
@@ -141,7 +141,7 @@ impl<Y: Policy<Linux> + 'static> Shared<Y> {
     /// What its fibers say if all threads rest, or have no stack for what they would do next, and
     /// all fibers wait: each for no time, and for no file.
     fn wait_for_each_other(&self, most: usize) -> Option<(Moves, Census)> {
-        // Who has no stack for its tasks does not rest, and has some.
+        // A thread that has no stack for its tasks does not rest, as it has tasks.
         if !self.crew.is_at_rest() && !self.desks.is_any_dry() {
             return None;
         }

@@ -165,7 +165,7 @@ where
     }
 }
 
-/// What is promised.
+/// The promised value.
 #[derive(Debug)]
 pub struct Promised<'a, T>(pub(super) Awaits<'a, Linux, T>);
 

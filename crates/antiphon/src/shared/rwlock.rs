@@ -151,7 +151,7 @@ impl<T> Deref for ReadGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the guard has come in to read, and while it is there nobody writes.
+        // SAFETY: the guard has come in to read, and while it is there no thread writes.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -160,7 +160,7 @@ impl<T> Deref for WriteGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: this thread is in alone, for as long as it lives; and who made the lock has
+        // SAFETY: this thread is in alone, for as long as it lives; and the maker of the lock has
         // promised that the reference is used no longer.
         unsafe { &*self.lock.value.get() }
     }
@@ -168,7 +168,7 @@ impl<T> Deref for WriteGuard<'_, T> {
 
 impl<T> DerefMut for WriteGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above, and the guard is borrowed by nobody else.
+        // SAFETY: as above, and no other code borrows the guard.
         unsafe { &mut *self.lock.value.get() }
     }
 }

@@ -45,7 +45,8 @@ fn order(pool: Pool) {
     assert_eq!(last.load(Relaxed), 3, "the last was not the last");
 }
 
-/// Relies on a task being done after some time: it is, unless who runs it loses its CPU.
+/// Relies on a task being done after some time: it is, unless the thread that runs it loses its
+/// CPU.
 fn time(pool: Pool) {
     let done = Arc::new(AtomicU32::new(0));
     let told = done.clone();
@@ -89,7 +90,7 @@ pub fn fails<T: 'static>(closure: fn(Pool) -> T) -> Failure {
 fn a_deadlock_is_told_with_who_waits() {
     let failure = fails(|pool| {
         pool.spawn(|| ()).join().expect("it does not panic");
-        // It keeps its waker, and nobody else has it.
+        // It keeps its waker, and no other code has it.
         let never = pool.spawn_future(async {
             let mut kept = None;
             poll_fn(|context| {

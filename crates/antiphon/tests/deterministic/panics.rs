@@ -1,4 +1,4 @@
-//! Panics of tasks: who hears of them, and what destructors do meanwhile.
+//! Panics of tasks: which caller learns of them, and the work of destructors meanwhile.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,5 +1,5 @@
 //! Whole runs of the scheduler: by each policy, with few workers and many, no task is lost or run
-//! twice, and who has nothing to do rests.
+//! twice, and a worker that has nothing to do rests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -38,8 +38,8 @@ fn tasks(depth: u32) -> u32 {
     (1 << (depth + 1)) - 1
 }
 
-/// Has the tree grown, and waits for it; or returns at once: what is not begun then is run before
-/// the workers end.
+/// Grows the tree, and waits for it; or returns at once: then tasks that have not begun are run
+/// before the workers end.
 fn grown(runner: &Runner, seed: u64, depth: u32, waits: bool) -> Run<()> {
     let run = Arc::new(AtomicU32::new(0));
     let counts = run.clone();
@@ -134,7 +134,7 @@ fn what_spills() {
     each(|| Requests::sticky(fifo(), 2));
 }
 
-/// Nor with anybody: then who makes a task runs it.
+/// Nor with any other thread: then the thread that makes a task runs it.
 #[test]
 fn what_is_refused_is_run() {
     each(|| Scheme::new(Fifo, Steal { share: Share::Half }).capacity(2, 2));
@@ -148,8 +148,8 @@ fn sixteen_thousand_tasks() {
     }
 }
 
-/// A run is over when nobody has anything to do, however long a timer has kept it: so who rests
-/// does not look around meanwhile.
+/// A run is over when no thread has anything to do, however long a timer has kept it: so a worker
+/// that rests does not look around meanwhile.
 #[test]
 fn who_has_nothing_to_do_rests() {
     for workers in [1, 5, 20] {

@@ -97,7 +97,7 @@ fn who_sleeps_when_the_closure_has_returned_is_dropped() {
             sleep(1_000 * MS).await;
             drop(sleeper);
         });
-        // Nobody can wake it.
+        // Nothing can wake it.
         let lost = pool.spawn_future(async move {
             pending::<()>().await;
             drop(other);

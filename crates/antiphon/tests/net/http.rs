@@ -43,7 +43,8 @@ fn a_body_is_no_request() {
     assert!(all.contains("\n/b\n") && all.contains("\n/c\n") && !all.contains("stolen"), "{all}");
 }
 
-/// Longer than what is read with the headers; who waits to be asked for it is.
+/// The body is longer than what is read with the headers; a client that waits to be asked for it is
+/// asked.
 #[test]
 fn a_long_body_is_read_to_its_end() {
     let body = "x".repeat(MOST_BODY as usize);

@@ -88,7 +88,7 @@ fn who_tries_again_waits_no_longer_for_that() {
 
 #[test]
 fn a_write_that_is_late_has_sent_nothing() {
-    // More than the system keeps for who reads late.
+    // More than the system keeps for a reader that is late.
     const BYTES: usize = 24 << 20;
     let pool = pool(2);
     let (one, other) = pair();

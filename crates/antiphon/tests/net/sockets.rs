@@ -116,7 +116,7 @@ fn who_connects_to_nobody_is_told_so() {
     connects();
 }
 
-/// A listener whose backlog is full answers nobody.
+/// A listener whose backlog is full answers no client.
 #[test]
 fn who_connects_for_too_long_is_told_so() {
     let connects = || {
@@ -230,7 +230,7 @@ fn clones_of_a_datagram_socket_share_what_comes() {
     talks();
 }
 
-/// What is set is the system's, of which a socket of `std` that is the same one is told.
+/// The options that are set are the system's: a socket of `std` that is the same one shows them.
 #[test]
 fn options_are_those_of_the_socket() {
     let (listener, address) = listen();
@@ -257,7 +257,7 @@ fn options_are_those_of_the_socket() {
     assert!(!socket.multicast_loop_v4().expect("set") && socket.broadcast().expect("set"));
 }
 
-/// The system says who was of it.
+/// The system says whether the socket was in the group.
 #[test]
 fn a_group_is_joined_and_left_once() {
     let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");

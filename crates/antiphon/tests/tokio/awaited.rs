@@ -22,7 +22,7 @@ fn sendable<T: Send>(sendable: T) -> T {
     sendable
 }
 
-/// Polls it once, by a waker that wakes nobody.
+/// Polls it once, by a waker that wakes no task.
 fn poll<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
@@ -70,7 +70,7 @@ fn a_fiber_is_cancelled_when_what_awaits_it_is_dropped() {
     assert!(tells.recv().unwrap().is_err());
 }
 
-/// Those who send and receive: fibers, threads and tasks of Tokio, each of each.
+/// Senders and receivers: fibers, threads and tasks of Tokio, each of each.
 fn sum_of(room: usize, each: u64) -> u64 {
     let (pool, runtime) = (fibers(2), tokio(2));
     let (sender, receiver) = bounded::<u64>(room);
@@ -242,7 +242,7 @@ fn a_select_is_awaited() {
         drop(pool.spawn(move || {
             (1..=EACH).for_each(|number| sender.send(number).unwrap());
             stop.count_down(1);
-            // Who receives sees the latch, and not that the channel is closed.
+            // The receiver sees the latch, and not that the channel is closed.
             std::mem::forget(sender);
         }));
     }

@@ -134,7 +134,7 @@ fn a_future_that_wakes_itself_lets_others_run() {
     waits.join().unwrap();
 }
 
-/// A waker that outlives its wait wakes nobody, or one for no reason.
+/// A waker that outlives its wait wakes no task, or one for no reason.
 #[test]
 fn wakers_may_come_late_and_be_the_same() {
     let kept = Cell::new(None::<Waker>);

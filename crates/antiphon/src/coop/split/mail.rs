@@ -6,9 +6,10 @@
 //!      └────────────────────────── sweep: freed by who submits ◄──────────────────────────┘
 //! ```
 //!
-//! - MAIL-1: a letter is in one place: who has put it in does not touch it, and who has taken it
-//!   out owns it.
-//! - MAIL-2: `posted` has one owner, the thread; `spent` one at a time, who has set `sweeping`.
+//! - MAIL-1: a letter is in one place: the thread that has put it in does not touch it, and the
+//!   thread that has taken it out owns it.
+//! - MAIL-2: `posted` has one owner, the thread; `spent` has one owner at a time, the thread that
+//!   has set `sweeping`.
 
 use std::cmp::Ordering as Order;
 use std::collections::BinaryHeap;
@@ -52,7 +53,7 @@ impl Letter {
 
     /// # Safety
     ///
-    /// Of a letter's `into_item`, that nobody else has.
+    /// The item is of a letter's `into_item`, and no other code has it.
     unsafe fn from_item(item: Item) -> Self {
         let node = std::ptr::with_exposed_provenance_mut(item.word() as usize);
         // SAFETY: made by `Box::into_raw`, and the caller's alone.
@@ -97,7 +98,7 @@ impl Mail {
         Some(unsafe { Letter::from_item(item) })
     }
 
-    /// The letter is done with, and somebody is to free it.
+    /// The letter is done with, and is kept for the next `sweep`, which frees it.
     pub(super) fn spend(&self, letter: Letter) {
         put(&self.spent, letter);
     }
@@ -126,10 +127,10 @@ fn put(inbox: &Inbox<Linux>, letter: Letter) {
 
 impl Drop for Mail {
     fn drop(&mut self) {
-        // Relaxed: nobody else has it.
+        // Relaxed: no other thread has it.
         self.sweeping.store(false, Relaxed);
         self.sweep();
-        // SAFETY: as nobody else has it, we are the owner.
+        // SAFETY: as no other thread has it, we are the owner.
         while let Some(letter) = unsafe { self.take() } {
             drop(letter);
         }

@@ -15,8 +15,8 @@
 //! - LOOPED-1: a control block is of the thread of its loop, but for `handle`, which stays as it
 //!   is, and `woken`. It is freed when the fiber has come to its end, so never in the middle of a
 //!   wait.
-//! - LOOPED-2: who resumes a fiber has done with the block when it sets `woken`: from then on the
-//!   fiber may go on, and end.
+//! - LOOPED-2: the thread that resumes a fiber has done with the block when it sets `woken`: from
+//!   then on the fiber may go on, and end.
 
 use std::cell::Cell;
 use std::num::NonZeroUsize;
@@ -54,7 +54,7 @@ pub(crate) struct Control {
     pub(super) ready: Cell<Ready>,
     /// It is to be unwound.
     pub(super) cancelled: Cell<bool>,
-    /// Nobody calls it any more: it is being unwound.
+    /// Its loop does not call it any more: it is being unwound.
     pub(super) ends: Cell<bool>,
 }
 
@@ -132,7 +132,7 @@ impl Control {
 
     /// Waits on its stack, which may not be left: its thread waits.
     fn blocks(&self, sleep: Sleep) {
-        // SAFETY: nobody lets it go on but this thread, which is here.
+        // SAFETY: no thread lets it go on but this one, which is here.
         if !unsafe { sleep.commit() } {
             return;
         }
@@ -147,7 +147,7 @@ impl Control {
                 break;
             }
         }
-        // Relaxed: nobody else touches it before the next commit.
+        // Relaxed: no other thread touches it before the next commit.
         self.woken.store(NOT, Relaxed);
     }
 
@@ -180,7 +180,7 @@ impl Control {
         let sleep = self.sleep.get()?;
         // Acquire: pairs with the release in `resume`.
         if self.woken.load(Acquire) == WOKEN {
-            // Relaxed: nobody else touches it before the next commit.
+            // Relaxed: no other thread touches it before the next commit.
             self.woken.store(NOT, Relaxed);
         } else {
             // SAFETY: it has not gone on, and does not before `resume` if this fails.
@@ -213,7 +213,8 @@ impl Drop for Lent<'_> {
     }
 }
 
-/// Who runs on the thread, until this is dropped: then it is who was before.
+/// Sets what runs on the thread, a fiber or the thread itself, until this is dropped: then what ran
+/// before is set again.
 pub(super) struct AsThread {
     looped: Option<NonNull<Control>>,
     fiber: Option<OfPool>,

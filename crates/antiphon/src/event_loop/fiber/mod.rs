@@ -2,7 +2,7 @@
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `mod` | who asks for them, and what one has of its loop |
+//! | `mod` | how a program asks for fibers, and what a fiber has of its loop |
 //! | `steps` | one as a callback: how it begins, goes on, and comes to an end |
 //! | `control` | what it shares with its thread, and with those that wake it |
 
@@ -72,7 +72,8 @@ pub struct Fibers(Stacks);
 pub struct Fiber(NonNull<Control>);
 
 impl Fibers {
-    /// With stacks of so many bytes each; see [`STACK_BYTES`](crate::fiber::STACK_BYTES).
+    /// Makes fibers with stacks of `stack_bytes` bytes each; see
+    /// [`STACK_BYTES`](crate::fiber::STACK_BYTES).
     ///
     /// # Errors
     ///
@@ -141,10 +142,11 @@ impl Fiber {
     }
 
     /// Waits until its source, if it is [watched](super::EventLoop::watch) for one, says something,
-    /// and returns that: all since it was asked last. Without a source, until it is
-    /// [woken](super::EventLoop::wake) meanwhile: a wake that comes where it is suspended for
-    /// something else ends no wait, so who waits for something looks whether it is there, and then
-    /// waits, with nothing between. May return for no reason, while it unwinds always.
+    /// and returns that: all since the source was asked last. Without a source, it waits until it
+    /// is [woken](super::EventLoop::wake) meanwhile. A wake that comes where the fiber is suspended
+    /// for something else ends no wait, so a fiber that waits for a condition checks the condition,
+    /// and then waits, with nothing between. May return for no reason; while the fiber unwinds, it
+    /// always does.
     pub fn wait(&self) -> Ready {
         let ready = &self.here().ready;
         if ready.get() == Ready::default() {
@@ -160,10 +162,10 @@ impl Fiber {
     /// Within itself; and where the fiber is unwound, as its loop has let go of it.
     pub fn with<R>(&self, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
         let lent = self.here().lend().expect("the loop is lent once, and while it is there");
-        // What is of the loop is not to be left in the middle.
+        // A callback of the loop is not to be left in the middle.
         let _thread = AsThread::now();
-        // SAFETY: of the loop that has called the fiber, and is suspended in that; and lent to
-        // nobody else before `lent` is dropped.
+        // SAFETY: of the loop that has called the fiber, and is suspended in that; and lent to no
+        // other code before `lent` is dropped.
         f(unsafe { lent.at.cast().as_mut() })
     }
 
@@ -179,8 +181,8 @@ impl Fiber {
         unsafe { self.0.as_ref() }
     }
 
-    /// Lets the loop go on; returns when the fiber is called again. While it unwinds, at once: who
-    /// is on another stack would be taken to panic, too.
+    /// Lets the loop go on; returns when the fiber is called again. While it unwinds, returns at
+    /// once: code on another stack would be taken to panic, too.
     fn suspend(&self, step: Step) {
         let control = self.here();
         if thread::panicking() {

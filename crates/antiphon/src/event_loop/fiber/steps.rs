@@ -155,14 +155,14 @@ impl Drop for Begun {
         control.ends.set(true);
         let is_left = self.coroutine.as_ref().is_some_and(|coroutine| !coroutine.done());
         if is_left && (control.sleep.get().is_some() || cfg!(panic = "abort")) {
-            // In the middle of a wait, where nobody has asked whether it may go, others have the
-            // addresses of what is on its stack; or it can't be unwound.
+            // In the middle of a wait, where no thread has asked whether it may go, other threads
+            // have the addresses of values on its stack; or it can't be unwound.
             mem::forget(self.coroutine.take());
             return;
         }
         let ended = if is_left { Some(self.switch()) } else { None };
         drop(self.coroutine.take());
-        // SAFETY: `Box::leak` made it, LOOPED-1, and nobody has it any more.
+        // SAFETY: `Box::leak` made it, LOOPED-1, and no other code has it any more.
         drop(unsafe { Box::from_raw(self.control.as_ptr()) });
         // While the caller unwinds it was printed, and that is all.
         if let Some(CoroutineResult::Return(Err(panic))) = ended

@@ -18,7 +18,7 @@ impl Host {
         // As one tells nothing else is done here.
         for &fiber in self.all.borrow().iter() {
             let Some(sleep) = fiber.get().sleep.get() else { continue };
-            // What is too far to be counted never comes.
+            // A deadline that is too far to be counted never comes.
             let ends = |deadline: Deadline| deadline.ns < u64::MAX && !sleep.looks_again;
             let has_deadline = sleep.deadline.is_some_and(ends);
             answer.waiting += 1;
@@ -30,7 +30,7 @@ impl Host {
         }
         answer.no_stack = self.dry.get().map(|dry| dry.why.to_string());
         answer.for_files = self.polls.count().min(answer.waiting);
-        // Who has asked may have gone.
+        // The asker may have gone.
         let _: Result<(), _> = question.answer.try_send(answer);
     }
 }

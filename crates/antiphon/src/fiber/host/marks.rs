@@ -41,8 +41,9 @@ impl Host {
         }
     }
 
-    /// The thread has looked: those that wait, and have not looked themselves, do since then at the
-    /// latest; and since a task has kept it for so long, which was none of them.
+    /// The thread has looked at `now`, after a task has kept it for `kept` ns. Fibers that wait,
+    /// and have not looked themselves, wait from before that task at the latest: none of them was
+    /// the task.
     #[cold]
     pub(super) fn cut(&self, now: u64, kept: u64) {
         let at = now.saturating_sub(kept);
@@ -71,13 +72,14 @@ impl Host {
         self.looks.looked_ns()
     }
 
-    /// The thread has rested, or looked for tasks elsewhere, until then: that is nobody's.
+    /// The thread has rested, or looked for tasks elsewhere, until `at`: that time is charged to no
+    /// fiber.
     pub(crate) fn resumed(&self, at: u64) {
         self.looks.resumed(at, self.turn());
     }
 
-    /// A fiber that is timed may go on. What has passed since somebody said so was one turn, or a
-    /// few, of a deadline; or a rest.
+    /// A fiber that is timed may go on. The time that has passed since it was let go on was one
+    /// turn, or a few, of a deadline; or a rest.
     #[inline(never)]
     pub(super) fn woken(
         &self,
@@ -102,7 +104,8 @@ impl Host {
         }
     }
 
-    /// Whether a fiber that is timed may go on without a look: nobody has looked since it waits.
+    /// Whether a fiber that is timed may go on without a look: no thread has looked since it began
+    /// to wait.
     #[inline]
     pub(super) fn finds(&self, clocked: NonNull<Clocked>) -> bool {
         // SAFETY: as in `woken`.

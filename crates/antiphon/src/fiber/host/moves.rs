@@ -12,8 +12,8 @@
 //!
 //! - MIGRATE-1: what is queued is wholly suspended. Its thread has switched away from it and has it
 //!   on no list, nor its timer, and no more touches it.
-//! - MIGRATE-2: who takes it out of the queue has the fiber, alone, and sees what it has done
-//!   before, as of any task.
+//! - MIGRATE-2: the thread that takes it out of the queue has the fiber, alone, and sees what it
+//!   has done before, as of any task.
 //! - MIGRATE-3: code on a fiber's stack keeps nothing of a thread over a switch: what is of threads
 //!   it asks [`local`](crate::local) for, or Linux, each time. What does keep something stays for
 //!   that wait, as the reactor's: [`GoesOn::Here`].
@@ -65,8 +65,8 @@ impl Host {
         })
     }
 
-    /// As [`run`](Host::run), of what may have begun elsewhere: that needs no stack. A task does,
-    /// always: on the thread's nobody would see to the fibers that come.
+    /// As [`run`](Host::run), but the item may have begun elsewhere, and needs no stack then. A
+    /// task always needs one: on the thread's own stack, fibers that arrive would not be served.
     ///
     /// # Errors
     ///
