@@ -61,7 +61,7 @@
 //! };
 //! let token = Token::new();
 //! assert_eq!(append(&token, 1), Ok(()));
-//! // Somebody has it.
+//! // Now the vector is out.
 //! let held = take.recv().unwrap();
 //! std::thread::scope(|scope| {
 //!     let waits = scope.spawn(|| append(&token, 2));

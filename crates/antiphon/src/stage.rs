@@ -9,7 +9,7 @@
 //! let pool = Arc::new(unsafe { Pool::builder().fibers(fiber::STACK_BYTES) }.build()?);
 //! let sum = Arc::new(Mutex::new(0));
 //! let total = sum.clone();
-//! // The last one first: who sends to it has its inlet.
+//! // The last one first: the stage that sends to it has its inlet.
 //! let (add, adds) = Stage::builder("add").width(1).on(&pool, move |number: u64| {
 //!     *total.lock().unwrap() += number;
 //! });

@@ -196,7 +196,7 @@ fn all_may_ask_at_any_time() {
             let mut asked = 0;
             while !over.load(Relaxed) {
                 let Some(pool) = weak.upgrade() else { break };
-                // Itself, at least: unless another has asked since.
+                // It counts itself, at least: unless another caller has asked meanwhile.
                 asked += usize::from(pool.fibers(2, Duration::from_millis(1)).waiting() > 0);
             }
             asked

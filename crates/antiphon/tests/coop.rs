@@ -167,7 +167,7 @@ fn players_share() {
     go_on(&common.players.each_ref(), 20);
     let (began_ns, fired) = (now_ns(), timers(common));
     share_alike(common, &[0, 1, 2, 3, 4, 5, 6, 7], 1_500_000_000, 0.9);
-    // Each that has come since, but for those of its last turn.
+    // Each timer that has come meanwhile, but for those of its last turn.
     let due = (now_ns() - began_ns) / FRAME_NS;
     go_on(&common.players.each_ref(), 2);
     let turns = domain.turns();

@@ -42,7 +42,7 @@ fn what_computes_is_suspended_where_timers_are_due() {
     let (ticked, turned, mut seen) = (ticks.clone(), turns.clone(), 0);
     events.submit(
         Event::timer_in_steps(now_ns() + MS, move |context| {
-            // One that has found that the fiber has gone on since.
+            // It counts a tick if the fiber has gone on meanwhile.
             ticked.set(ticked.get() + u32::from(turned.get() > seen));
             seen = turned.get();
             let next_ns = context.release_ns().expect("a timer") + MS;

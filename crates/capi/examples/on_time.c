@@ -53,7 +53,7 @@ static int run(const antiphon_coop_t *part)
 	timer.when = antiphon_loop_now_ns() + PERIOD_NS;
 	if (antiphon_loop_submit(loop, &timer, NULL) != 0 ||
 	    antiphon_loop_submit(loop, &work, NULL) != 0 ||
-	    /* Last: who has joined and does not poll is in the other's way. */
+	    /* Last: a member that has joined and does not poll keeps the other from the CPU. */
 	    antiphon_loop_cooperate(loop, ANTIPHON_COOP_BATON, part) != 0)
 		return 1;
 	if (antiphon_loop_run(loop) != 1 || antiphon_loop_stats(loop, "beat", &late) != 0)

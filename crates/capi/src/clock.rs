@@ -74,7 +74,7 @@ exports! {
     /// A stamp that is certainly after another.
     fn antiphon_clock_new_time(clock: &Clock, after: u64, later: &mut u64) -> c_int {
         let after = Timestamp::from_bits(after);
-        // One that nobody can have taken yet would be waited for.
+        // A stamp that no thread can have taken yet would be waited for.
         let taken = |clock: &&Measured| clock.cmp(after, clock.now()) != Order::Greater;
         let Some(clock) = clock.get().filter(taken) else { return EINVAL };
         *later = clock.new_time(after).to_bits();

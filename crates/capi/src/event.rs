@@ -62,7 +62,7 @@ exports! {
         c_int::from(event.0.is_set())
     }
 
-    /// Makes a latch that counts down from so many.
+    /// Makes a latch that counts down from `count`.
     fn antiphon_latch_init(latch: *mut Latch, count: u32) -> c_int {
         if count > MAX_COUNT {
             return EINVAL;

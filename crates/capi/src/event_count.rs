@@ -33,7 +33,7 @@ impl EventKey {
 }
 
 exports! {
-    /// Makes an event count that nobody waits for.
+    /// Makes an event count without waiters.
     fn antiphon_event_count_init(count: *mut EventCount) {
         // SAFETY: the caller's memory for one.
         unsafe { count.write(EventCount(wait::EventCount::NEW)) }
@@ -74,7 +74,7 @@ exports! {
         drop(key.take());
     }
 
-    /// Notifies so many.
+    /// Notifies up to `waiters` waiters.
     fn antiphon_event_count_notify(count: &EventCount, waiters: u32) {
         count.0.notify(waiters);
     }

@@ -15,7 +15,7 @@ use crate::export::exports;
 /// `antiphon_file_t`.
 pub struct File {
     pub(crate) file: Async<OwnedFd>,
-    /// A write where nobody reads is to send no signal.
+    /// Whether it is a socket: a write without a reader is to send no signal then.
     is_socket: bool,
 }
 
@@ -36,7 +36,7 @@ impl File {
 
     /// # Safety
     ///
-    /// So many bytes may be written there.
+    /// `count` bytes may be written to `bytes`.
     unsafe fn read(
         &self,
         bytes: *mut c_void,
@@ -51,7 +51,7 @@ impl File {
 
     /// # Safety
     ///
-    /// So many bytes may be read there.
+    /// `count` bytes may be read from `bytes`.
     unsafe fn write(
         &self,
         bytes: *const c_void,
@@ -109,7 +109,7 @@ fn done(result: io::Result<usize>, count: &mut usize) -> c_int {
 ///
 /// # Safety
 ///
-/// So many bytes may be read there.
+/// `count` bytes may be read from `bytes`.
 unsafe fn write_all(
     file: &File,
     bytes: *const c_void,
@@ -142,7 +142,7 @@ fn ready(file: &File, number: c_int, timeout: Option<Duration>) -> c_int {
 }
 
 exports! {
-    /// Has a file not block, and waits for it.
+    /// Makes a file non-blocking, to wait for it.
     fn antiphon_file_create(file: &mut *mut File, number: c_int) -> c_int {
         let mut kind: c_int = 0;
         let mut bytes = size_of::<c_int>() as libc::socklen_t;

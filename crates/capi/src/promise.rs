@@ -44,7 +44,7 @@ impl Awaited {
         awaited.is_ready()
     }
 
-    /// Has had it, by way of others.
+    /// Keeps the value, which was received in another way.
     pub(crate) fn had(&mut self, value: Option<Value>) {
         self.0 = State::Had(value);
     }

@@ -36,7 +36,7 @@ const LATCH: c_int = 4;
 const TOKEN: c_int = 5;
 const AWAITED: c_int = 6;
 
-/// So many cases need no allocation.
+/// The number of cases that need no allocation.
 const FEW: usize = 8;
 
 /// A case, as what is waited for.
@@ -149,7 +149,7 @@ impl Sources<Linux> for All<'_, '_> {
     }
 }
 
-/// Places for so many: the few, or, if these are fewer, many.
+/// Places for `count` cases: of `few`, or, if these are fewer, of `many`.
 fn places<'a, T>(
     few: &'a mut [Option<T>],
     many: &'a mut Vec<Option<T>>,
@@ -162,12 +162,12 @@ fn places<'a, T>(
     many
 }
 
-/// Has `wait` choose a case; tells the caller which, and what came of it. `missed`: the code where
+/// Lets `wait` choose a case; tells the caller which, and what came of it. `missed`: the code where
 /// it chooses none.
 ///
 /// # Safety
 ///
-/// So many cases are there, and are as the header has them.
+/// `count` cases are there, and are as the header has them.
 unsafe fn choose(
     cases: *mut Case,
     count: usize,

@@ -105,7 +105,7 @@ exports! {
         uncancelled(|| drop(split));
     }
 
-    /// Has something called when it is due.
+    /// Submits a function that is called when it is due.
     fn antiphon_split_submit(
         split: &Split,
         release_ns: u64,
@@ -123,7 +123,7 @@ exports! {
         }
     }
 
-    /// Has it not called.
+    /// Cancels a timer: it is not called.
     fn antiphon_split_timer_cancel(timer: &SplitTimer) -> c_int {
         unless(timer.cancel(), ENOENT)
     }

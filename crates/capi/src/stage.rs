@@ -146,7 +146,7 @@ exports! {
     fn antiphon_stage_join(stage: *mut Stage, stats: *mut StageStats) {
         // SAFETY: made above, and not used from now on.
         let stage = unsafe { Box::from_raw(stage) }.0;
-        // What is served is C, and does not panic.
+        // The function that serves is C, and does not panic.
         let Ok(done) = stage.join() else { return };
         if !stats.is_null() {
             // SAFETY: the caller's memory for one.

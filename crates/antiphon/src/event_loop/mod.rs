@@ -54,7 +54,7 @@
 //! while events.turn(16).end.is_none() {
 //!     let fd = events.as_fd().as_raw_fd();
 //!     let mut files = [libc::pollfd { fd, events: libc::POLLIN, revents: 0 }];
-//!     // SAFETY: so many files.
+//!     // SAFETY: `files.len()` files.
 //!     unsafe { libc::poll(files.as_mut_ptr(), files.len() as _, -1) };
 //! }
 //! # Ok::<(), std::io::Error>(())

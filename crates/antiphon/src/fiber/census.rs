@@ -1,8 +1,8 @@
 //! A report of what the fibers of a pool do. Each thread answers for its own fibers.
 //!
 //! ```text
-//!   who asks                    a thread of the pool            a fiber that waits
-//!   ────────                    ────────────────────            ──────────────────
+//!   the asker                   a thread of the pool            a fiber that waits
+//!   ─────────                   ────────────────────            ──────────────────
 //!   request, tells ───────────► reads its mail
 //!                               Order::Tell ──────────────────► takes its own backtrace
 //!                                           ◄────────────────── waits on

@@ -1,6 +1,6 @@
 //! A fiber whose time is recorded: it looks at the clock where it is suspended and goes on.
 //!
-//! | event | who looks at the clock |
+//! | event | which code looks at the clock |
 //! |---|---|
 //! | it waits or yields, it goes on | the fiber, about each 32 µs, and each 256 times |
 //! | it has gone on, and is suspended again | the fiber: how long a run is |
@@ -151,7 +151,7 @@ impl Clocked {
         is_due
     }
 
-    /// The first run since it has gone on and looked is over: whether it was long.
+    /// The first run after it has gone on and looked is over: returns whether it was long.
     fn has_run_long(&self) -> bool {
         self.ran(Linux::now(Clock::Monotonic)) > PERIOD_NS
     }
@@ -236,8 +236,8 @@ impl Clocked {
         self.away.get() == Away::Waits && !self.is_noted.replace(true)
     }
 
-    /// CLOCKED-3: its thread has looked, and noted it. If it waits still, it has since then, at the
-    /// latest.
+    /// CLOCKED-3: its thread has looked, and noted it. If it waits still, its wait began before
+    /// that look.
     pub(super) fn cut(&self, at_ns: u64, host: &Host) {
         self.is_noted.set(false);
         if self.away.get() == Away::Waits {

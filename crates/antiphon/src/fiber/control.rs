@@ -53,7 +53,8 @@ pub(super) struct Control {
     next: Cell<Option<Fiber>>,
     /// The wait that it is suspended in, or is about to be.
     pub(super) sleep: Cell<Option<Sleep>>,
-    /// That which has ended for another look at what it waits for, if it has not waited since.
+    /// The sleep that has ended for another look at what the fiber waits for, if it has not waited
+    /// after that.
     pub(super) looked: Cell<Option<Sleep>>,
     yielder: Cell<*const Yielder<Order, Said>>,
     /// On its stack, if it is timed.

@@ -2,8 +2,8 @@
 //!
 //! A lock does not know its owner. But a fiber that holds it, and waits, has a guard on its stack,
 //! which has the lock's address. So of the fibers that wait, those are found that may hold a lock;
-//! and others, too, that only know where it is: this is said to people, who can tell, and used for
-//! nothing else.
+//! and others, too, that only know where it is. The result is shown to people, as they can tell
+//! these apart, and is used for nothing else.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -75,7 +75,7 @@ fn ask(release_ns: u64, importance: u64) -> Ask {
 }
 
 fn sleep_until(until_ns: Option<u64>) {
-    // For good nobody is let sleep here.
+    // Without a time to wake at, no member sleeps here.
     let left_ns = until_ns.map_or(0, |at| at.saturating_sub(now_ns()));
     if left_ns > 0 {
         thread::sleep(Duration::from_nanos(left_ns));
@@ -89,7 +89,7 @@ exports! {
         if !report.is_null() && bytes > 0 {
             let text = here.to_string();
             let cut = text.floor_char_boundary(bytes - 1);
-            // SAFETY: the caller's memory for so many bytes, of which this is one less at most.
+            // SAFETY: the caller's memory for `bytes` bytes, of which this is one less at most.
             unsafe {
                 report.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), cut);
                 report.add(cut).write(0);
@@ -169,7 +169,7 @@ exports! {
         })
     }
 
-    /// What has become of it.
+    /// Writes the state of the member, and its counts.
     fn antiphon_coop_status(member: &Member, status: &mut CoopStatus) -> c_int {
         member.with(|turns| {
             *status = CoopStatus::of_member(&turns.seat);

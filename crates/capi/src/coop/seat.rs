@@ -49,10 +49,10 @@ pub(crate) const RT_SPLIT: c_int = 16;
 /// The most that a time may be.
 pub(crate) const MOST_NS: u64 = 10_000_000_000;
 
-/// The domain of who names none: that of `antiphon run --coop`.
+/// The domain of a member that names none: that of `antiphon run --coop`.
 const DOMAIN: &str = "default";
 
-/// What is wanted of a tier.
+/// The wishes of a caller for a tier.
 pub(crate) struct Wish {
     domain: String,
     options: DomainOptions,
@@ -228,8 +228,8 @@ fn times(options: &Options) -> [u64; 4] {
     [period_ns, min_slice_ns, slack_ns, threshold_ns]
 }
 
-/// The seat of a loop, which others look at between polls. All on one thread; who polls calls
-/// nothing of the caller's.
+/// The seat of a loop, which others look at between polls. All on one thread; a poll calls nothing
+/// of the caller's.
 pub(crate) struct Seated(pub(crate) Rc<RefCell<Seat>>);
 
 impl Cooperate for Seated {
@@ -242,7 +242,7 @@ impl Cooperate for Seated {
     }
 
     fn tell(&mut self, release_ns: Option<u64>) {
-        // Who has the baton need not be told.
+        // The holder of the baton need not be told.
         if let Seat::Boost(boosted, _) = &mut *self.0.borrow_mut() {
             boosted.tell(release_ns);
         }

@@ -276,7 +276,7 @@ exports! {
         uncancelled(|| drop(events));
     }
 
-    /// Has the loop share its CPU.
+    /// Makes the loop share its CPU.
     fn antiphon_loop_cooperate(events: &Loop, tier: c_int, part: Option<&Part>) -> c_int {
         // SAFETY: the caller's name.
         let wish = match unsafe { Wish::of(part) } {
@@ -301,7 +301,7 @@ exports! {
         *status = events.seat.borrow().status();
     }
 
-    /// Has the loop do something.
+    /// Submits an event to the loop.
     fn antiphon_loop_submit(events: &Loop, event: &LoopEvent, id: *mut u64) -> c_int {
         // SAFETY: the caller's name.
         let Some(event) = (unsafe { event.event(events) }) else { return EINVAL };
@@ -313,7 +313,7 @@ exports! {
         0
     }
 
-    /// Has the loop do something when a file is ready.
+    /// Submits an event that is called when a file is ready.
     fn antiphon_loop_watch(
         events: &Loop,
         fd: c_int,
@@ -352,12 +352,12 @@ exports! {
         unless(uncancelled(is_there), ENOENT)
     }
 
-    /// Has an event called.
+    /// Wakes an event: the loop calls it.
     fn antiphon_loop_wake(events: &Loop, id: u64) -> c_int {
         unless(with!(events, events => events.wake(EventId::of(id))), ENOENT)
     }
 
-    /// Has the loop stop.
+    /// Stops the loop.
     fn antiphon_loop_stop(events: &Loop) {
         with!(events, events => events.stop());
     }
@@ -432,7 +432,7 @@ exports! {
         uncancelled(|| drop(handle));
     }
 
-    /// Has the loop do something.
+    /// Submits an event to the loop.
     fn antiphon_loop_handle_submit(handle: &Handle, event: &LoopEvent, id: *mut u64) -> c_int {
         // SAFETY: the caller's name.
         let Some(event) = (unsafe { event.event(handle.events) }) else { return EINVAL };
@@ -446,17 +446,17 @@ exports! {
         0
     }
 
-    /// Has the loop forget about an event.
+    /// Cancels an event of the loop.
     fn antiphon_loop_handle_cancel(handle: &Handle, id: u64) -> c_int {
         unless(handle.handle.cancel(EventId::of(id)).is_ok(), ESRCH)
     }
 
-    /// Has an event called.
+    /// Wakes an event: the loop calls it.
     fn antiphon_loop_handle_wake(handle: &Handle, id: u64) -> c_int {
         unless(handle.handle.wake(EventId::of(id)).is_ok(), ESRCH)
     }
 
-    /// Has the loop stop.
+    /// Stops the loop.
     fn antiphon_loop_handle_stop(handle: &Handle) -> c_int {
         unless(handle.handle.stop().is_ok(), ESRCH)
     }

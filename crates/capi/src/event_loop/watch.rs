@@ -54,7 +54,7 @@ unsafe fn find(all: &[Stats], name: *const c_char) -> Option<&Stats> {
 }
 
 exports! {
-    /// What is known of the events of a name.
+    /// Writes the counts of the events of a name.
     fn antiphon_loop_stats(events: &Loop, name: *const c_char, stats: *mut LoopStats) -> c_int {
         let all = with!(events, events => events.stats());
         // SAFETY: the caller's string.
@@ -95,7 +95,7 @@ exports! {
         *count = 0;
         for (upto_ns, times) in counted.buckets() {
             if *count < room {
-                // SAFETY: the caller's memory for so many.
+                // SAFETY: the caller's memory for `room` buckets.
                 unsafe { buckets.add(*count).write(LoopBucket { upto_ns, count: times }) }
             }
             *count += 1;
@@ -113,7 +113,7 @@ exports! {
         Box::into_raw(Box::new(Looks(with!(events, events => events.lookout()))))
     }
 
-    /// Nobody looks by this any more.
+    /// Lets go of a lookout, which is not used any more.
     fn antiphon_loop_lookout_destroy(lookout: *mut Looks) {
         // SAFETY: made above, and not used from now on.
         let lookout = unsafe { Box::from_raw(lookout) };

@@ -119,7 +119,7 @@ impl Owner {
 }
 
 impl Mailbox {
-    /// Does something as the owner, unless somebody does.
+    /// Does something as the owner; `EBUSY` if another thread does already.
     fn own(&self, act: impl FnOnce(&mut Owner) -> c_int) -> c_int {
         self.owner.try_lock().map_or(EBUSY, |mut owner| act(&mut owner))
     }
@@ -173,7 +173,7 @@ exports! {
         if unsafe { (*mailbox).owner.is_locked() } {
             return EBUSY;
         }
-        // SAFETY: as above, and nobody uses it from now on.
+        // SAFETY: as above, and no thread uses it from now on.
         let closed = *unsafe { Box::from_raw(mailbox) };
         uncancelled(|| {
             let Mailbox { owner, .. } = closed;
@@ -222,7 +222,7 @@ exports! {
         mailbox.file
     }
 
-    /// Has the file tell of what is posted from now on.
+    /// Makes the file tell of messages that are posted from now on.
     fn antiphon_mailbox_doze(mailbox: &Mailbox) -> c_int {
         if mailbox.file == -1 {
             return EINVAL;

@@ -3,7 +3,7 @@
 //! | file | type | behind the pointer |
 //! |---|---|---|
 //! | `actions` | `antiphon_actions_t` | the table; it stays while a mailbox has it |
-//! | `mailbox` | `antiphon_mailbox_t` | the owner's end, behind a mutex that nobody waits for |
+//! | `mailbox` | `antiphon_mailbox_t` | the owner's end, behind a mutex that no thread waits for |
 //! | `sender` | `antiphon_sender_t` | the others' end; it outlives the mailbox |
 //! | `group` | `antiphon_group_t` | senders, by socket |
 //!

@@ -1,4 +1,4 @@
-/* Event counts and broadcasts: nobody misses what was sent behind its look; times, misuse. */
+/* Event counts and broadcasts: no waiter misses what was sent behind its look; times, misuse. */
 #include "check.h"
 
 #include <antiphon_event.h>
@@ -15,7 +15,7 @@ static long load(long *word)
 	return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
-/* The next item, if there is one that nobody has: a queue of numbers. */
+/* The next item, if there is one that no thread has: a queue of numbers. */
 static long take(void)
 {
 	long next = load(&taken);

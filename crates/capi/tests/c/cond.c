@@ -128,7 +128,7 @@ static void destruction(int round)
 	pthread_t waiters[2];
 	/* One alone is woken at once; several are moved to the mutex's queue in their sleep. */
 	int at, count = 1 + round % 2;
-	/* On a page of its own, which nobody may touch later. */
+	/* On a page of its own, which no thread may touch later. */
 	brief.cond = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	YES(brief.cond != MAP_FAILED);
 	for (at = 0; at < count; at++)

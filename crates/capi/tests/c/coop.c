@@ -1,5 +1,5 @@
-/* Threads that share a CPU: who may join, halves, other threads, forks, and who is demoted for
- * what. */
+/* Threads that share a CPU: which threads may join, halves, other threads, forks, and which members
+ * are demoted for which reason. */
 #include "domains.h"
 
 enum { PLACES = 64 };
@@ -25,7 +25,7 @@ static void what_there_is(void)
 	IS(antiphon_coop_available(NULL, 0), here);
 }
 
-/* What is not as the header has it is refused, by members and by loops alike. */
+/* Options that are not as the header has them are refused, by members and by loops alike. */
 static void refused(antiphon_loop_t *loop, const antiphon_coop_t *wrong)
 {
 	antiphon_coop_member_t *member = NULL;

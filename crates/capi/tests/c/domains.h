@@ -27,7 +27,7 @@ static inline void spin(uint64_t ns)
 		;
 }
 
-/* Has the domains of this process be its own: in a directory. */
+/* Gives this process domains of its own: in a directory. */
 static inline void own_directory(void)
 {
 	/* mkdtemp(3) puts a name of its own for the Xs. */

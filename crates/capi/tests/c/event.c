@@ -1,4 +1,4 @@
-/* Events and latches: who is told, what is seen, times, each error. */
+/* Events and latches: which waiters are told, what is seen, times, each error. */
 #include "check.h"
 
 #include <antiphon_event.h>

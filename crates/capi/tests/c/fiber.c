@@ -163,7 +163,7 @@ static void channels_say_what_is(void)
 	IS(item, 1);
 	IS(antiphon_channel_tryrecv(channel, &item), EPIPE);
 	antiphon_channel_destroy(channel);
-	/* What nobody has received is freed; items may have no bytes. */
+	/* An item that was not received is freed; items may have no bytes. */
 	IS(antiphon_channel_create(&channel, sizeof large, 2), 0);
 	IS(antiphon_channel_send(channel, large), 0);
 	antiphon_channel_destroy(channel);

@@ -1,5 +1,5 @@
-/* Loops that share a CPU: tiers that change while they run, what is not permitted, who is raised,
- * and weights. */
+/* Loops that share a CPU: tiers that change while they run, what is not permitted, which loops are
+ * raised, and weights. */
 #include "domains.h"
 
 #include <sys/resource.h>

@@ -1,4 +1,5 @@
-/* What a loop goes by, who is told of trouble, and what is counted and seen of its events. */
+/* The order of a loop, callbacks that are told of trouble, and what is counted and seen of its
+ * events. */
 #include "check.h"
 
 #include <antiphon_loop.h>
@@ -207,7 +208,7 @@ static void *watches(void *data)
 	return NULL;
 }
 
-/* Until somebody has seen it. */
+/* It lasts until the watcher has seen it. */
 static int stuck(antiphon_loop_t *loop, void *data, uint64_t *when)
 {
 	struct watched *watched = data;

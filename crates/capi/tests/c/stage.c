@@ -31,7 +31,7 @@ static void square(void *context, void *item)
 	antiphon_inlet_send(step->next, &number);
 }
 
-/* One wide: nobody else adds up meanwhile. */
+/* One wide: no other thread adds up meanwhile. */
 static void add(void *context, void *item)
 {
 	struct step *step = context;
@@ -94,7 +94,7 @@ static void wait_at_gate(void *context, void *item)
 	antiphon_latch_wait(&gate);
 }
 
-/* Nobody joins it: the pool waits for its end. */
+/* The stage is not joined: the pool waits for its end. */
 static void refused(void)
 {
 	antiphon_stage_options_t options = { "gate", 100, 1, 1, 1, 0 };

@@ -304,7 +304,7 @@ static void semaphore_barrier_once()
 	YES(thrown([&] { semaphore.release(); }) == EOVERFLOW);
 }
 
-// Who gives up has not come, by whatever clock; who comes is told who leads.
+// A thread that gives up has not come, by whatever clock; one that comes is told whether it leads.
 template <class Barrier>
 static void rounds_with_deadlines()
 {

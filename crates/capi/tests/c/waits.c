@@ -24,7 +24,7 @@ static void *meet(void *number)
 	return NULL;
 }
 
-/* Freed by the first who is back. */
+/* Freed by the first thread that is back. */
 struct meeting {
 	antiphon_barrier_t *barrier;
 	int back;

@@ -85,7 +85,7 @@ static void counts()
 	changed.notify_one();
 	YES(changed.wait_for(60s, [&] { return stage == 2; }));
 	other.join();
-	// Cancelled when it goes: nobody is left who could be notified.
+	// Cancelled when it goes: no waiter is left to be notified.
 	{
 		auto key = changed.prepare();
 	}

@@ -3,7 +3,7 @@
 //! ```text
 //!   submit ──post──► posted ──take──► Due (a heap, the thread's own) ──run──► spend ──► spent
 //!      ▲                                                                                  │
-//!      └────────────────────────── sweep: freed by who submits ◄──────────────────────────┘
+//!      └────────────────────────── sweep: freed by submitters ◄───────────────────────────┘
 //! ```
 //!
 //! - MAIL-1: a letter is in one place: the thread that has put it in does not touch it, and the
