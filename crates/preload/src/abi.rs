@@ -23,7 +23,7 @@
 //! `PTHREAD_COND_INITIALIZER` are. The kind stays where the C library has it, so its static
 //! initialisers and `pthread_mutexattr_t` mean what they meant:
 //!
-//! | bits of the kind | who keeps the lock |
+//! | bits of the kind | the keeper of the lock |
 //! |---|---|
 //! | 0 normal, 3 adaptive | we |
 //! | 1 recursive, 2 error-checking | we, with owner and count |
@@ -58,7 +58,7 @@ use crate::thread;
 #[repr(C)]
 pub(crate) struct Mutex {
     pub(crate) lock: ShflMutex<Linux>,
-    /// The id of the thread that holds the lock, 0 if nobody does. Kept for all kinds, decisive for
+    /// The id of the thread that holds the lock, 0 if none does. Kept for all kinds, decisive for
     /// the recursive and the error-checking one.
     pub(crate) owner: AtomicU32,
     /// How often the owner of a recursive mutex has locked it.
@@ -107,7 +107,7 @@ pub(crate) const MONOTONIC: u32 = 2;
 
 /// Bits of `__kind` that make a difference to us.
 const DECISIVE: i32 = 0xf3;
-/// Those of them that say what happens to who locks twice, or unlocks what is another's.
+/// Those of them that say what happens to a thread that locks twice, or unlocks another's mutex.
 const TYPE: i32 = 3;
 
 /// Whose a mutex is.
@@ -153,7 +153,7 @@ impl Mutex {
         }
     }
 
-    /// Takes the lock if it is free and nobody waits whose turn it is.
+    /// Takes the lock if it is free and no waiter has the next turn.
     #[inline]
     pub(crate) fn take_free(&self) -> bool {
         if thread::alone() {
@@ -180,7 +180,7 @@ impl Mutex {
             if thread::alone() && self.lock.unlock_alone() {
                 return 0;
             }
-            // In light mode: who may do without an exchange is asked there.
+            // In light mode, `release_lightly` finds whether the caller may do without an exchange.
             if Linux::fenced() {
                 return self.release_lightly();
             }
@@ -203,7 +203,7 @@ impl Mutex {
         0
     }
 
-    /// [`release`](Self::release), where somebody waits.
+    /// [`release`](Self::release), where a thread waits.
     ///
     /// # Safety
     ///
@@ -222,7 +222,7 @@ impl Mutex {
         self.kind.store(kind, Relaxed);
     }
 
-    /// Who the C library says has it.
+    /// The thread that has it, by the C library's word.
     pub(crate) fn noted_owner(&self) -> u32 {
         // Relaxed: asked by the owner.
         self.owner.load(Relaxed)
@@ -262,7 +262,7 @@ impl Mutex {
         unsafe { &*core::ptr::from_ref(self).cast::<Theirs>() }
     }
 
-    /// Of a mutex that the C library keeps: whether somebody seems to hold it. Reads its word only.
+    /// Of a mutex that the C library keeps: whether a thread seems to hold it. Reads its word only.
     pub(crate) fn looks_held(&self) -> bool {
         const PROTECT: i32 = 0x40;
         // The owner's id, or 1 and 2; of a mutex with a ceiling, what stands below that.
@@ -274,7 +274,7 @@ impl Mutex {
     /// Whether the thread of that id holds it, whoever keeps it. True or false for the caller's own
     /// id only.
     pub(crate) fn is_owned_by(&self, id: u32) -> bool {
-        // Relaxed: nobody else writes the caller's id or takes it away.
+        // Relaxed: no other thread writes the caller's id or takes it away.
         self.owner.load(Relaxed) == id
     }
 
@@ -298,7 +298,7 @@ impl Mutex {
 
     /// The caller, who was counted in, owns the mutex again.
     pub(crate) fn count_out(&self) {
-        // Relaxed: as above. A mutex that was made anew in the meantime counts nobody.
+        // Relaxed: as above. A mutex that was made anew in the meantime counts no user.
         self.users().store(self.users().load(Relaxed).saturating_sub(1), Relaxed);
     }
 

@@ -6,7 +6,7 @@
 //! is not the C library's, a deadline is one of [`Clock::SeenMonotonic`] or
 //! [`Clock::SeenRealtime`], and `antiphon_linux` asks the program's clock between short sleeps.
 //!
-//! | who stands in front of the C library's | a deadline is judged by |
+//! | in front of the C library's function | a deadline is judged by |
 //! |---|---|
 //! | nothing | the kernel's clock, as ever |
 //! | X in front of `clock_gettime` | X's clock, which may go at any pace, jump or be set |
@@ -85,7 +85,8 @@ pub(crate) fn find() {
     see_clocks_by(now);
     let converted = functions.iter().enumerate().filter(|(_, file)| **file == clock);
     let bits = converted.fold(OTHERS, |bits, (function, _)| bits | 1 << function);
-    // Relaxed: the clock that goes with it is read only by who has it, and is code.
+    // Relaxed: the clock that goes with it is read only by a thread that has such a deadline, and
+    // is code.
     SEEN.store(bits, Relaxed);
 }
 
@@ -128,7 +129,7 @@ fn as_seen(deadline: Deadline) -> Deadline {
     }
 }
 
-/// What a clock of the program's said last, and since when it is known to.
+/// The latest time that a clock of the program's said, and when it was first seen to say that.
 struct Last {
     seen_ns: AtomicU64,
     since_ns: AtomicU64,
@@ -146,7 +147,7 @@ impl Last {
     fn stands_still(&self, clock: Clock) -> Option<u64> {
         loop {
             let (seen_ns, now_ns) = (now(clock), Linux::now(Clock::Monotonic));
-            // Acquire: since when, or a later time; pairs with the release below.
+            // Acquire: `since_ns` as stored with it, or a later time; pairs with the release below.
             let last_ns = self.seen_ns.load(Acquire);
             if last_ns != seen_ns {
                 self.since_ns.store(now_ns, Relaxed);

@@ -23,9 +23,9 @@
 //! A condition variable may be destroyed, and its memory be gone, as soon as its waiters are
 //! notified, before they have returned (POSIX). A waiter that runs into its deadline at that moment
 //! still looks at the list. So the threads that may do so are counted ([`Inside`]), and `destroy`
-//! waits until they are out. Who was moved in its sleep is counted out by the broadcast: it wakes
-//! when its turn for the mutex comes, which whoever destroys may hold. Threads that wait and are
-//! not notified are a mistake of the caller, and answered with `EBUSY`.
+//! waits until they are out. A waiter that was moved in its sleep is counted out by the broadcast:
+//! it wakes when its turn for the mutex comes, and the thread that destroys may hold that mutex.
+//! Threads that wait and are not notified are a mistake of the caller, and answered with `EBUSY`.
 //!
 //! In the child of a fork there are no waiters but in memory: its first use makes the object new.
 //!
@@ -73,7 +73,7 @@ struct Private {
     until: timespec,
     /// Of a deadline that the kernel can't judge ([`clocks`]).
     slices: Option<Slices>,
-    /// The word of a wait without a node: nobody wakes it, it naps.
+    /// The word of a wait without a node: no thread wakes it, it naps.
     bed: AtomicU32,
     timed_out: bool,
     napped: bool,
@@ -96,9 +96,9 @@ const _: () = assert!(size_of::<Wait>() <= 24 + 20 * 8 && align_of::<Wait>() <= 
 ///
 /// # Safety
 ///
-/// `wait` is room for a `Wait` that nobody else uses; the others are what the program gave to
+/// `wait` is room for a `Wait` that no other thread uses; the others are what the program gave to
 /// `pthread_cond_wait`.
-// SAFETY: `shim.c` declares the name so, and nobody else has one of this prefix.
+// SAFETY: `shim.c` declares the name so, and no other function has one of this prefix.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_begin(
     wait: *mut MaybeUninit<Wait>,
@@ -140,7 +140,7 @@ unsafe extern "C" fn antiphon_cond_begin(
         List::Shared(shared::begin(object))
     // SAFETY: the program's mutex.
     } else if let Some(lock) = unsafe { mutex::lock_to_come(mutex) } {
-        // SAFETY: who waits owns the mutex, and lets it be until the wait is over: by `get_off`
+        // SAFETY: the waiter owns the mutex, and lets it be until the wait is over: by `get_off`
         // and, if the waiter was moved, `lock_moved`.
         List::Own(unsafe { object.waiters.prepare_with(lock) })
     } else {
@@ -152,7 +152,7 @@ unsafe extern "C" fn antiphon_cond_begin(
     let (code, counted) = unsafe { mutex::unlock_to_wait(mutex) };
     wait.private.counted = counted;
     if code != 0 {
-        // The mutex was not the caller's, and stays so: nobody moved it there.
+        // The mutex was not the caller's, and stays so: no thread moved it there.
         let _ = get_off(wait, true);
     }
     code
@@ -198,11 +198,11 @@ impl Wait {
 ///
 /// # Safety
 ///
-/// `wait` is what `begin` has written, and nobody else uses it.
+/// `wait` is what `begin` has written, and no other thread uses it.
 // SAFETY: the name, as that of `begin`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_sleeps(wait: *mut Wait) -> c_int {
-    // SAFETY: `begin` has written it, and nobody else has it.
+    // SAFETY: `begin` has written it, and no other thread has it.
     let wait = unsafe { &mut *wait };
     if wait.private.deadline.is_some() {
         wait.until = &raw const wait.private.until;
@@ -265,7 +265,7 @@ fn left_ns(deadline: Deadline) -> u64 {
 ///
 /// # Safety
 ///
-/// `wait` is what `begin` has written, and nobody else uses it.
+/// `wait` is what `begin` has written, and no other thread uses it.
 // SAFETY: the name, as that of `begin`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_slept(wait: *mut Wait, code: c_int) {
@@ -301,7 +301,7 @@ fn woke(wait: &Wait) {
 ///
 /// # Safety
 ///
-/// `wait` is what `begin` has written, and nobody else uses it.
+/// `wait` is what `begin` has written, and no other thread uses it.
 // SAFETY: the name, as that of `begin`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_end(wait: *mut Wait) -> c_int {
@@ -318,7 +318,7 @@ unsafe extern "C" fn antiphon_cond_end(wait: *mut Wait) -> c_int {
 ///
 /// # Safety
 ///
-/// `wait` is what `begin` has written, and nobody else uses it.
+/// `wait` is what `begin` has written, and no other thread uses it.
 // SAFETY: the name, as that of `begin`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_cancelled(wait: *mut Wait) {
@@ -373,7 +373,8 @@ fn get_off_list(wait: &mut Wait, entry: Entry<Linux>, pass_on: bool) -> End {
     let cond = unsafe { &*wait.private.cond };
     // SAFETY: the wait was prepared by this object, which it names.
     let end = unsafe { cond.waiters.finish(entry) };
-    // Who was moved was notified by a broadcast, as all were: there is nothing to pass on.
+    // A waiter that was moved was notified by a broadcast, as all were: there is nothing to pass
+    // on.
     if pass_on && matches!(end, End::Notified) {
         cond.waiters.notify_one();
     }
@@ -392,8 +393,8 @@ fn go_out(wait: &mut Wait, cond: &Cond) {
 fn adopt(cond: &Cond) {
     cond.inside.adopt(|| {
         let waiters = (&raw const cond.waiters).cast_mut();
-        // SAFETY: all bytes of it are atomics, and nobody else is past this (INSIDE-2). The waiters
-        // that it names belong to the parent, and are not in this process.
+        // SAFETY: all bytes of it are atomics, and no other thread is past this (INSIDE-2). The
+        // waiters that it names belong to the parent, and are not in this process.
         unsafe { waiters.write(Condvar::NEW) };
     });
 }

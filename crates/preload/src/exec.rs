@@ -1,14 +1,14 @@
 //! Programs that this one executes: the C library's business, but a recording names them, so that a
-//! report can say which of them the loader lets nobody into.
+//! report can say into which of them the loader lets no library.
 //!
 //! | called | what is noted |
 //! |---|---|
 //! | `execve` `execv` `execle` `execl` `fexecve` `execveat` `posix_spawn` | the file |
 //! | `execvp` `execvpe` `execlp` `posix_spawnp` | the file that `PATH` leads to |
 //!
-//! Noted is what can be executed, before that is tried: by its absolute path, with the user, since
-//! a setuid program is none for its owner, and whether `LD_PRELOAD` still names the library, and
-//! that is there: in another root directory it is not. As in
+//! A file that can be executed is noted before that is tried: by its absolute path, with the user,
+//! because a setuid program is none for its owner, and whether `LD_PRELOAD` still names the
+//! library, and the library is there: in another root directory it is not. As in
 //! [`crate::sharing`], whose macro this uses, the entries jump to the C library's functions with
 //! the arguments and the stack of the caller: nothing is added to what they do. `system` and
 //! `popen` execute a shell from inside the C library and don't come by here; the shell does.
@@ -32,7 +32,7 @@ use crate::{inherit, mode, real, recorder, sys};
 type Text = *const c_char;
 type Texts = *const *const c_char;
 
-/// How the library is called, by the command and by those who have built it themselves.
+/// The file names of the library: the command's, and that of users that have built it themselves.
 const OURS: [&[u8]; 2] = [b"antiphon-preload.so", b"antiphon_preload.so"];
 
 /// Where a program is looked for if no `PATH` is set: `confstr(_CS_PATH)`.
@@ -264,7 +264,7 @@ impl Path {
 }
 
 /// Whether there is a file at `path`, relative to `folder` as above, and no folder. The kernel
-/// looks, and not we: who executes what is at a wrong address is told `EFAULT`.
+/// looks, and not we: a caller that passes a wrong address is told `EFAULT`.
 fn is_file(folder: c_int, path: Text) -> bool {
     let mut status = MaybeUninit::<libc::stat>::zeroed();
     let at = folder as isize as usize;

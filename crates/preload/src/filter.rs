@@ -8,10 +8,10 @@
 //! | an instruction of the program's own | no |
 //! | a parent, before this program was executed (containers, systemd) | no |
 //!
-//! What is needed afterwards is made ready then, and what can be done without is not done any more:
-//! `antiphon_linux::filtered` is what everything in this library asks that would make a system call
-//! other than `futex`. A filter that was not heard of must allow what the README lists; one that
-//! answers with an error is borne in any case.
+//! All that is needed afterwards is made ready then, and all that can be done without is not done
+//! any more: everything in this library that would make a system call other than `futex` asks
+//! `antiphon_linux::filtered`. A filter that was not heard of must allow what the README lists; one
+//! that answers with an error is borne in any case.
 //!
 //! As in [`crate::sharing`], the entries jump to the C library's functions with the arguments and
 //! the stack of the caller. They are on the way of each `syscall` of the program, so all that they
@@ -83,8 +83,8 @@ fn before_set(option: c_int, mode: usize, program: usize) {
     }
 }
 
-/// What is left is `read`, `write`, `exit` and `sigreturn`, and the CPU's counter is forbidden,
-/// too: nothing can be timed any more, nor waited for. The kernel does this to one thread, and its
+/// Only `read`, `write`, `exit` and `sigreturn` are left, and the CPU's counter is forbidden, too:
+/// nothing can be timed any more, nor waited for. The kernel does this to one thread, and its
 /// children; there is no other in programs that ask for it.
 #[cold]
 fn expect_strict() {

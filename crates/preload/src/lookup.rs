@@ -3,7 +3,7 @@
 //!
 //! References by name find us first. A look-up in a handle (`ctypes`, LuaJIT's FFI, hosts of
 //! plug-ins), by version, or behind an object that was loaded after us would find the C library's
-//! function, and a mutex that is locked by one and by the other excludes nobody. So these two
+//! function, and a mutex that is locked by one and by the other excludes no thread. So these two
 //! functions are ours as well:
 //!
 //! | asked for | answered |
@@ -14,9 +14,9 @@
 //! | anything where the C library keeps the locks ([`mode`]) | by the next `dlsym` |
 //!
 //! Names that we replace are those of mutexes, readers-writer locks, condition variables and
-//! spinlocks. Those of functions that we only hear of (`pthread_create`, `dlopen`, …) are not: what
-//! is found of them shares no object with ours, and another library that wraps them may be the one
-//! who asks.
+//! spinlocks. Names of functions that we only hear of (`pthread_create`, `dlopen`, …) are not: the
+//! functions found by them share no object with ours, and the caller may be another library that
+//! wraps them.
 //!
 //! `RTLD_DEFAULT` and `RTLD_NEXT` mean something else to each caller. Its question is therefore put
 //! as our own, and answered by us only where the answer is known to be the same: else the next
@@ -42,7 +42,7 @@ static BY_VERSION: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
 /// The next function of that name behind us; null if there is none.
 fn next(kept: &AtomicPtr<c_void>, name: &CStr) -> *const c_void {
-    // Relaxed: it is code, there since the start.
+    // Relaxed: it is code, and does not change after the start.
     let mut address = kept.load(Relaxed).cast_const();
     if address.is_null() {
         address = objects::next(name).unwrap_or(null());
@@ -121,7 +121,7 @@ struct Call {
     caller: *const c_void,
 }
 
-/// What becomes of a call.
+/// The answer to a call.
 enum Answer {
     /// Whatever the next function says.
     Theirs,

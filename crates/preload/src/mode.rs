@@ -11,11 +11,11 @@
 //! | `DISABLED` | the same for good: `ANTIPHON_DISABLE` is in the environment, and wins |
 //! | `ASIDE` | the same for good: a tool needs the C library's locks ([`crate::aside`]) |
 //!
-//! A mutex that was locked by one protocol and is unlocked by the other excludes nobody, so there
-//! is no way from our locks to the C library's or back. The decision is made at load, or in the
-//! first call if that comes before our constructor, as that of an allocator can. All but the first
-//! two and `THEIRS` before load are for good, so a thread that has seen `OURS` needs not look again
-//! ([`crate::thread::ready`]).
+//! A mutex that was locked by one protocol and is unlocked by the other excludes no thread, so
+//! there is no way from our locks to the C library's or back. The decision is made at load, or in
+//! the first call if that comes before our constructor, as that of an allocator can. All but the
+//! first two and `THEIRS` before load are for good, so a thread that has seen `OURS` needs not look
+//! again ([`crate::thread::ready`]).
 
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::AtomicI32;
@@ -104,7 +104,7 @@ pub(crate) fn settle(record_all: bool) {
         (THEIRS, true) => (THEIRS, OBSERVED),
         _ => return,
     };
-    // Nobody else settles.
+    // No other thread settles.
     let _ = MODE.compare_exchange(from, to, Relaxed, Relaxed);
 }
 

@@ -41,7 +41,7 @@ enum Patience<'a> {
     Until(Clock, &'a timespec, By),
 }
 
-/// Who keeps the mutex, in this process.
+/// The keeper of the mutex, in this process: our code or the C library's.
 #[inline]
 fn kept(mutex: &Mutex) -> Whose {
     if mode::theirs() { Whose::Theirs } else { mutex.whose() }
@@ -291,7 +291,7 @@ fn take(mutex: &Mutex, kind: Type, patience: Patience<'_>, site: usize) -> c_int
 /// Whether the caller holds a mutex of a kind that asks.
 #[inline]
 fn owned(mutex: &Mutex, kind: Type) -> bool {
-    // Relaxed: only our own id matters, and nobody else writes that.
+    // Relaxed: only our own id matters, and no other thread writes that.
     matches!(kind, Type::Recursive | Type::ErrorCheck)
         && mutex.owner.load(Relaxed) == thread::exact_id()
 }
@@ -306,7 +306,7 @@ fn own(mutex: &Mutex, kind: Type) {
     }
 }
 
-/// Waits for the lock; returns whether it was had before the deadline, and who it was for the
+/// Waits for the lock; returns whether it was had before the deadline, and the visit for the
 /// recording.
 fn wait(
     mutex: &Mutex,
@@ -364,7 +364,7 @@ pub(crate) unsafe fn unlock_to_wait(mutex: *mut Mutex) -> (c_int, bool) {
     // SAFETY: the caller's promise.
     let object = unsafe { &*mutex };
     let counted = match object.whose() {
-        // Whoever waits owns it; nobody checks.
+        // A waiter owns it; that is not checked.
         Whose::Ours(Type::Normal | Type::Adaptive) => true,
         Whose::Ours(kind) => owned(object, kind),
         // The C library's are marked with their owner, all of them.
@@ -385,7 +385,7 @@ pub(crate) unsafe fn unlock_to_wait(mutex: *mut Mutex) -> (c_int, bool) {
 pub(crate) unsafe fn lock_again(mutex: *mut Mutex, counted: bool, site: usize) -> c_int {
     // SAFETY: the caller's promise.
     let code = unsafe { lock(mutex, site) };
-    // Else it is not the caller's, and may be nobody's any more.
+    // Otherwise it is not the caller's, and may have no owner any more.
     if counted && matches!(code, 0 | libc::EOWNERDEAD) {
         // SAFETY: as above.
         unsafe { &*mutex }.count_out();

@@ -23,10 +23,10 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// What is public of the loader's record of an object: `struct link_map`.
+/// The public part of the loader's record of an object: `struct link_map`.
 #[repr(C)]
 pub(crate) struct Object {
-    /// What is added to the addresses in the file.
+    /// The offset that is added to the addresses in the file.
     base: usize,
     path: *const c_char,
     dynamic: *const Entry,
@@ -128,8 +128,8 @@ pub(crate) fn is_c_librarys(function: *const c_void) -> bool {
         .any(|[begin, end]| (begin.load(Relaxed)..end.load(Relaxed)).contains(&function.addr()))
 }
 
-/// The objects that the C library's functions are in; one since 2.34, two before. To be asked at
-/// the start.
+/// The objects that the C library's functions are in; one from version 2.34 on, two before. To be
+/// asked at the start.
 fn c_library() -> impl Iterator<Item = &'static Object> {
     all().filter(|object| {
         let name = object.soname().to_bytes();

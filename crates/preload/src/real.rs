@@ -48,7 +48,7 @@ impl<F: Copy> Real<F> {
     ///
     /// [`Missing`]: this C library is older than the function.
     pub(crate) fn get(&self) -> Result<F, Missing> {
-        // Relaxed: it is code, there since the C library was loaded.
+        // Relaxed: it is code, and does not change after the C library was loaded.
         let mut address = self.address.load(Relaxed);
         if address.is_null() {
             address = self.find();
@@ -92,7 +92,7 @@ impl<F: Copy> Real<F> {
 /// In place of an address: it was looked for, and is not there.
 const ABSENT: usize = usize::MAX;
 
-/// Where a function of the C library begins, for who jumps there.
+/// Where a function of the C library begins, for code that jumps there.
 pub(crate) type Entry = *const c_void;
 
 type OnMutex = unsafe extern "C" fn(*mut Mutex) -> c_int;
@@ -115,7 +115,7 @@ macro_rules! functions {
 
         /// Looks up what has not been looked up yet.
         pub(crate) fn find_all() {
-            // What is missing is missed by who calls it.
+            // A missing function is an error for its caller only.
             $(let _ = $name.get();)*
         }
     };

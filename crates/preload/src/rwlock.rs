@@ -5,7 +5,7 @@
 //! follows is one addition to read, one exchange to write, and a note of the writer. Everything
 //! else is out of line. `site` is as in [`crate::mutex`].
 //!
-//! What is returned, in the C library's order of checks:
+//! Return values, in the C library's order of checks:
 //!
 //! | | in all kinds |
 //! |---|---|
@@ -15,7 +15,7 @@
 //! | a reader reads again | comes in; where writers are preferred, it may wait for one |
 //! | readers beyond 2²³ | `EAGAIN` (there 2²⁸) |
 //! | `destroy`, whoever has it | 0, and nothing happens |
-//! | `unlock` of a lock that nobody has | `EPERM`; there the lock is broken from then on |
+//! | `unlock` of a lock that no thread has | `EPERM`; there the lock is broken from then on |
 //!
 //! None of them is a cancellation point, there or here.
 

@@ -33,7 +33,7 @@ struct observed {
 enum { FORWARD = -1, NO_CLOCK = -1, CANCELLED = -1 };
 enum way { WAIT, TIMEDWAIT, CLOCKWAIT };
 
-/* Ours, and nobody else's. */
+/* Ours, and no other object's. */
 #pragma GCC visibility push(hidden)
 int antiphon_cond_begin(struct wait *wait, void *cond, void *mutex, int clock,
 			const struct timespec *until, const void *site);
@@ -242,8 +242,8 @@ struct thread {
 
 __thread struct thread antiphon_thread __attribute__((tls_model("initial-exec")));
 
-/* The version that every C library since 2.3.3 (x86-64) and 2.17 (AArch64) has. A plain link would
- * ask for GLIBC_2.34, where this function moved to another file. */
+/* The version that every C library from 2.3.3 (x86-64) and 2.17 (AArch64) on has. A plain link
+ * would ask for GLIBC_2.34, where this function moved to another file. */
 #if defined(__x86_64__)
 #define OLDEST "GLIBC_2.3.3"
 #elif defined(__aarch64__)

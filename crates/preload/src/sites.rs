@@ -2,8 +2,8 @@
 //! ([`antiphon_record::sites`]).
 //!
 //! A lock gets the policy of a site when it is initialised there, and when a thread has to wait for
-//! it there, before it does; of several sites, that of the latest. A lock that nobody waits for
-//! needs no policy.
+//! it there, before it does; of several sites, that of the latest. A lock without waiters needs no
+//! policy.
 //!
 //! Whose rule a site is stands in the file, by the mapped file that the site is in: a look at
 //! `/proc/self/maps`. What came of it is kept in a table of this process, by the address of the
@@ -64,8 +64,8 @@ pub(crate) fn start() {
     }
     let Some(base) = file.map(FILE_BYTES) else { return };
     let base = base.cast::<Layout>();
-    // SAFETY: mapped above, as long as the file is, and never unmapped; who wrote the rules has
-    // done so before we were started.
+    // SAFETY: mapped above, as long as the file is, and never unmapped; the writer of the rules has
+    // written them before we were started.
     let Some(rules) = (unsafe { Rules::at(base) }) else { return };
     for (rule, parsed) in POLICIES.iter().enumerate().take(rules.count()) {
         // The command writes no others.
@@ -80,7 +80,7 @@ pub(crate) fn start() {
 /// Whether there are rules.
 #[inline]
 pub(crate) fn is_on() -> bool {
-    // Relaxed: who acts on it looks again.
+    // Relaxed: a caller that acts on it looks again.
     !BASE.load(Relaxed).is_null()
 }
 

@@ -152,6 +152,6 @@ impl Drop for File {
 /// Wakes all that sleep on `word`, of all processes that share it. The memory may be gone.
 pub(crate) fn wake_all(word: *const core::sync::atomic::AtomicU32) {
     let args = [word.addr(), libc::FUTEX_WAKE as usize, c_int::MAX as usize, 0, 0, 0];
-    // SAFETY: the kernel takes the address as a name. Where futexes are refused, nobody sleeps.
+    // SAFETY: the kernel takes the address as a name. Where futexes are refused, no thread sleeps.
     let _ = unsafe { system_call(libc::SYS_futex, args) };
 }

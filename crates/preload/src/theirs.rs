@@ -132,7 +132,7 @@ pub(crate) fn unlock(mutex: &Mutex) -> c_int {
     forward!(MUTEX_UNLOCK(pointer(mutex)))
 }
 
-/// Whether the mutex is of a type that looks who owns it.
+/// Whether the mutex is of a type that checks its owner.
 fn asks(mutex: &Mutex) -> bool {
     matches!(mutex.bare_type(), Type::Recursive | Type::ErrorCheck)
 }
@@ -194,9 +194,9 @@ const _: () = assert!(size_of::<Observed>() <= 10 * 8 && align_of::<Observed>() 
 ///
 /// # Safety
 ///
-/// `room` is room for an `Observed` that nobody else uses; the others are what the program gave to
-/// `pthread_cond_wait` or its kin, which has not been called yet.
-// SAFETY: `shim.c` declares the name so, and nobody else has one of this prefix.
+/// `room` is room for an `Observed` that no other thread uses; the others are what the program gave
+/// to `pthread_cond_wait` or its kin, which has not been called yet.
+// SAFETY: `shim.c` declares the name so, and no other function has one of this prefix.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_observed_begin(
     room: *mut MaybeUninit<Observed>,
@@ -232,8 +232,8 @@ unsafe extern "C" fn antiphon_observed_begin(
 ///
 /// # Safety
 ///
-/// `observed` is what `antiphon_observed_begin` has written, and nobody else uses it; the mutex is
-/// still there.
+/// `observed` is what `antiphon_observed_begin` has written, and no other thread uses it; the mutex
+/// is still there.
 // SAFETY: the name, as above.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_observed_end(observed: *const Observed, code: c_int) {
@@ -255,7 +255,7 @@ unsafe extern "C" fn antiphon_observed_end(observed: *const Observed, code: c_in
     }
 }
 
-/// Whether the nanoseconds are a fraction of a second, as the C library demands of who waits.
+/// Whether the nanoseconds are a fraction of a second, as the C library demands of a waiter.
 fn is_fraction(until: &timespec) -> bool {
     (0..1_000_000_000).contains(&until.tv_nsec)
 }

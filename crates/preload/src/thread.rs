@@ -28,12 +28,12 @@ pub(crate) struct Thread {
     epoch: AtomicU32,
     /// The id once more, if calls of this thread may take the shortest way; 0 if they may not.
     ready: AtomicU32,
-    /// The recorder's: how many locks are held, how many were taken since none was, and which are
-    /// held.
+    /// The recorder's: how many locks are held, how many were taken after the last moment without
+    /// one, and which are held.
     pub(crate) holding: AtomicU32,
     pub(crate) nested: AtomicU32,
     pub(crate) held: [Slot; HELD],
-    /// The recorder's: what events are written with, and since when.
+    /// The recorder's: the state by which events are written, and when it was taken.
     pub(crate) pen: Pen,
     pub(crate) span: Span,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Thread {
 pub(crate) struct Slot {
     /// Its address.
     pub(crate) lock: AtomicU64,
-    /// If the thread has it to read: since when, in ticks.
+    /// If the thread has it to read: when it took it, in ticks.
     pub(crate) since: AtomicU64,
     /// The row that it was taken at.
     pub(crate) row: AtomicU32,
@@ -96,7 +96,7 @@ pub(crate) fn current() -> &'static Thread {
     unsafe { &*thread }
 }
 
-/// What is kept for the thread with that handle.
+/// The state that is kept for the thread with that handle.
 ///
 /// A thread's own is at the same distance from its handle in all threads: the C library's
 /// descriptor of a thread, which the handle points to, stands at a fixed place beside the thread
@@ -169,7 +169,7 @@ pub(crate) extern "C" fn forked() {
 }
 
 static NEVER: AtomicU8 = AtomicU8::new(0);
-/// The C library's word on whether the process has one thread (since 2.32), or `NEVER`.
+/// The C library's word on whether the process has one thread (from 2.32 on), or `NEVER`.
 static SINGLE: AtomicPtr<AtomicU8> = AtomicPtr::new((&raw const NEVER).cast_mut());
 
 /// Whether the caller is the only thread. The C library clears its word before it makes a second

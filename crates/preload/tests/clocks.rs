@@ -66,7 +66,7 @@ fn preload(libraries: &[&Path]) -> OsString {
 #[test]
 fn a_deadline_is_judged_by_the_clock_that_the_program_sees() {
     let built = build("clocks");
-    // What is expected is what holds where there is nothing but the C library.
+    // The expected result is that of the C library alone.
     succeeds(plain(&built.program).args(CASES[0].0));
     succeeds(preloaded(&built.program).args(CASES[0].0));
     for (times, fake) in CASES {

@@ -261,7 +261,8 @@ fn waits_by_site(snapshot: &Snapshot, lock: &str) {
         // One waits for 100 ms; it may lose its CPU before, but not for most of that.
         let long = rows().filter(|row| row.wait.max_ns >= 20_000_000).count() as u64;
         assert!(long >= 3 * mutexes, "{lock}: {kind:?}: {long}");
-        // One runs into its deadline; who is refused at once, or owns it already, doesn't wait.
+        // One runs into its deadline; a thread that is refused at once, or owns it already, doesn't
+        // wait.
         assert_eq!(rows().map(|row| row.gave_up).sum::<u64>(), 3 * mutexes, "{lock}: {kind:?}");
         for row in rows() {
             assert_eq!(row.wait.count(), row.contended);

@@ -24,7 +24,7 @@
 //! is. Flags and `shared` stand where the C library has them, so that its initialisers and
 //! attributes mean what they meant:
 //!
-//! | kind | who keeps the lock |
+//! | kind | the keeper of the lock |
 //! |---|---|
 //! | shared between processes, of any flags | the C library, all 56 bytes |
 //! | `…_PREFER_READER_NP` (0) | we: readers pass waiting writers |
@@ -52,7 +52,7 @@ use crate::{sites, thread};
 pub(crate) struct RwLock {
     lock: ShflRwLock<Linux>,
     _unused: [u32; 2],
-    /// The id of the thread that holds the lock to write, 0 if nobody does.
+    /// The id of the thread that holds the lock to write, 0 if none does.
     writer: AtomicU32,
     shared: AtomicI32,
     note: Note,
@@ -131,7 +131,7 @@ impl RwLock {
     /// Whether the thread of that id holds it to write, whoever keeps it. True or false for the
     /// caller's own exact id only.
     pub(crate) fn is_written_by(&self, id: u32) -> bool {
-        // Relaxed: nobody else writes the caller's id or takes it away.
+        // Relaxed: no other thread writes the caller's id or takes it away.
         self.writer.load(Relaxed) == id
     }
 
@@ -140,7 +140,7 @@ impl RwLock {
         Noted { address: core::ptr::from_ref(self).addr(), note: &self.note }
     }
 
-    /// Who came last of those that wait; of a lock of ours.
+    /// The last waiter of the queue; of a lock of ours.
     pub(crate) fn last_waiter(&self) -> Option<WaiterId> {
         self.lock.last_waiter()
     }
@@ -162,8 +162,8 @@ impl RwLock {
         in_form!(self, lock => lock.read_uncontended())
     }
 
-    /// As [`read_at_once`](Self::read_at_once), for who will not wait: a try that fails was in
-    /// nobody's way.
+    /// As [`read_at_once`](Self::read_at_once), for a caller that will not wait: a try that fails
+    /// has delayed no thread.
     #[inline]
     pub(crate) fn try_read(&self) -> Result<(), Refused> {
         in_form!(self, lock => lock.try_read())
@@ -177,7 +177,7 @@ impl RwLock {
         })
     }
 
-    /// Takes it to write, if it is free and nobody waits whose turn it is.
+    /// Takes it to write, if it is free and no waiter has the next turn.
     #[inline]
     pub(crate) fn write_at_once(&self) -> bool {
         self.lock.write_at_once()
@@ -200,30 +200,30 @@ impl RwLock {
         })
     }
 
-    /// Notes that the caller, who has the lock to write, does.
+    /// Notes that the caller, which has the lock to write, is the writer.
     #[inline]
     pub(crate) fn own(&self) {
-        // Exact, since it decides whether the writer is told that it is the writer.
+        // Exact, because it decides whether the writer is told that it is the writer.
         self.writer.store(thread::exact_id(), Relaxed);
     }
 
-    /// Whether somebody has it to write. The caller has it in one way or the other, so the answer
+    /// Whether a thread has it to write. The caller has it in one way or the other, so the answer
     /// is which.
     #[inline]
     pub(crate) fn is_written(&self) -> bool {
         self.lock.is_locked_by_writer()
     }
 
-    /// Releases it, in whichever way it was taken; `EPERM` if nobody has it.
+    /// Releases it, in whichever way it was taken; `EPERM` if no thread has it.
     ///
     /// # Safety
     ///
-    /// The caller has the lock, or nobody has. Its memory may be gone afterwards.
+    /// The caller has the lock, or no thread has. Its memory may be gone afterwards.
     #[inline]
     pub(crate) unsafe fn release(&self) -> c_int {
         if self.is_written() {
             self.writer.store(0, Relaxed);
-            // SAFETY: with a writer in nobody else is, so the caller is that one.
+            // SAFETY: while a writer is in, no other thread is, so the caller is that one.
             unsafe { self.lock.unlock_write() };
         } else if self.lock.seems_read() {
             // SAFETY: the caller has it, and not to write.

@@ -6,7 +6,7 @@ use core::mem::size_of;
 use super::Texts;
 use crate::sys;
 
-/// So many bytes of a text are looked at in one go.
+/// The number of bytes of a text that are looked at in one go.
 const CHUNK: usize = 256;
 /// Of a variable, to see its name and the `=`.
 const BEGIN: usize = 32;

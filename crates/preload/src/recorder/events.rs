@@ -10,9 +10,9 @@
 //! question would make the next span long enough for another. Where it took so long itself that it
 //! may have been interrupted, it is part of that span, and the kernel is asked for both.
 //!
-//! Who left of its own accord waited for something, and then perhaps for a CPU: on another machine
-//! the second may be nothing. Linux counts it, in a file that takes a microsecond to read; that is
-//! done where the thread was away anyway, and not at the end of a wait for a lock.
+//! A thread that left of its own accord waited for something, and then perhaps for a CPU: on
+//! another machine the second may be nothing. Linux counts it, in a file that takes a microsecond
+//! to read; that is done where the thread was away anyway, and not at the end of a wait for a lock.
 
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
@@ -53,7 +53,7 @@ pub(crate) struct Span {
     pub(super) began: AtomicU64,
     /// How long it had run when that was asked last, in nanoseconds.
     ran_ns: AtomicU64,
-    /// Since then, the ticks of that asking and of all spans that were too short to ask.
+    /// The ticks of that asking and of all spans after it that were too short to ask.
     short: AtomicU64,
     /// How often it had left the CPU of its own accord when that was asked last.
     left: AtomicU32,
@@ -284,7 +284,7 @@ pub(crate) unsafe extern "C" fn create(
     if begin.is_null() {
         return forward!(THREAD_CREATE(thread, attributes, start, argument));
     }
-    // SAFETY: room for one, and nobody else's.
+    // SAFETY: room for one, and no other code's.
     unsafe { begin.write(Begin { start, argument, number: number.into() }) };
     let recorded = u32::from(number != 0);
     UNBEGUN.fetch_add(recorded, Relaxed);
@@ -301,7 +301,7 @@ pub(crate) unsafe extern "C" fn create(
 
 /// The calling thread, which has that number (0: it is not recorded), begins in the function at
 /// that address.
-// SAFETY: `shim.c` declares the name so, and nobody else has one of this prefix.
+// SAFETY: `shim.c` declares the name so, and no other function has one of this prefix.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_thread_begins(start: usize, number: u64) {
     if number == 0 {
@@ -353,7 +353,7 @@ unsafe extern "C" fn antiphon_joins(handle: libc::pthread_t) -> u32 {
 }
 
 /// The number of a thread that is about to be joined. One that was just made may not know it yet;
-/// since the caller will wait for its end, it may as well wait for its beginning.
+/// because the caller will wait for its end, it may as well wait for its beginning.
 fn number_of(thread: &Thread) -> u32 {
     for _ in 0..LOOKS {
         // Acquire: pairs with the release in `antiphon_thread_begins`.

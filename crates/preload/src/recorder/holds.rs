@@ -1,4 +1,4 @@
-//! Who holds what, in a recording of everything.
+//! The locks that each thread holds, in a recording of everything.
 //!
 //! A lock that one thread has alone keeps the beginning of its hold in itself, where its owner may
 //! write ([`Note`]). One that several have to read can't, so each thread keeps those of its own
@@ -22,11 +22,11 @@ use crate::{mode, ticks};
 /// In [`Slot::row`], beside the row: the lock was only tried.
 const TRIED: u32 = 1 << 31;
 
-/// What the recorder keeps in a lock. All zero is nothing: nobody has had the lock yet, to our
+/// The recorder's note in a lock. All zero is nothing: no thread has had the lock yet, to our
 /// knowledge.
 #[repr(C)]
 pub(crate) struct Note {
-    /// When the lock was taken by who has it alone, in ticks.
+    /// When the thread that has it alone took the lock, in ticks.
     since: AtomicU64,
     /// The row at which it was taken last.
     row: AtomicU32,
@@ -68,7 +68,7 @@ impl Visit {
 
     /// Notes the row in a lock that the visitor has alone.
     fn note(self, lock: Noted<'_>, tag: u32) {
-        // If nobody has noted anything in it, it is a new one, wherever another may have stood.
+        // If no thread has noted anything in it, it is a new one, wherever another may have stood.
         if lock.note.row.load(Relaxed) == 0 {
             self.writer.renewed(self.row);
         }
@@ -140,8 +140,8 @@ impl Visit {
 
 /// Counts an acquisition without a wait, in the full mode: the caller has the lock alone.
 ///
-/// Mostly it is from the same site as the last, and nothing has to be looked up; who has the lock
-/// may read and write its note.
+/// Mostly it is from the same site as the last, and nothing has to be looked up; the owner of the
+/// lock may read and write its note.
 pub(crate) fn alone_at_once(lock: Noted<'_>, kind: Kind, site: usize, tried: bool) {
     let Some(writer) = writer() else { return };
     let stint = Stint::begins();

@@ -14,7 +14,7 @@ use super::events::{LONG_NS, Span, are_on};
 use super::writer;
 use crate::{thread, ticks};
 
-/// One event of so many is timed. A prime, so that a loop of a program does not fall into step.
+/// One event of this many is timed. A prime, so that a loop of a program does not fall into step.
 const PERIOD: u32 = 31;
 
 /// Work of the recorder in which one event is noted, if it is to be timed.

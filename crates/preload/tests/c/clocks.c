@@ -98,7 +98,7 @@ static void *waits(void *argument)
 
 static int may_go;
 
-/* What is released, or notified, before the deadline is had. */
+/* Gets a lock that is released, and a condition that is notified, before the deadline. */
 static void *gets(void *argument)
 {
 	(void)argument;

@@ -1,5 +1,5 @@
-/* What is left to the C library works beside what is replaced: barriers, semaphores, `pthread_once`
- * and the locks of C11, within a process and between two. */
+/* The functions that are left to the C library work beside those that are replaced: barriers,
+ * semaphores, `pthread_once` and the locks of C11, within a process and between two. */
 #include "check.h"
 #include <semaphore.h>
 #include <threads.h>
@@ -23,7 +23,7 @@ static void *meet(void *rounds)
 		if (code)
 			__atomic_fetch_add(&meeting->last, 1, __ATOMIC_RELAXED);
 		YES(__atomic_load_n(&meeting->arrived, __ATOMIC_RELAXED) >= THREADS * round);
-		/* Nobody is a round ahead. */
+		/* No thread is a round ahead. */
 		pthread_barrier_wait(&meeting->barrier);
 		IS(__atomic_load_n(&meeting->last, __ATOMIC_RELAXED) >= round, 1);
 	}

@@ -1,5 +1,5 @@
-/* Who unlocks lightly. The first argument is "light" or "exchange", what threads of this process
- * are to do; the second a case.
+/* Light unlocks. The first argument is "light" or "exchange", what threads of this process are to
+ * do; the second a case.
  *
  * A light unlock writes its thread's rseq area, in a word that only the kernel reads, and only of
  * threads that it knows. So whether a thread unlocks lightly shows when the kernel has been told to

@@ -2,7 +2,7 @@
  * nothing:
  *
  *   size     its address space grows by less than a MiB
- *   locked   a user without privileges who may lock 8 MiB has all memory locked, present and to
+ *   locked   a user without privileges that may lock 8 MiB has all memory locked, present and to
  *            come, after contention, and locks go on
  *   many     of 4 000 threads for which there is a MiB of address space, none is left without a
  *            node: while they wait for a mutex they sleep

@@ -28,7 +28,7 @@ static void *refused(void *mutex)
 	return (void *)(long)pthread_mutex_trylock(mutex);
 }
 
-/* What is locked by name is unlocked by the functions found, and the other way round. */
+/* A mutex that is locked by name is unlocked by the functions found, and the other way round. */
 static int mutexes(find *find, void *handle)
 {
 	int found = 0;
@@ -132,7 +132,7 @@ static void all(const char *how, find *find, void *handle)
 		fprintf(stderr, "... %s\n", how);
 }
 
-/* What is not there is not there, and `dlerror` says it once. */
+/* A function that is not there is not found, and `dlerror` says it once. */
 static void errors(void *bare, find *find)
 {
 	IS(find(bare, "pthread_mutex_lock", NULL), NULL);

@@ -204,8 +204,8 @@ static void foreign(void)
 	IS(exit_of(child), 0);
 }
 
-/* Who holds a mutex stands at offset 8, for debuggers and for programs that look, of every kind and
- * however it was taken. */
+/* The owner of a mutex stands at offset 8, for debuggers and for programs that look, of every kind
+ * and however it was taken. */
 enum { OWNER = 8, KINDS = 7 };
 
 static pthread_mutex_t of_kind(int kind)

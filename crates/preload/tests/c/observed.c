@@ -151,7 +151,7 @@ static void conditions(struct game *game)
 		code = pthread_cond_timedwait(&game->cond, &game->mutex, &soon);
 	IS(pthread_mutex_unlock(&game->mutex), 0);
 	join(thread);
-	/* Who doesn't own the mutex doesn't wait. */
+	/* A thread that doesn't own the mutex doesn't wait. */
 	if (game->kind == ERRORCHECK)
 		IS(pthread_cond_wait(&game->cond, &game->mutex), EPERM);
 }

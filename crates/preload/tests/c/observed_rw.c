@@ -62,7 +62,7 @@ static void in_every_way(struct game *game)
 	for (int left = 4; left > 0; left--)
 		leave(game);
 	had(game, 1, pthread_rwlock_trywrlock(&game->lock));
-	/* What is refused at once is no wait. */
+	/* A call that is refused at once is no wait. */
 	IS(pthread_rwlock_rdlock(&game->lock), EDEADLK);
 	IS(pthread_rwlock_wrlock(&game->lock), EDEADLK);
 	leave(game);

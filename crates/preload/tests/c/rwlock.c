@@ -1,6 +1,6 @@
-/* What the functions on readers-writer locks return, by kind, and who comes in before whom. The
- * argument is `ours` under the preload library: how many readers there may be, and what becomes of
- * an unlock too many, differ from the C library. */
+/* Return values of the functions on readers-writer locks, by kind, and the order in which threads
+ * come in. The argument is `ours` under the preload library: the greatest number of readers, and
+ * the effect of an unlock too many, differ from the C library. */
 #include "check.h"
 
 enum { KINDS = 4, SHARED = 3, CUR_WRITER = 24, READERS_AT_MOST = 1 << 23 };
@@ -206,14 +206,14 @@ static void *write_once(void *lock)
 	return NULL;
 }
 
-/* Who reads may read again though a writer waits, but not where writers are preferred. */
+/* A reader may read again though a writer waits, but not where writers are preferred. */
 static void recursion(pthread_rwlock_t *lock, int writers_first)
 {
 	IS(pthread_rwlock_rdlock(lock), 0);
 	wrote = 0;
 	pthread_t writer = start(write_once, lock);
 	if (writers_first) {
-		/* From when the writer waits on, nobody comes in. */
+		/* From when the writer waits on, no reader comes in. */
 		int code;
 		while ((code = pthread_rwlock_tryrdlock(lock)) == 0) {
 			unlock(lock);
