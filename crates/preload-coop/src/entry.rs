@@ -91,7 +91,7 @@ pub struct Wait {
     rest: MaybeUninit<Between>,
 }
 
-/// What is kept while the C library waits.
+/// The state that is kept while the C library waits.
 struct Between {
     pause: Pause,
     waited: Waited,
@@ -125,7 +125,7 @@ impl Thread {
             // SAFETY: `shim.c` has it so; what it gives back is what it was given, once.
             unsafe { antiphon_coop_at_exit_of(self.looping) };
         }
-        // SAFETY: boxed above, by this thread, and nobody else's until it ends.
+        // SAFETY: boxed above, by this thread, and no other thread's until it ends.
         Some(unsafe { &mut *self.looping.cast::<Loop>() })
     }
 }
@@ -135,8 +135,8 @@ unsafe extern "C" {
     fn antiphon_coop_at_exit_of(looping: *mut c_void);
 }
 
-/// Before a wait of so many nanoseconds (negative: without an end), when the loop has told its next
-/// release (0: it has not). 0: the library has no part in it.
+/// Called before a wait of `timeout_ns` nanoseconds (negative: without an end), when the loop has
+/// told its next release `told_ns` (0: it has not). 0: the library has no part in it.
 extern "C" fn begin(thread: &mut Thread, wait: &mut Wait, timeout_ns: i64, told_ns: u64) -> c_int {
     if !member::enabled() {
         return 0;

@@ -25,9 +25,10 @@ use antiphon_record::coop::{BATON, BOOST, Count, Page, Refusal, RowWords};
 
 use crate::settings::{self, Settings};
 
-/// From so many waits on the process's first thread is a loop.
+/// The number of waits from which on the process's first thread is a loop.
 const WAITS_OF_MAIN: u32 = 2;
-/// From so many on any other is: what looks a name up, or waits for one answer, is none.
+/// The number of waits from which on any other thread is a loop: a thread that looks a name up, or
+/// waits for one answer, is none.
 const WAITS_OF_OTHERS: u32 = 16;
 
 /// Whether anything is wanted of this process.
@@ -54,7 +55,7 @@ struct Common {
 }
 
 /// Made when the first loop is found. Never dropped: a program that closes all its files may have
-/// opened others under the numbers of ours since.
+/// opened others under the numbers of ours meanwhile.
 static COMMON: Mutex<Option<ManuallyDrop<Common>>> = Mutex::new(None);
 
 impl Common {
@@ -138,7 +139,7 @@ pub struct Loop {
     row: Option<&'static RowWords>,
 }
 
-/// What is known of a wait when it begins.
+/// The record of a wait, made when it begins.
 #[derive(Clone, Copy)]
 pub struct Waited {
     release_ns: Option<u64>,

@@ -45,7 +45,7 @@ impl Settings {
         (boost || domain.is_some()).then(|| Self { domain, boost, schedule: schedule(), report })
     }
 
-    /// Where it is counted, if anybody wants to know. It stays mapped.
+    /// The page of its counts, if the environment names a file for them. It stays mapped.
     pub fn page(&self) -> Option<&'static Page> {
         let file = OpenOptions::new().read(true).write(true).open(self.report.as_ref()?).ok()?;
         let mapping = Box::leak(Box::new(Mapping::new(&file, PAGE_BYTES).ok()?));
@@ -74,8 +74,9 @@ pub fn thread_name() -> [u8; 16] {
 /// Decides what this process wants, before the program's own code runs.
 extern "C" fn load(_: c_int, _: *const *const u8, _: *const *const u8) {
     let settings = SETTINGS.get_or_init(Settings::read).as_ref();
-    // A loop that was raised when it executed this program has nobody who lowers it. Who comes of a
-    // fork and was given a real-time class on purpose does not have it reset by the next.
+    // A loop that was raised when it executed this program has no helper that lowers it. A process
+    // that comes of a fork, and was given a real-time class on purpose, does not have it reset by
+    // the next fork.
     if settings.is_some_and(|settings| settings.boost)
         && let Ok(class) = schedule::class(ThreadId(0))
         && class == (Class { policy: Policy::Fifo, resets_on_fork: true })

@@ -40,7 +40,7 @@ struct thread {
 	uint32_t epoch, waits;
 };
 
-/* Ours, and nobody else's. */
+/* Ours, and no other object's. */
 #pragma GCC visibility push(hidden)
 int antiphon_coop_begin(struct thread *thread, struct wait *wait, int64_t timeout_ns,
 			uint64_t told_ns);
@@ -206,7 +206,7 @@ static const struct timespec *in_timespec(const struct wait *wait, const struct 
 	return left;
 }
 
-/* A look by `epoll`, which was not to wait, fails with EINTR only since it had to; so does one by
+/* A look by `epoll`, which was not to wait, fails with EINTR only because it had to; so does one by
  * others that is not for the signals of a mask. Then it is to be had. */
 static bool was_a_look(const struct wait *wait, int64_t asked_ns, int result)
 {

@@ -15,7 +15,7 @@ fn holds_by(stage: &Stage, program: &Path, arguments: &[&str], tier: &str, loops
     assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
     let found = &stage.loops()[before..];
     assert!(found.len() >= loops, "{tier}: {} loops", found.len());
-    // Who has no part in it is as if it were alone: that would prove nothing.
+    // A row that has no part in it is as if it were alone: that would prove nothing.
     assert!(found.iter().all(|row| row.baton == (tier != "t1")), "{tier}: {found:?}");
     assert!(found.iter().all(|row| row.count(Count::Waits) > 0), "{tier}");
 }

@@ -142,7 +142,7 @@ impl Drop for Spins {
         if self.pid.is_some() {
             self.signal(libc::SIGKILL);
         }
-        // A child that can't be waited for is nobody's.
+        // If it can't be waited for, there is no such child any more.
         let _ = self.child.wait();
     }
 }
