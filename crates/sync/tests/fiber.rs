@@ -153,7 +153,7 @@ fn fibers_and_threads_wait_in_one_queue() {
                         suspended.set(suspended.get() + 1);
                     });
                 }
-                // The first lets the others run in the middle, who then wait for it.
+                // The first lets the others run in the middle, which then wait for it.
                 waits.0.call_once(|| switch(Switch::Yield));
                 let leads = waits.1.wait();
                 leaders.set(leaders.get() + u32::from(leads));

@@ -1,6 +1,6 @@
 //! Nodes of dead threads are found by many takers at a time, each by one of them.
 //!
-//! A test of its own process: it counts on who else uses the arena.
+//! A test of its own process: its result depends on the other users of the arena.
 
 #[path = "../../linux/tests/support/mod.rs"]
 mod support;

@@ -1,4 +1,4 @@
-//! The locks where no waiter node is to be had: whoever contends barges, and nobody hangs.
+//! The locks where no waiter node is to be had: a contending thread barges, and none hangs.
 
 #[path = "../../linux/tests/support/mod.rs"]
 mod support;

@@ -1,4 +1,4 @@
-//! Signal handlers that interrupt a waiter and then fork, or wait for somebody else.
+//! Signal handlers that interrupt a waiter and then fork, or wait for another thread.
 
 use std::mem;
 use std::ptr;

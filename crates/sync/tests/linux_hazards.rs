@@ -57,7 +57,7 @@ fn unlock_touches_nothing_after_the_release() {
                 waiting.wait();
                 lock.lock();
                 unlock(lock);
-                // SAFETY: nobody has a reason to touch it any more (the point of this test).
+                // SAFETY: no thread has a reason to touch it any more (the point of this test).
                 unsafe { page.unmap() };
             });
             waiting.wait();

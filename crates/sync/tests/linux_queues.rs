@@ -105,7 +105,7 @@ fn a_deque_of_blocks_gives_each_item_once() {
     owner_and_thieves(&new(), new);
 }
 
-/// Who puts in need not tell anybody of what only it has.
+/// A thread that puts items in need not tell others of those that only it has.
 #[test]
 fn a_deque_of_blocks_keeps_what_fills_none() {
     let deque = queue::Blocks::<Linux, 3>::new(8);

@@ -30,7 +30,7 @@ impl Page {
     ///
     /// # Safety
     ///
-    /// It fits in the page, and nobody uses that yet.
+    /// It fits in the page, and no thread uses that yet.
     pub unsafe fn write<T>(self, value: T) {
         // SAFETY: the caller's promise; a page is aligned for anything.
         unsafe { (self.0 as *mut T).write(value) }
@@ -50,7 +50,7 @@ impl Page {
     ///
     /// # Safety
     ///
-    /// Nobody has a reason to touch it any more.
+    /// No thread has a reason to touch it any more.
     pub unsafe fn unmap(self) {
         // SAFETY: mapped in `map`; the caller's promise.
         assert_eq!(unsafe { libc::munmap(self.0 as *mut _, BYTES) }, 0);

@@ -50,7 +50,7 @@ fn waiters_in_turn_are_served_socket_by_socket() {
     assert!(changes <= 3, "{sorted:?}");
 }
 
-/// `000_…`, "Minimal scheduler intervention": more threads than cores, and hardly anybody is put
+/// `000_…`, "Minimal scheduler intervention": more threads than cores, and hardly any thread is put
 /// to sleep or woken for an operation.
 #[test]
 fn a_crowd_is_seldom_put_to_sleep_or_woken() {

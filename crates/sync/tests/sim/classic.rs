@@ -39,7 +39,8 @@ fn every_lock_excludes_and_serves_all() {
     serves_all::<McsStp<Sim>>(24, 20_000_000);
 }
 
-/// What is first come, first served, gives all the same; what is free for all does not.
+/// A lock that serves first come, first served, gives all the same; a lock that is free for all
+/// does not.
 #[test]
 fn queues_are_fair_and_barging_is_not() {
     let fairness = |outcome: &Outcome| outcome.fairness();

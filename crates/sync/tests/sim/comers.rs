@@ -1,4 +1,5 @@
-//! Who comes to a mutex whose head sleeps: it need not sleep too, if the owner is about to leave.
+//! A thread that comes to a mutex whose head sleeps: it need not sleep too, if the owner is about
+//! to leave.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -7,8 +8,8 @@ use antiphon_platform::{Clock, Deadline, Platform, Waiter};
 use antiphon_sim::{Machine, OwnLine, Sim, Simulation, work};
 use antiphon_sync::lock::{Form, ShflMutex, Standard};
 
-/// When the owner begins to leave, which takes it half a microsecond: it has to find out whom to
-/// wake. A waiter that came early has long fallen asleep.
+/// When the owner begins to leave, which takes it half a microsecond: it has to find out which
+/// waiter to wake. A waiter that came early has long fallen asleep.
 const LEAVES_NS: u64 = 1_000_000;
 
 /// The order in which three threads have the mutex: the owner, 0; one that sleeps, 1; and one that
@@ -71,7 +72,7 @@ fn ran_ns() -> Vec<u64> {
 fn a_comer_behind_one_that_sleeps_does_not_spin_for_its_turn() {
     let ran_ns = ran_ns();
     let spin_ns = u64::from(Standard::QUEUE_SPIN.ns);
-    // The head sleeps in a way that a comer does not see; who comes then spins.
+    // The head sleeps in a way that a comer does not see; a thread that comes then spins.
     let spins = ran_ns[2];
     for &ran in &ran_ns[3..] {
         assert!(ran > 0 && ran + spin_ns / 2 < spins, "{ran_ns:?}");

@@ -142,10 +142,10 @@ thread_local! {
     static LOOKS: Cell<Looks> = const { Cell::new(Looks::NONE) };
 }
 
-/// Looks of a head at waiters behind it, while it could have had the lock and nobody took it.
+/// Looks of a head at waiters behind it, while it could have had the lock and no thread took it.
 #[derive(Clone, Copy)]
 struct Looks {
-    /// Who looked last, and how often the lock had been had by then.
+    /// The head that looked last, and how often the lock had been had by then.
     last: (*const (), u64),
     row: u32,
     most: u32,
@@ -215,6 +215,6 @@ fn idle_looks<L: Lock>(is_locked: fn(&L) -> bool) -> u32 {
 #[test]
 fn a_shuffler_that_could_have_the_lock_takes_it() {
     let looks = idle_looks::<ShflSpin<Sim, Idle>>(ShflSpin::is_locked);
-    // Once, since it asks between two looks.
+    // Once, because it asks between two looks.
     assert_eq!(looks, 1, "looks at waiters behind it");
 }

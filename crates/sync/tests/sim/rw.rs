@@ -1,5 +1,5 @@
-//! The readers-writer lock on simulated machines: who is served, what it costs; the same in each
-//! run.
+//! The readers-writer lock on simulated machines: which threads are served, and the costs; the same
+//! in each run.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -179,7 +179,7 @@ impl<const GROUP: u32> RwForm for Awake<GROUP> {}
 /// What came of a line of waiters.
 #[derive(Default)]
 struct Served {
-    /// Who came in, in order.
+    /// The threads that came in, in order.
     order: Vec<usize>,
     /// How many readers are in, and how many were at a time.
     inside: u64,
@@ -258,7 +258,8 @@ fn waiters_of_a_kind_are_served_together() {
     assert_eq!(writers.together, 9);
 }
 
-/// INV-5, where it decides who is overtaken: of each kind, three come in and then the other.
+/// INV-5, where it decides which thread is overtaken: of each kind, three come in and then the
+/// other.
 #[test]
 fn a_group_of_a_kind_ends() {
     for served in [serve::<GroupReaders, 3>(21), serve::<GroupWriters, 3>(21)] {

@@ -1,4 +1,5 @@
-//! Who waits at a barrier is back soon, on a large machine too; and permits go round in order.
+//! A thread that waits at a barrier is back soon, on a large machine too; and permits go round in
+//! order.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,7 +12,7 @@ use antiphon_sync::wait::{Barrier, CrowdForm, Semaphore};
 /// Far more than it takes to come, to wait and to fall asleep.
 const LONG_NS: u64 = 100_000;
 
-/// As the standard form, but who lets others go wakes all of them itself.
+/// As the standard form, but the thread that lets others go wakes all of them itself.
 struct Alone;
 
 impl Form for Alone {}
@@ -58,8 +59,8 @@ fn those_that_are_woken_at_a_barrier_wake_others() {
     assert_eq!(wakes::<Standard>(6), wakes::<Alone>(6));
 }
 
-/// Who finds that others are coming too stands back: else each of `n` would be in the way of all
-/// others, `n` times.
+/// A thread that finds that others are coming too stands back: otherwise each of `n` would be in
+/// the way of all others, `n` times.
 #[test]
 fn many_that_come_at_once_get_out_of_each_others_way() {
     let (_, few, _) = meet::<Standard>(48, 0, false);

@@ -1,5 +1,5 @@
-//! What it takes until all that wait are back, by simulated machine and by who wakes them. `cargo
-//! test --release -p antiphon-sync --test sim wakes:: -- --nocapture` prints the figures.
+//! The time until all waiters are back, by simulated machine and by the threads that wake them.
+//! `cargo test --release -p antiphon-sync --test sim wakes:: -- --nocapture` prints the figures.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ const LONG_NS: u64 = 600_000;
 /// Waits spin for longer than the test takes.
 struct Polling;
 
-/// As [`Unpolled`] and [`Polling`], but who lets others go wakes all of them itself.
+/// As [`Unpolled`] and [`Polling`], but the thread that lets others go wakes all of them itself.
 struct Alone;
 
 macro_rules! form {
@@ -113,7 +113,7 @@ impl Wakes for Vec<OwnLine<<Sim as antiphon_platform::Platform>::U32>> {
 struct Arrivals {
     last: f64,
     deviation: f64,
-    /// When who wakes goes on.
+    /// When the waking thread goes on.
     sender: f64,
 }
 
