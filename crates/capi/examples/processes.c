@@ -37,7 +37,7 @@ static int transfer(struct balance *balance, int number)
 		write_lock(balance);
 		balance->left--;
 		if (number == 0 && at == TRANSFERS / 2)
-			_exit(0); /* a crash: nobody will unlock */
+			_exit(0); /* a crash: no thread will unlock */
 		balance->right++;
 		antiphon_pshared_rwlock_wrunlock(&balance->lock);
 		if (antiphon_pshared_rwlock_rdlock(&balance->lock) == 0)

@@ -289,14 +289,14 @@ impl Mutex {
         if self.whose() == Whose::Theirs { &self.count } else { &self.users }
     }
 
-    /// The caller, who owns the mutex and is about to release it, will lock it again.
+    /// The caller, which owns the mutex and is about to release it, will lock it again.
     pub(crate) fn count_in(&self) {
         // Relaxed: owners alone write it, each after the one before. Nor does the C library need
         // more for its own.
         self.users().store(self.users().load(Relaxed).wrapping_add(1), Relaxed);
     }
 
-    /// The caller, who was counted in, owns the mutex again.
+    /// The caller, which was counted in, owns the mutex again.
     pub(crate) fn count_out(&self) {
         // Relaxed: as above. A mutex that was made anew in the meantime counts no user.
         self.users().store(self.users().load(Relaxed).saturating_sub(1), Relaxed);

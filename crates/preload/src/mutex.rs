@@ -296,7 +296,7 @@ fn owned(mutex: &Mutex, kind: Type) -> bool {
         && mutex.owner.load(Relaxed) == thread::exact_id()
 }
 
-/// Notes that the caller, who has the lock, holds the mutex.
+/// Notes that the caller, which has the lock, holds the mutex.
 #[inline]
 fn own(mutex: &Mutex, kind: Type) {
     // Exact where it matters: `owned` has asked before.
