@@ -23,7 +23,7 @@ use crate::unpoisoned::lock;
 /// When, in nanoseconds of the monotonic clock, and a number, as several may have that.
 type At = (u64, u64);
 
-/// Those of a process: never freed.
+/// The alarms of a process: never freed.
 struct Process {
     epoch: u32,
     alarms: Mutex<Alarms>,
@@ -40,7 +40,7 @@ struct Alarms {
 /// The last that there was, or null.
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new(ptr::null_mut());
 
-/// One that is set; put off when it is dropped.
+/// An alarm that is set. Dropping it removes it.
 pub(crate) struct Alarm(At, &'static Process);
 
 impl select::Alarm<Linux> for Alarm {
@@ -56,7 +56,8 @@ impl select::Alarm<Linux> for Alarm {
         }
         if !alarms.started {
             drop(alarms);
-            // It looks for itself.
+            // Without a thread that waits, the future is polled again at once, and looks at the
+            // time itself.
             waker.wake();
             return Self(at, process);
         }
@@ -73,14 +74,14 @@ impl Drop for Alarm {
         // A parent's is left.
         if self.1.epoch == Linux::epoch() {
             let waker = self.1.lock().set.remove(&self.0);
-            // What it drops may set another.
+            // A value that the waker drops may set another alarm.
             drop(waker);
         }
     }
 }
 
 impl Process {
-    /// That of the caller.
+    /// The alarms of the calling process.
     fn current() -> &'static Self {
         let epoch = Linux::epoch();
         // Acquire: what it is made of; pairs with the release of the exchange.
@@ -127,7 +128,7 @@ impl Process {
             }
             let waker = first.remove();
             drop(alarms);
-            // One that panics keeps no others from theirs.
+            // A waker that panics does not keep the other alarms from theirs.
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
                 forget(panic);
             }

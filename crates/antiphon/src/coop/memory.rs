@@ -40,7 +40,7 @@ struct Mapped {
     _file: File,
 }
 
-/// What `/proc` shows of a private one.
+/// The name under which `/proc` shows the memory of a private domain.
 const TITLE: &CStr = c"antiphon-domain";
 /// Length of one wait for the lock; there are up to `NAPS`.
 const NAP: Duration = Duration::from_millis(5);
@@ -166,7 +166,7 @@ fn page(mapping: &Mapping) -> &Page<Linux> {
     unsafe { &*mapping.as_ptr().cast::<Page<Linux>>() }
 }
 
-/// What tells our PID namespace from others (`namespaces(7)`): 0 if that is not told.
+/// The number that tells our PID namespace from others (`namespaces(7)`): 0 if it is not known.
 fn namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino())
 }

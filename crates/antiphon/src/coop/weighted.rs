@@ -58,12 +58,13 @@ struct Nice {
 }
 
 thread_local! {
-    /// How many of these a thread has, what its nice value was before, and what they have made it.
+    /// The number of weights that the thread has, the nice value that it had before, and the one
+    /// that they have set.
     static STEPPED: Cell<(u32, i32, i32)> = const { Cell::new((0, 0, 0)) };
 }
 
 impl Nice {
-    /// That of the calling thread.
+    /// The nice value of the calling thread before its weights.
     fn read() -> Result<Self, Refused> {
         let (count, mut before, mut now) = STEPPED.get();
         if count == 0 {
@@ -85,7 +86,7 @@ impl Nice {
 impl Weigh for Nice {
     fn step(&mut self, steps: i32) {
         let nice = self.before + steps;
-        // While the thread ends, each step is a call.
+        // While the thread ends, its thread-locals are gone, and each step is a system call.
         let stepped = STEPPED.try_with(Cell::get).ok();
         // If the right was taken away meanwhile, the nice value stays as it is.
         if stepped.is_none_or(|(_, _, now)| now != nice)
@@ -99,7 +100,7 @@ impl Weigh for Nice {
 
 impl Drop for Nice {
     fn drop(&mut self) {
-        // Where that fails the thread ends, and steps no more.
+        // If the thread-local is gone, the thread ends, and steps no more.
         let _ = STEPPED.try_with(|stepped| {
             let (count, before, now) = stepped.get();
             stepped.set((count.saturating_sub(1), before, now));

@@ -26,7 +26,7 @@ pub(super) struct Ongoing {
     pub(super) schedule: RefCell<Schedule>,
     /// Panics of tasks that no caller has asked for so far, wherever the returned value is.
     pub(super) uncaught: RefCell<Vec<(u64, String)>>,
-    /// Of each thread.
+    /// One seat for each thread.
     pub(super) seats: Box<[Seat]>,
     spawned: Cell<u64>,
 }
@@ -46,7 +46,7 @@ pub(super) fn current() -> Rc<Ongoing> {
     find().expect("called outside of a run: see `Runner::run`")
 }
 
-/// That run, which must be the one that the calling thread is in.
+/// The run of this id, which must be the one that the calling thread is in.
 #[track_caller]
 pub(super) fn of(id: u64) -> Rc<Ongoing> {
     let run = find().filter(|run| run.id == id);
@@ -57,7 +57,7 @@ pub(super) fn is_current(id: u64) -> bool {
     find().is_some_and(|run| run.id == id)
 }
 
-/// As [`current`], if there is one.
+/// The run that the calling thread is in, if it is in one.
 pub(super) fn find() -> Option<Rc<Ongoing>> {
     CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
 }
@@ -113,8 +113,8 @@ impl Ongoing {
         self.schedule.borrow_mut().push(at_ns, by, task, what);
     }
 
-    /// Runs a part of a task, and notes how that ends; `rests` says of what it has returned whether
-    /// there are more.
+    /// Runs a part of a task, and notes how that ends. `rests` says, of the returned value, whether
+    /// the task has more parts.
     pub(super) fn perform<T>(
         &self,
         task: u64,
@@ -163,7 +163,7 @@ impl Caught {
     }
 }
 
-/// What a panic says.
+/// The text of a panic.
 pub(super) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());

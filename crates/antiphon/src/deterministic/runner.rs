@@ -34,7 +34,7 @@ pub struct Run<T> {
     pub schedule: Schedule,
 }
 
-/// As large as those of threads. Only what is touched becomes memory.
+/// As large as those of threads. Only touched pages become memory.
 const STACK_BYTES: usize = 2 << 20;
 /// A CPU each.
 const MOST: usize = 1_000;
@@ -154,7 +154,7 @@ impl Runner {
             .threads(self.workers, move |worker| workers.be_worker(worker))
             .thread(move || {
                 last.timers.run();
-                // Not before: the tasks that it has just woken are run.
+                // Closed only now, because the tasks that the timers have just woken are still run.
                 last.crew.close();
             })
     }

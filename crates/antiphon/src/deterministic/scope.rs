@@ -20,7 +20,7 @@ pub struct Scope<'scope, 'env: 'scope> {
     left: Countdown<Sim>,
     /// No task lets others go on while it holds this lock.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
-    /// Invariant, as those of [`std::thread::scope`].
+    /// Invariant, as the lifetimes of [`std::thread::scope`].
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }

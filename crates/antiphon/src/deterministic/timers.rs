@@ -15,7 +15,7 @@ use antiphon_sync::wait::EventCount;
 use super::run;
 use crate::raw::nanos;
 
-/// When one is woken, in nanoseconds, and which of all sleeps it is.
+/// When a sleeper is woken, in nanoseconds, and the number of its sleep among all.
 type Due = (u64, u64);
 
 /// The sleepers. Not borrowed while another thread runs.
@@ -23,11 +23,11 @@ pub(super) struct Timers {
     sleepers: RefCell<BTreeMap<Due, Waker>>,
     sleeps: Cell<u64>,
     closed: Cell<bool>,
-    /// That something above was changed.
+    /// Notified when a field above was changed.
     changed: EventCount<Sim>,
 }
 
-/// What the timers' thread does next.
+/// The next act of the timers' thread.
 enum Next {
     Wake(Waker),
     Sleep(Option<Deadline>),
@@ -79,7 +79,7 @@ impl Timers {
         drop(sleepers);
     }
 
-    /// One more sleep, until then.
+    /// The key of one more sleep, until `ns`.
     fn due(&self, ns: u64) -> Due {
         self.sleeps.set(self.sleeps.get() + 1);
         (ns, self.sleeps.get())

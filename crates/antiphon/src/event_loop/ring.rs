@@ -33,15 +33,16 @@ use super::files::{Source, TIMER};
 pub(super) struct Ring {
     ring: ManuallyDrop<files::Ring>,
     bell: Arc<Bell>,
-    /// Of no files: it says of one whether it can be waited for. A ring says that it is ready.
+    /// An `epoll` without files: it says whether a file can be waited for. A ring says of such a
+    /// file that it is ready.
     says: Epoll,
-    /// Of the process that has made it.
+    /// The epoch of the process that has made it.
     epoch: u32,
     /// Files that are to be asked for again.
     again: Vec<u64>,
 }
 
-/// How others end a wait.
+/// The handle by which other threads end a wait.
 pub(super) struct Bell {
     /// The ring's.
     file: EventFd,

@@ -49,7 +49,7 @@ use super::hooks;
 use super::host::{self, Host};
 use crate::pool::Account;
 
-/// What a fiber knows of its time: on its stack.
+/// The times of one fiber: on its stack.
 pub(crate) struct Clocked {
     account: Arc<Account>,
     pace: Cell<Pace>,
@@ -74,30 +74,31 @@ pub(crate) struct Clocked {
     in_line_ns: Cell<u64>,
 }
 
-/// Where it is, as far as it is timed.
+/// The state of the fiber, as far as its times are concerned.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Away {
-    /// It runs; or is suspended, and its account knows.
+    /// It runs; or it is suspended, and its account knows that.
     Told,
-    /// Its account takes it to run, and it waits.
+    /// It waits, and its account still counts it as running.
     Waits,
-    /// As above, and it may go on; or has.
+    /// It may go on, or has gone on, and its account still counts it as running.
     InLine,
-    /// It waits, or may go on: its account knows, by a look of the thread.
+    /// It waits, or may go on; its account knows that by a look of the thread.
     Cut,
 }
 
-/// Until this is dropped the fiber is timed.
+/// The fiber is timed until this is dropped.
 pub(crate) struct Attached<'a>(Option<Fiber>, &'a Clocked);
 
-/// As many suspensions, at the most, from one that is timed to the next.
+/// The most suspensions from one that is timed to the next.
 const MOST: u32 = 256;
 
-/// In `woken_ns` of a control block: another thread that lets the fiber go on says when.
+/// The value of `woken_ns` of a control block that asks the thread that lets the fiber go on to
+/// store the time.
 pub(super) const WANTED: u64 = 1;
 
 impl Clocked {
-    /// Of a task that begins.
+    /// The times of a task that begins.
     pub(crate) fn new(account: Arc<Account>) -> Self {
         let since_ns = Cell::new(account.since_ns());
         Self {
@@ -127,8 +128,8 @@ impl Clocked {
         Attached(fiber, self)
     }
 
-    /// It is suspended: whether this one is timed. If its thread is to look at the clock anyway, it
-    /// may have run for long itself.
+    /// The fiber is being suspended: returns whether this suspension is timed. It is, too, if its
+    /// thread is to look at the clock anyway, as the fiber may have run for long itself.
     fn is_due(&self, waits: bool) -> bool {
         let host = host::below();
         self.has_been_in_line(host);
@@ -164,7 +165,7 @@ impl Clocked {
         ran_ns
     }
 
-    /// It is suspended.
+    /// The fiber is suspended, and this suspension is timed.
     fn stops(&self, waits: bool, host: &Host) {
         let own_ns = Self::own_ns(Some(host));
         let now_ns = host.mark();
@@ -181,15 +182,15 @@ impl Clocked {
         self.kept_ns.set(host.kept_ns());
     }
 
-    /// For how long it has run last, if that is known: a tick has come, and none before it went on,
-    /// or there had been a look then.
+    /// The time of its last run, if that is known: a tick has come, and either none had come before
+    /// it went on, or there had been a look then.
     fn own_ns(host: Option<&Host>) -> u64 {
         let host = host.filter(|host| host.is_look_due());
         host.map_or(0, |host| Linux::now(Clock::Monotonic).saturating_sub(host.looked_ns()))
     }
 
-    /// CLOCKED-1: all until now, with what was skipped. It has run at the end, for so
-    /// long at the least; `None`: it waits, and has not looked.
+    /// CLOCKED-1: accounts for all time until now, with the suspensions that were skipped.
+    /// `own_ns`: the least time that it has run at the end; `None`: it waits, and has not looked.
     fn settle(&self, now_ns: u64, waits: bool, own_ns: Option<u64>) {
         self.away.set(Away::Told);
         let (missed_ns, skipped) = (self.missed_ns.take(), self.skipped.take());
@@ -201,7 +202,7 @@ impl Clocked {
         self.account.stops(now_ns, waits, Parts { runnable_ns, hogged_ns: missed_ns, ..parts });
     }
 
-    /// Its task is over.
+    /// The task of the fiber is over.
     fn ends(&self) {
         let host = host::below();
         self.has_been_in_line(host);
@@ -211,13 +212,13 @@ impl Clocked {
         self.account.goes_on(now_ns, 0);
     }
 
-    /// It may go on, and its account takes it to run.
+    /// The fiber may go on, and its account counts it as running.
     fn is_in_line(&self, host: &Host) {
         self.away.set(Away::InLine);
         self.in_line_ns.set(host.kept_ns());
     }
 
-    /// It runs. If it was in line before, others may have kept the thread.
+    /// The fiber runs. If it was in line before, others may have kept the thread.
     fn has_been_in_line(&self, host: Option<&Host>) {
         if let (Away::InLine, Some(host)) = (self.away.get(), host) {
             let kept_ns = host.kept_ns();
@@ -226,12 +227,12 @@ impl Clocked {
         }
     }
 
-    /// It runs, and it was itself that has kept the thread for so long.
+    /// The fiber runs, and it has itself kept the thread for `kept_ns`.
     pub(super) fn has_kept(&self, kept_ns: u64) {
         self.in_line_ns.set(self.in_line_ns.get() + kept_ns);
     }
 
-    /// It waits from now on; whether it is to be noted, as it has not looked.
+    /// The fiber waits from now on. Returns whether it is to be noted, because it has not looked.
     pub(super) fn is_to_note(&self) -> bool {
         self.away.get() == Away::Waits && !self.is_noted.replace(true)
     }
@@ -275,7 +276,7 @@ impl Clocked {
         self.since_ns.set(now_ns);
     }
 
-    /// Its thread has found that it may go on.
+    /// Its thread has found that the fiber may go on.
     pub(super) fn wakes(&self, at_ns: u64, hogged_ns: u64, host: &Host) {
         self.account.wakes(at_ns, hogged_ns);
         self.kept_ns.set(host.kept_ns());
@@ -294,8 +295,8 @@ impl Drop for Attached<'_> {
     }
 }
 
-/// Whether the calling fiber looks at the clock as it is suspended now. If not, where it yields is
-/// the caller's own code, and nothing is to be done when it goes on; and if it waits,
+/// Whether the calling fiber looks at the clock as it is suspended now. If not, a yield is left to
+/// the caller's own code, and nothing is to be done when the fiber goes on; after a wait, call
 /// [`has_gone_on`].
 ///
 /// # Safety
@@ -345,8 +346,8 @@ pub(super) unsafe fn has_gone_on(clocked: NonNull<Clocked>) {
     }
 }
 
-/// When a fiber could go on, that waited until that deadline at the latest, and whose thread has
-/// found it now. `None`: it was not suspended.
+/// The time from which a fiber could go on that waited until that deadline at the latest, and whose
+/// thread has found it now. `None`: it was not suspended.
 pub(super) fn woken_ns(fiber: Fiber, deadline: Option<Deadline>, now_ns: u64) -> Option<u64> {
     let woken_ns = &fiber.get().woken_ns;
     // Relaxed: posted with the fiber, or our own.

@@ -43,7 +43,7 @@ use crate::pool::run;
 #[repr(C)]
 pub(super) struct Control {
     link: Link<Linux>,
-    /// That of its thread, from before it waits until it goes on.
+    /// The mail of its thread, from before it waits until it goes on.
     pub(super) home: Cell<&'static Ready<Linux>>,
     /// When another thread let it go on, if it is timed: [`WANTED`] until then, and 0 where that
     /// time is not wanted.
@@ -59,22 +59,22 @@ pub(super) struct Control {
     yielder: Cell<*const Yielder<Order, Said>>,
     /// On its stack, if it is timed.
     pub(super) clocked: Cell<Option<NonNull<Clocked>>>,
-    /// Of the task that it runs, once that was asked for; 0 before.
+    /// The identity of the task that it runs, once that was asked for; 0 before.
     identity: Cell<usize>,
-    /// Nothing only while it is being made.
+    /// `None` only while it is being made.
     coroutine: UnsafeCell<Option<Switch>>,
     stack: Cell<Option<Stack>>,
     /// The lowest address of its stack.
     limit: usize,
-    /// Where it goes on, if its pool's fibers move.
+    /// Where it goes on, if fibers of its pool move.
     pub(super) goes: Cell<GoesOn>,
-    /// Where it is among all of its thread.
+    /// Its index in the list of all fibers of its thread.
     pub(super) at: Cell<usize>,
 }
 
 type Switch = Coroutine<Order, Said, (), Bare>;
 
-/// What a stack is switched to for.
+/// The purpose of a switch to a fiber's stack.
 pub(super) enum Order {
     /// An idle one: run this.
     Run(Task<Linux>),
@@ -82,16 +82,17 @@ pub(super) enum Order {
     GoOn,
     /// An idle one: come to an end.
     End,
-    /// One that waits: where it does, and wait on. To be written to until it is switched away from.
+    /// A waiting one: tell where it waits, and wait on. The place may be written to until the stack
+    /// is switched away from.
     Tell(NonNull<Told>),
 }
 
-/// What one that waits tells of itself.
+/// The answer of a fiber that waits.
 #[derive(Default)]
 pub(super) struct Told {
-    /// Nothing, if there is too little of its stack left.
+    /// `None` if there is too little of its stack left.
     pub(super) backtrace: Option<Backtrace>,
-    /// What of its stack it uses.
+    /// The part of its stack that it uses.
     pub(super) stack: Range<usize>,
 }
 
@@ -100,7 +101,7 @@ pub(super) struct Told {
 pub(super) enum Said {
     /// The task is done.
     Done,
-    /// It goes on when others have had their turn; a soft one leaves out tasks.
+    /// It goes on when others have had their turn; a soft yield does not let new tasks begin.
     Yields { soft: bool },
     /// It waits, by the `sleep` of its control block.
     Sleeps,
@@ -121,7 +122,7 @@ impl InLine for Fiber {
     }
 }
 
-/// What of a stack is below the control block; the block has the rest.
+/// The part of a stack that is below the control block; the block has the rest.
 struct Bare {
     base: NonZeroUsize,
     limit: NonZeroUsize,
@@ -138,10 +139,10 @@ unsafe impl corosensei::stack::Stack for Bare {
     }
 }
 
-/// How much of a stack a backtrace may take, with the guard below, in bytes.
+/// The size of a stack that a backtrace may take, with the guard below, in bytes.
 const TELLS: usize = 20 << 10;
 
-/// Of what the control block takes.
+/// Alignment of the control block on its stack.
 const ALIGN: usize = 64;
 
 impl Fiber {
@@ -183,11 +184,11 @@ impl Fiber {
     /// The control block of a fiber that is there: for its thread.
     #[inline]
     pub(super) fn get(&self) -> &Control {
-        // SAFETY: whoever has a `Fiber` has one that is there: `free` is the end of it.
+        // SAFETY: a `Fiber` names a fiber that is there: `free` is the end of it.
         unsafe { self.0.as_ref() }
     }
 
-    /// Its name: an address, below 2^63 and aligned.
+    /// The name of the fiber: an address, below 2^63 and aligned.
     pub(super) fn handle(self) -> u64 {
         self.0.as_ptr().expose_provenance() as u64
     }
@@ -205,7 +206,7 @@ impl Fiber {
     ///
     /// # Safety
     ///
-    /// It is of [`handle`](Self::handle), and is there.
+    /// The handle is of [`handle`](Self::handle), and its fiber is there.
     pub(super) unsafe fn of_handle(handle: u64) -> Self {
         let control = ptr::with_exposed_provenance_mut(handle as usize);
         // SAFETY: the caller's.
@@ -228,7 +229,7 @@ impl Fiber {
         unsafe { self.0.byte_add(offset_of!(Control, timer)) }.cast()
     }
 
-    /// Where its thread is told that it may go on. On any thread.
+    /// The mail by which its thread is told that it may go on. On any thread.
     ///
     /// # Safety
     ///
@@ -295,7 +296,7 @@ impl Fiber {
         forget(order);
     }
 
-    /// Says where it is, on its stack; if there is enough of that left.
+    /// Tells where it is, on its stack; if there is enough of that left.
     #[cold]
     #[inline(never)]
     pub(super) fn tell(self, mut place: NonNull<Told>) {
@@ -337,7 +338,7 @@ pub(crate) fn next_identity() -> usize {
     NEXT.fetch_add(2, Relaxed)
 }
 
-/// What runs on a stack: task after task. By its name backtraces tell what is the fiber's.
+/// The code that runs on a stack: task after task. Backtraces find the fiber's frames by this name.
 #[inline(never)]
 fn fiber_begins_here(fiber: Fiber, yielder: &Yielder<Order, Said>, mut order: Order, moves: bool) {
     fiber.get().yielder.set(yielder);

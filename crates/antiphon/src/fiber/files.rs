@@ -31,7 +31,7 @@ use crate::raw::deadline_after;
 pub(crate) struct Seats {
     first: OnceLock<Seat>,
     others: Mutex<Vec<Seat>>,
-    /// Of threads that have rings.
+    /// Used on threads that have rings.
     #[cfg(feature = "io_uring")]
     pub(super) hints: super::transfers::Hints,
 }
@@ -45,8 +45,8 @@ pub(crate) struct Waited<'a> {
     pub(crate) until: &'a Until<'a>,
 }
 
-/// What ends the waits of a call beside their file: a time, which begins with the first of them;
-/// and a token.
+/// The ends of a call's waits beside their file: a time, which begins with the first of them; and a
+/// token.
 pub(crate) struct Until<'a> {
     timeout: Option<Duration>,
     /// Known from the first wait on: others of the call, after tries in vain, end then, too.
@@ -76,7 +76,7 @@ impl<'a> Until<'a> {
         if self.deadline.get().is_none() {
             let own = self.timeout.map(deadline_after);
             let of_token = self.token.and_then(|by| by.token.inner().deadline());
-            // By one clock.
+            // Both times by one clock.
             self.deadline.set(own.into_iter().chain(of_token).min_by_key(|deadline| deadline.ns));
         }
         self.deadline.get()
@@ -104,7 +104,7 @@ pub(crate) struct Suspends<'a> {
 }
 
 impl Seats {
-    /// That with this reactor.
+    /// The registration with this reactor.
     #[inline]
     fn find<'a>(&self, reactor: &'a Reactor) -> Option<(&'a Reactor, Seat)> {
         let first = self.first.get().filter(|seat| reactor.owns(seat)).copied();
@@ -139,12 +139,14 @@ impl<'a> Suspends<'a> {
         Some(Self { host: below()?, fiber })
     }
 
-    /// Tries until it would not block, and waits for the file between. `drained` says of what was
-    /// done whether there is no more: then the next does not try before there is.
+    /// Tries until the file would not block, and waits for the file between tries. `drained` says,
+    /// of the result, whether the file has no more: then the next call does not try before there is
+    /// more.
     ///
     /// # Errors
     ///
-    /// What `attempt` says; that the file can't be registered; `WouldBlock` when the time is over.
+    /// The error of `attempt`; that the file can't be registered; `WouldBlock` when the time is
+    /// over.
     pub(crate) fn until<R>(
         &self,
         waited: Waited<'_>,
@@ -179,7 +181,7 @@ impl<'a> Suspends<'a> {
                         }
                         return self.after(Ok(done));
                     }
-                    // As accepting does, again and again, while too many files are open.
+                    // As where accepting fails again and again, while too many files are open.
                     failed => return self.after(failed),
                 }
             }
@@ -189,8 +191,8 @@ impl<'a> Suspends<'a> {
         }
     }
 
-    /// Waits until a poll ends that, or the deadline, or that the call is cancelled; or for no
-    /// reason. `is_told` says whether a poll has told of what is waited for.
+    /// Waits until a poll ends the wait, or the deadline, or the call is cancelled; or for no
+    /// reason. `is_told` says whether a poll has told of the awaited side.
     pub(super) fn waits(
         &self,
         until: &Until<'_>,
@@ -206,15 +208,15 @@ impl<'a> Suspends<'a> {
         self.stays(|| told.wait(deadline, || is_told() || token.is_cancelled()));
     }
 
-    /// Runs `wait`. A fiber that moves stays meanwhile: it has a place in what is the host's
-    /// (MIGRATE-3).
+    /// Runs `wait`. A fiber that moves stays on its thread meanwhile: it has a place in a structure
+    /// of the host (MIGRATE-3).
     fn stays(&self, wait: impl FnOnce()) {
         self.fiber.get().goes.set(GoesOn::Here);
         self.host.polls.waiting(wait);
     }
 
-    /// A try is over, the last of what the host is asked for (MIGRATE-3); others have their turn
-    /// where files are always ready.
+    /// Ends a try, after the last access to the host (MIGRATE-3); others have their turn where
+    /// files are always ready.
     #[inline]
     pub(super) fn after<R>(&self, tried: R) -> R {
         if slice::is_tiring() {

@@ -23,7 +23,7 @@ pub(crate) struct Waits {
 
 /// The number of fibers that are displayed.
 const MOST: usize = 50;
-/// As many bytes of a stack are looked at, from where it waits on.
+/// The number of bytes of a stack that are looked at, from where the fiber waits on.
 const STACK: usize = 256 << 10;
 
 impl Waits {

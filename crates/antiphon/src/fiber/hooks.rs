@@ -31,9 +31,9 @@ use crate::pool::Notes;
 static HOOKS: Hooks = Hooks { current, suspend, resume };
 
 thread_local! {
-    /// From where to where the thread's stack is.
+    /// The bounds of the thread's stack.
     static STACK: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
-    /// By what the thread rests, if not by a word.
+    /// The file by which the thread rests, if not by a word.
     static RESTS: Cell<Option<&'static EventFd>> = const { Cell::new(None) };
 }
 
@@ -51,8 +51,8 @@ pub(super) fn installed() -> Result<(), AlreadyInstalled> {
     install(&HOOKS)
 }
 
-/// Which fiber runs on the calling thread from now on. HOST-1: a signal handler sees what was done
-/// before.
+/// Sets the fiber that runs on the calling thread from now on. HOST-1: a signal handler sees what
+/// was done before.
 #[inline(always)]
 pub(super) fn set_current(fiber: Option<Fiber>) {
     compiler_fence(SeqCst);
@@ -100,7 +100,7 @@ pub(super) fn current_is_looped() -> bool {
     local::with(|own| own.looped.get().is_some())
 }
 
-/// Runs `ask` as the thread does that is under the caller, the calling one: it waits as that.
+/// Runs `ask` as the thread under the calling fiber: a wait in it is a wait of that thread.
 #[inline]
 pub(crate) fn not_here<R>(own: &local::Thread, ask: impl FnOnce() -> R) -> R {
     let _back = own.fiber.take().map(|fiber| Back(own, fiber));
@@ -150,7 +150,7 @@ pub(super) fn leave(said: Said) -> bool {
 /// The caller is that fiber, and does not unwind.
 #[inline(always)]
 unsafe fn go_away(fiber: Fiber, said: Said) {
-    // What the others fork is theirs.
+    // Forks of the others are theirs.
     let _notes = Notes::set_aside();
     // SAFETY: the caller's.
     unsafe {

@@ -34,13 +34,13 @@ use crate::raw::PAST;
 pub(super) use below::{below, rest, turn, wait_here, wake_beside};
 pub(crate) use moves::{GoesOn, has_begun};
 
-/// What a thread has of its fibers. It is on its stack, and its own.
+/// The fibers of one thread. It is on the thread's stack, and its own.
 pub(crate) struct Host {
     stacks: Stacks,
     mail: &'static Ready<Linux>,
     /// Whether its fibers move.
     moves: bool,
-    /// Those that may go on, the first at the front.
+    /// Fibers that may go on, the first at the front.
     ready: Line<Fiber>,
     /// Without a task; the last one used is at the end.
     idle: RefCell<Vec<Fiber>>,
@@ -54,15 +54,16 @@ pub(crate) struct Host {
     /// Something changes the lists, though a fiber runs: HOST-1.
     busy: Cell<bool>,
     turns: Turns,
-    /// In how many turns no fiber was ready, or one that only looked and waits on.
+    /// The number of turns in which no fiber was ready, or one that only looked and waits on.
     in_vain: Cell<u32>,
-    /// When the clock was looked at, and with it deadlines. In how many turns next, the desk has.
+    /// The looks at the clock, and with it at deadlines. The number of turns to the next is in the
+    /// desk.
     looks: Looks,
-    /// Those that wait, are timed, and have not looked at it.
+    /// Fibers that wait, are timed, and have not looked at the clock.
     untold: Untold,
     /// The number of stacks that it has given back after its last look at how many are free.
     given: Cell<usize>,
-    /// Those that there are, each where it says.
+    /// All fibers of the thread, each at its own index.
     all: RefCell<Vec<Fiber>>,
     desks: Arc<Desks>,
     desk: Arc<Desk>,
@@ -70,21 +71,22 @@ pub(crate) struct Host {
     pub(super) polls: Polls,
 }
 
-/// What a thread with fibers does next.
+/// The next act of a thread with fibers.
 pub(crate) enum Next {
     /// Begins a task, if it has one; then others go on.
     Task,
-    /// As that; or else one from elsewhere, if there is one.
+    /// As `Task`; or else it begins a task from elsewhere, if there is one.
     AnyTask,
     /// Waits: some fibers do, and none may go on.
     Wait,
-    /// As that, and begins no task, for want of a stack: looks again then, by the monotonic clock.
+    /// As `Wait`, and it begins no task, for want of a stack: it looks for one again at that time,
+    /// by the monotonic clock.
     Dry(u64),
     /// The thread has no fibers.
     Nothing,
 }
 
-/// There was no stack, for that reason; another look is due then, by the monotonic clock.
+/// There was no stack, for this reason; another look is due at `until`, by the monotonic clock.
 #[derive(Clone, Copy)]
 struct Dry {
     until: u64,
@@ -93,12 +95,12 @@ struct Dry {
 
 /// How many stacks without a task a thread keeps.
 const KEPT: usize = 64;
-/// How many free ones of a pool keep their memory, beside those …
+/// The number of free stacks of a pool that keep their memory, beside those that threads keep.
 const HOT: usize = 1024;
-/// … and how many give it back at a time: no task begins meanwhile.
+/// The number of free stacks that give their memory back at a time: no task begins meanwhile.
 const PIECE: usize = 128;
-/// How often a thread without looks for a stack that another may have given back: that one does not
-/// tell. In nanoseconds.
+/// Time between two looks of a thread without a stack for one that another thread may have given
+/// back, which does not tell. In nanoseconds.
 const NAP_NS: u64 = 1_000_000;
 /// Deadlines are looked at every 16 turns, if there are any; also where nothing else is to be done,
 /// and where the clock is looked at anyway.
@@ -106,7 +108,7 @@ const TIMERS_EVERY: u32 = 16;
 /// A deadline by a clock that can be set is looked at again after this time, in nanoseconds.
 const REALTIME_LOOK_NS: u64 = 1_000_000_000;
 
-/// Of threads that have ended: READY-2.
+/// The mails of threads that have ended: READY-2.
 static MAILS: Mutex<Vec<&'static Ready<Linux>>> = Mutex::new(Vec::new());
 
 /// Stacks for the fibers of a pool, of `bytes` bytes each.
@@ -125,7 +127,7 @@ pub(crate) fn stacks(bytes: usize) -> io::Result<Stacks> {
 }
 
 impl Host {
-    /// Of the calling thread, which has no fibers yet.
+    /// The fibers of the calling thread, which has none yet.
     ///
     /// A task that occupies the thread for more than `hog_ns` counts as a hog.
     pub(crate) fn new(stacks: Stacks, moves: bool, desks: Arc<Desks>, hog_ns: u64) -> Self {
@@ -175,7 +177,7 @@ impl Host {
         Ok(())
     }
 
-    /// There is no stack: tasks begin later.
+    /// Notes that there is no stack: tasks begin later.
     #[cold]
     fn dries(&self, why: NoStack) {
         self.set_dry(Some(Dry { until: now().saturating_add(NAP_NS), why }));
@@ -193,7 +195,8 @@ impl Host {
             if now() < until {
                 return true;
             }
-            // Before a task is taken that would have to be put back. What has begun needs none.
+            // Before a task is taken that would have to be put back. A fiber that has begun needs
+            // no stack.
             if !self.moves {
                 match self.stack() {
                     Ok(fiber) => self.idle.borrow_mut().push(fiber),
@@ -241,14 +244,14 @@ impl Host {
     ///
     /// # Safety
     ///
-    /// It is idle, and on no other list.
+    /// The fiber is idle, and on no other list.
     unsafe fn free(&self, fiber: Fiber) {
         self.unlist(fiber);
         // SAFETY: the caller's; and so no other code has it any more.
         unsafe { fiber.free() };
     }
 
-    /// Says that this is the calling thread's.
+    /// Makes this the host of the calling thread.
     pub(crate) fn attach(&self) {
         local::with(|own| own.host.set(Some(NonNull::from(self))));
     }
@@ -302,7 +305,7 @@ impl Host {
         let (began, timed) = (self.began.take(), !self.timers.borrow().is_empty());
         // Where no task has begun, a poll comes anyway.
         self.collect(timed || began && !self.polls.is_idle());
-        // There may be another: files are polled then when that is due.
+        // There may be another task: files are polled then when that is due.
         if began {
             return Next::Task;
         }
@@ -404,8 +407,8 @@ impl Host {
         self.ready.push(fiber);
     }
 
-    /// Waits for files until the deadline, and has the fibers go on that wait for those that are
-    /// ready; how many waited for these.
+    /// Waits for files until the deadline, and lets the fibers go on whose files are ready. Returns
+    /// the number of fibers that waited for these.
     fn poll(&self, deadline: Option<Deadline>) -> usize {
         self.polls.poll(deadline, |handle| {
             // SAFETY: it is in `Suspends::wait_after`, and so it is there.
@@ -433,13 +436,13 @@ impl Host {
         !self.ready.is_empty()
     }
 
-    /// How many turns there were, modulo 2³².
+    /// The number of turns so far, modulo 2³².
     #[inline]
     pub(super) fn turn(&self) -> u32 {
         self.turns.count()
     }
 
-    /// What wakes the thread beside tasks, and when at the latest.
+    /// The mail and the time that wake the thread, beside tasks.
     pub(crate) fn awaited(&self) -> (Awaited<'static, Linux>, Option<Deadline>) {
         let next = self.timers.borrow().next_ns();
         (self.mail.awaited(), next.map(|ns| Deadline { clock: Clock::Monotonic, ns }))
@@ -459,7 +462,7 @@ impl Host {
         self.resumed(now());
     }
 
-    /// What the thread is told by.
+    /// The mail by which the thread is told.
     pub(crate) fn mail(&self) -> &'static Ready<Linux> {
         self.mail
     }
@@ -509,7 +512,7 @@ impl Host {
 
     fn sleeps(&self, fiber: Fiber) {
         let Some(sleep) = fiber.get().sleep.get() else { return };
-        // It has looked, and goes on waiting.
+        // The fiber has looked, and goes on waiting.
         if fiber.get().looked.take().is_some_and(|looked| looked.is_by_node_of(&sleep)) {
             self.in_vain.set(self.in_vain.get().wrapping_add(1));
         }
@@ -549,7 +552,7 @@ fn now() -> u64 {
     Linux::now(Clock::Monotonic)
 }
 
-/// When to look, by the clock of the timers.
+/// The time of a deadline by the clock of the timers.
 pub(crate) fn monotonic_ns(deadline: Deadline) -> u64 {
     match deadline.clock {
         Clock::Monotonic => deadline.ns,

@@ -13,7 +13,7 @@ use super::ring::Ring;
 #[cfg(feature = "io_uring")]
 use crate::net::{Backend, backend};
 
-/// Of a thread: its reactor, once it has one.
+/// The polls of a thread: with its reactor, once it has one.
 #[derive(Default)]
 pub(super) struct Polls {
     /// Made when a fiber is the first to wait for a file.
@@ -54,8 +54,9 @@ impl Polls {
         !self.is_idle() && now.saturating_sub(self.polled_ns.get()) >= EVERY_NS
     }
 
-    /// Whether there is to be a poll before the thread looks for tasks of others, or rests. Not
-    /// once where a rest was for one fiber: files that come one by one are waited for anyway.
+    /// Whether there is to be a poll before the thread looks for tasks of others, or rests. One
+    /// such poll is left out after a rest that was for one fiber: files that come one by one are
+    /// waited for anyway.
     pub(super) fn is_worth_it(&self) -> bool {
         #[cfg(feature = "io_uring")]
         if let Some(ring) = self.known_ring() {
@@ -96,7 +97,7 @@ impl Polls {
     }
 
     /// The reactor, if a fiber has had to wait for a file; not in the child of a fork, where a poll
-    /// would take what is told to the parent.
+    /// would take events that are the parent's.
     #[inline]
     pub(super) fn known(&self) -> Option<&Reactor> {
         self.reactor.get().filter(|reactor| !reactor.is_inherited())

@@ -36,18 +36,19 @@ use antiphon_platform::{Deadline, Platform as _};
 
 use crate::unpoisoned::lock;
 
-/// What a thread has of the files that its fibers wait for.
+/// The files that the fibers of a thread wait for.
 pub(super) struct Reactor {
     gate: &'static Gate,
     slots: RefCell<Vec<Slot>>,
     events: RefCell<Events>,
 }
 
-/// What others have of a reactor.
+/// The part of a reactor that other threads may use.
 #[derive(Debug)]
 pub(crate) struct Gate {
     epoll: Epoll,
-    /// Of the process that has made it: a child of it would share the `epoll` file with it.
+    /// The epoch of the process that has made it: a child of it would share the `epoll` file with
+    /// it.
     epoch: u32,
     /// Slots that no file has any more.
     free: Mutex<Vec<u32>>,
@@ -71,7 +72,7 @@ struct Slot {
 
 #[derive(Default)]
 struct Side {
-    /// To be tried: else it would block.
+    /// Whether to try; otherwise the file would block.
     ready: Cell<bool>,
     tick: Cell<u32>,
     /// The handles of the fibers that wait.
@@ -81,11 +82,11 @@ struct Side {
 /// How many events a poll takes at the most.
 const ROOM: usize = 512;
 
-/// Of threads that have ended: FILE-4.
+/// The reactors of threads that have ended: FILE-4.
 static REACTORS: Mutex<Vec<Reactor>> = Mutex::new(Vec::new());
 
 impl Reactor {
-    /// Of a thread that has gone, or a new one.
+    /// The reactor of a thread that has gone, or a new one.
     ///
     /// # Errors
     ///
@@ -106,12 +107,12 @@ impl Reactor {
         Ok(Self { gate: Box::leak(Box::new(gate)), slots, events })
     }
 
-    /// For the next thread.
+    /// Leaves the reactor to the next thread.
     pub(super) fn put_back(self) {
         lock(&REACTORS).push(self);
     }
 
-    /// By which others end a poll, or the next one.
+    /// The bell by which other threads end a poll, or the next one.
     pub(super) fn bell(&self) -> &'static EventFd {
         self.gate.epoll.bell()
     }
@@ -219,11 +220,11 @@ impl Seat {
 }
 
 impl Slot {
-    /// Of another file.
+    /// Begins anew, for another file.
     fn begin(&self, tried: Way) {
         self.odd.set(false);
         for way in [Way::Read, Way::Write] {
-            // Of the other side nothing is known.
+            // The state of the other side is not known.
             self.side(way).ready.set(way != tried);
         }
     }

@@ -43,15 +43,15 @@ use antiphon_platform::{Deadline, Platform as _};
 
 use crate::unpoisoned::lock;
 
-/// What a thread has of what the kernel does for its fibers.
+/// The requests to the kernel of a thread's fibers.
 pub(super) struct Ring {
     ring: ManuallyDrop<RefCell<files::Ring>>,
     bell: &'static EventFd,
-    /// Of the process that has made it.
+    /// The epoch of the process that has made it.
     epoch: u32,
 }
 
-/// What a fiber waits for.
+/// A request that a fiber waits for.
 pub(super) struct Request {
     /// The handle of the fiber.
     fiber: u64,
@@ -61,7 +61,7 @@ pub(super) struct Request {
 #[derive(Clone, Copy)]
 enum State {
     Made,
-    /// By the ring of a process.
+    /// In the ring of a process.
     Begun {
         epoch: u32,
     },
@@ -75,17 +75,17 @@ pub(super) enum Asks {
     Receive { at: *mut u8, room: usize },
     /// Sent: these are read.
     Send { at: *const u8, bytes: usize },
-    /// Nothing is to be done but to say when that can be.
+    /// No transfer: the kernel only tells when one is possible.
     Ready(Way),
 }
 
-/// Of rings that have ended, and of which process: FILE-6.
+/// The bells of rings that have ended, and the epochs of their processes: FILE-6.
 static BELLS: Mutex<Vec<(u32, &'static EventFd)>> = Mutex::new(Vec::new());
 
 const _: () = assert!(align_of::<Request>() > 1, "an address is no key of the ring's own");
 
 impl Ring {
-    /// Of the calling thread.
+    /// The ring of the calling thread.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl Ring {
         Ok(Self { ring: ManuallyDrop::new(RefCell::new(ring)), bell, epoch })
     }
 
-    /// By which others end a poll, or the next one.
+    /// The bell by which other threads end a poll, or the next one.
     pub(super) fn bell(&self) -> &'static EventFd {
         self.bell
     }
@@ -139,14 +139,14 @@ impl Ring {
         self.ring.borrow_mut().cancel(request.key());
     }
 
-    /// Whether a look would tell of something, as far as can be known.
+    /// Whether a look would find something, as far as can be known.
     pub(super) fn is_worth_it(&self) -> bool {
         self.ring.borrow_mut().is_worth_it()
     }
 
-    /// Begins what was put in, and waits until something is done, or a notification, until the
-    /// deadline; one in the past is a look. `wake` is told of the fibers that have waited for these
-    /// requests; how many there were.
+    /// Submits the requests that were put in, and waits until one is done, or a notification, until
+    /// the deadline; a deadline in the past makes it a look. `wake` is called with the fibers whose
+    /// requests are done. Returns their number.
     ///
     /// # Panics
     ///
@@ -185,12 +185,12 @@ fn put_back(epoch: u32, bell: &'static EventFd) {
 }
 
 impl Request {
-    /// Of the fiber that has this handle.
+    /// A request of the fiber that has this handle.
     pub(super) fn of(fiber: u64) -> Self {
         Self { fiber, state: Cell::new(State::Made) }
     }
 
-    /// What came of it, once it is done.
+    /// The result, once it is done.
     pub(super) fn done(&self) -> Option<Done> {
         match self.state.get() {
             State::Done(done) => Some(done),

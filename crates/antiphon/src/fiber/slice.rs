@@ -1,4 +1,5 @@
-//! How long a fiber has run without a break, for what computes; and for what never has to wait.
+//! How long a fiber has run without a break, for fibers that compute, and for fibers that never
+//! have to wait.
 
 use std::cell::Cell;
 
@@ -9,8 +10,8 @@ use antiphon_runtime::flight::Pace;
 use super::host;
 use crate::local;
 
-/// How long a fiber may run before a [checkpoint](super::checkpoint) has others run, in
-/// nanoseconds: many times what a turn costs, and as little as a deadline may be late.
+/// How long a fiber may run before a [checkpoint](super::checkpoint) lets others run, in
+/// nanoseconds: many times the cost of a turn, and as little as a deadline may be late.
 pub(super) const SLICE_NS: u64 = 100_000;
 /// Time between two looks at the clock, in nanoseconds, about.
 const LOOK_NS: u64 = SLICE_NS / 4;
@@ -20,7 +21,7 @@ const LOOK_EVERY: u32 = 1024;
 /// Tokio's number.
 const TIRING: u32 = 128;
 
-/// What the thread knows of the fiber that runs.
+/// The slice of the fiber that runs on the thread.
 #[derive(Clone, Copy)]
 struct Slice {
     pace: Pace,
@@ -62,7 +63,7 @@ pub(super) fn is_tiring() -> bool {
     ready.is_some_and(|ready| is_over() || ready == TIRING)
 }
 
-/// On one thread from its beginning to its end.
+/// Not inlined, so that it runs on one thread from its beginning to its end.
 #[cold]
 #[inline(never)]
 fn look() -> bool {

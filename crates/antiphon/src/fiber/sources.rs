@@ -36,7 +36,7 @@ const FILES: [(&str, &str); 5] = [
 pub(super) struct Sources(Vec<(String, &'static str)>);
 
 impl Sources {
-    /// Those of the running program.
+    /// The directories of the running program.
     pub(super) fn get() -> &'static Self {
         static SOURCES: OnceLock<Sources> = OnceLock::new();
         SOURCES.get_or_init(|| {
@@ -139,7 +139,7 @@ unsafe impl RawMutex for Asks {
     }
 }
 
-/// It is called by lock_api, and that by this.
+/// lock_api calls this function, and the caller calls lock_api.
 fn of_a_lock_of_ours() -> Backtrace {
     drop(black_box(lock_api::Mutex::<Asks, ()>::new(())).lock());
     lock(&TOLD).take().unwrap_or_else(Backtrace::disabled)

@@ -23,7 +23,7 @@ use super::ring::{Asks, Request, Ring};
 pub(super) struct Hints {
     /// The last to receive had room for more: the next is better off to wait.
     emptied: AtomicBool,
-    /// It was waited for; and was found to be a file that can be.
+    /// Whether it was waited for, and was found to be a file that can be.
     waits: AtomicU8,
 }
 
@@ -68,7 +68,7 @@ impl Suspends<'_> {
     ///
     /// # Errors
     ///
-    /// What `attempt` or the system says; `WouldBlock` when the time is over.
+    /// The error of `attempt` or of the system; `WouldBlock` when the time is over.
     pub(crate) fn receive(
         &self,
         waited: Waited<'_>,
@@ -95,7 +95,7 @@ impl Suspends<'_> {
     }
 
     fn received(&self, seats: &Seats, room: usize, got: io::Result<usize>) -> io::Result<usize> {
-        // None at all are the end, which is told of each time.
+        // A result of 0 bytes is the end, which is told each time.
         seats.hints.set_emptied(matches!(got, Ok(bytes) if 0 < bytes && bytes < room));
         self.after(got)
     }

@@ -79,7 +79,8 @@ impl Mail {
         run: impl FnOnce(u64) + Send + 'static,
     ) {
         let mut run = Some(run);
-        // So that the thread, which calls it, does not free it.
+        // The closure stays when it was called, so that the thread of the timers, which calls it,
+        // does not free it.
         let run = Box::new(move |late_ns| {
             if let Some(run) = run.take() {
                 run(late_ns);
@@ -90,7 +91,7 @@ impl Mail {
 
     /// # Safety
     ///
-    /// By the thread of the timers only (MAIL-2).
+    /// Called by the thread of the timers only (MAIL-2).
     pub(super) unsafe fn take(&self) -> Option<Letter> {
         // SAFETY: the caller is the owner.
         let item = unsafe { self.posted.pop() }?;
@@ -103,7 +104,7 @@ impl Mail {
         put(&self.spent, letter);
     }
 
-    /// Frees what was spent, unless another does. Does not block.
+    /// Frees the letters that were spent, unless another thread does. Does not block.
     pub(super) fn sweep(&self) {
         // Acquire: what the one before did to the inbox; pairs with the release below.
         if self.spent.is_empty() || self.sweeping.swap(true, Acquire) {
@@ -120,7 +121,7 @@ impl Mail {
 
 fn put(inbox: &Inbox<Linux>, letter: Letter) {
     if let Some(item) = letter.into_item() {
-        // SAFETY: MAIL-1: it begins with its link, and we had it alone.
+        // SAFETY: MAIL-1: a letter begins with its link, and we had it alone.
         unsafe { inbox.push(item) };
     }
 }
@@ -149,7 +150,7 @@ struct At {
 }
 
 impl Due {
-    /// With room for as many as the thread has without allocating.
+    /// An empty heap, with room for as many timers as the thread may have without allocating.
     pub(super) fn new() -> Self {
         Self { heap: BinaryHeap::with_capacity(1024), next: 0 }
     }

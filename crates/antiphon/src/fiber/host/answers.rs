@@ -15,7 +15,7 @@ impl Host {
         let mut answer = Answer { ready: self.ready.iter().count(), ..Answer::default() };
         // Asked within a turn, which is counted already: in vain or not.
         answer.moved = self.turn().wrapping_sub(self.in_vain.get());
-        // As one tells nothing else is done here.
+        // While a fiber tells, nothing else is done on the thread.
         for &fiber in self.all.borrow().iter() {
             let Some(sleep) = fiber.get().sleep.get() else { continue };
             // A deadline that is too far to be counted never comes.
@@ -35,12 +35,12 @@ impl Host {
     }
 }
 
-/// Where a fiber of the calling thread waits, as that says.
+/// Asks a fiber of the calling thread where it waits.
 fn told(fiber: Fiber) -> Told {
     let mut told = Told::default();
     let place = NonNull::from(&mut told);
     if hooks::current_fiber() == Some(fiber) {
-        // It waits on its stack, without leaving that: see `wait_here`.
+        // The fiber waits on its stack, without leaving it: see `wait_here`.
         fiber.tell(place);
         return told;
     }

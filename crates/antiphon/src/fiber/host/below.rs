@@ -11,7 +11,7 @@ use super::super::hooks;
 use super::{Host, monotonic_ns, now};
 use crate::local;
 
-/// What the calling fiber runs on.
+/// The host that the calling fiber runs on.
 pub(in crate::fiber) fn below<'a>() -> Option<&'a Host> {
     let host = local::with(|own| own.fiber.get().and(own.host.get()));
     // SAFETY: where a fiber runs, its host is on the stack below, and stays for it.
@@ -72,7 +72,7 @@ pub(in crate::fiber) fn wait_here(fiber: Fiber, sleep: Sleep) {
             host.waiting.set(host.waiting.get() - 1);
             return;
         }
-        // As a thread: the fiber waits already.
+        // As a thread, because the fiber waits already.
         local::with(|own| {
             hooks::not_here(own, || host.mail.awaited().wait_until(deadline));
         });

@@ -30,8 +30,8 @@ impl Host {
         now
     }
 
-    /// A task has kept the thread from its line for so long: the one that runs, if one does. Those
-    /// in the line see it when they are suspended again: they may be very many.
+    /// Tells the fiber that runs, if one does, that its task has kept the thread from its line for
+    /// `kept` ns. Fibers in the line see it when they are suspended again: there may be very many.
     #[cold]
     fn tell_kept(kept: u64) {
         let runs = local::with(|own| own.fiber.get());
@@ -62,12 +62,13 @@ impl Host {
         self.untold.forget(fiber);
     }
 
-    /// For how long tasks have kept the thread from its line in all, each for long.
+    /// The time for which tasks have kept the thread from its line, summed up; only long ones
+    /// count.
     pub(in super::super) fn kept_ns(&self) -> u64 {
         self.looks.kept_ns()
     }
 
-    /// When it has looked at the clock last.
+    /// The time of its last look at the clock.
     pub(in super::super) fn looked_ns(&self) -> u64 {
         self.looks.looked_ns()
     }
