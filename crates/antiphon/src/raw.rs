@@ -87,7 +87,7 @@ pub fn deadline_after(timeout: Duration) -> Deadline {
     Deadline { clock: Clock::Monotonic, ns }
 }
 
-/// How many nanoseconds that are, or the most that can be counted.
+/// The time in nanoseconds, or the most that can be counted.
 pub(crate) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

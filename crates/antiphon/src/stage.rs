@@ -108,9 +108,9 @@ pub struct Stats {
 struct Shared<T: Send> {
     name: String,
     line: line::Stage<Linux, T>,
-    /// Until the stage is over.
+    /// `Some` until the stage is over.
     serve: UnsafeCell<Option<Box<Serve<T>>>>,
-    /// Puts what is to be done on the pool.
+    /// Puts a server of the stage on the pool.
     begin: Box<Begin<T>>,
     weight: u32,
     /// How many turns were over.
@@ -119,7 +119,7 @@ struct Shared<T: Send> {
     served: AtomicU64,
     full: AtomicU64,
     panicked: AtomicU64,
-    /// What the first one has panicked with.
+    /// The value of the first panic.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     over: Latch,
 }
@@ -128,11 +128,11 @@ type Serve<T> = dyn Fn(T) + Send + Sync;
 type Begin<T> = dyn Fn(Arc<Shared<T>>, Work<T>, At) + Send + Sync;
 type Work<T> = fn(&Arc<Shared<T>>);
 
-/// Where a task begins.
+/// The place in the pool's queues where a task begins.
 enum At {
-    /// Where the policy has it.
+    /// The place that the policy chooses.
     Its,
-    /// Behind what the thread has.
+    /// Behind the tasks that the thread has.
     End,
 }
 
@@ -149,7 +149,7 @@ trait Watched: Send + Sync {
     fn take_panic(&self) -> Option<Box<dyn Any + Send>>;
 }
 
-/// How long a turn is of weight 1, in nanoseconds.
+/// Length of a turn of weight 1, in nanoseconds.
 const TURN_NS: u64 = 100_000;
 /// After this number of turns of a stage on end, one is behind the others that wait.
 const BEHIND_EVERY: u32 = 8;
@@ -311,7 +311,7 @@ impl<T: Send + 'static> Shared<T> {
             return;
         }
         drop(first);
-        // What it has may panic in turn.
+        // Dropping the value of a panic may panic in turn.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
             forget(panic);
         }
@@ -323,7 +323,8 @@ impl<T: Send + 'static> Shared<T> {
     fn end(self: &Arc<Self>) {
         // SAFETY: STAGE-2, no thread serves, nor will, and this is called once.
         let serve = unsafe { (*self.serve.get()).take() };
-        // With it go the inlets of others; if what else it has panics, that is as an item's.
+        // The inlets of other stages go with it; a panic of anything else in it is kept like that
+        // of an item.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(serve))) {
             self.keep_first(panic);
         }
@@ -411,7 +412,7 @@ impl<T: Send + 'static> Clone for Inlet<T> {
 
 impl<T: Send + 'static> Drop for Inlet<T> {
     fn drop(&mut self) {
-        // Release, Acquire: what was sent by all comes before the end; pairs with itself.
+        // Release, Acquire: all sends come before the end; pairs with itself.
         if self.0.inlets.fetch_sub(1, AcqRel) == 1 && self.0.line.close() {
             (self.0.begin)(self.0.clone(), Shared::end, At::Its);
         }

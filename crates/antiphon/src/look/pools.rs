@@ -14,7 +14,7 @@ use crate::unpoisoned::lock;
 
 /// A pool, of whatever policy.
 pub(crate) trait Looked: Send + Sync {
-    /// What its workers do now. Does not block.
+    /// The work of its workers now. Does not block.
     fn workers(&self) -> Look;
 
     /// By seat, when its worker began the state that it is in now, or later; in nanoseconds of the
@@ -32,7 +32,7 @@ pub(crate) struct Seen {
     pub(crate) threads: usize,
     pub(crate) spares: usize,
     pub(crate) stats: Stats,
-    /// Nothing: its tasks are no fibers.
+    /// `None`: its tasks are no fibers.
     pub(crate) census: Option<Census>,
     /// The latest ones, the oldest first.
     pub(crate) hogs: Vec<Hog>,
@@ -43,7 +43,7 @@ pub(crate) struct Seen {
 /// A pool that is there, or was.
 #[derive(Clone)]
 struct Entry {
-    /// Of no other.
+    /// A number that no other pool has.
     id: u64,
     /// A child of a fork has the memory of its parent's pools, and none of the threads.
     process: u32,

@@ -24,17 +24,17 @@ use super::{VERSION, text};
 const PATIENCE: Duration = Duration::from_secs(2);
 /// As that, of a program of another user, which is refused.
 const STRANGERS: Duration = Duration::from_millis(50);
-/// How long a request is at most, in bytes.
+/// The greatest length of a request, in bytes.
 const REQUEST: usize = 64;
-/// How long the threads of all pools are waited for, that are asked for their fibers …
+/// Longest wait for the answers of all pools' threads that are asked for their fibers.
 const ANSWERS: Duration = Duration::from_millis(100);
-/// … and those of a pool at the least.
+/// Least wait for the answers of one pool's threads.
 const ANSWER: Duration = Duration::from_millis(20);
-/// Of how many fibers of a thread it is asked where they wait.
+/// The number of fibers of a thread that are asked where they wait.
 const MOST: usize = 64;
 /// A worker that was seen in one task for less is not said to be.
 const APART: Duration = Duration::from_millis(20);
-/// Between two tries to accept, where that fails: too many files are open, say.
+/// Time between two tries to accept after a failure: too many files are open, say.
 const NAP: Duration = Duration::from_millis(100);
 
 /// By the numbers of a pool and of its worker: the turn that it was in, and when it was first seen
@@ -142,7 +142,7 @@ fn look(turns: &mut Turns) -> Vec<Known> {
         let (now_ns, since_ns) = (Linux::now(Clock::Monotonic), pool.since_ns());
         let time = |worker: &Working| {
             let seen = now - turns.get(&(*id, worker.number))?.1;
-            // What it has recorded was the seat's last worker's if that is away.
+            // If the seat's last worker is away, the seat's record is of another worker.
             let since_ns = since_ns.get(worker.seat).copied().flatten();
             let since_ns = match worker.state {
                 State::Runs => since_ns,

@@ -12,7 +12,7 @@ use crate::fiber::{Frame, Hosted, Place};
 /// The number of places that are named.
 const PLACES: usize = 256;
 
-/// That there is no answer, and why.
+/// An answer that says that there is none, and why.
 pub(super) fn error(what: &str) -> String {
     object(&[("antiphon_look", &VERSION), ("error", &string(what))])
 }
@@ -108,7 +108,7 @@ pub(super) fn frame_object(Frame { name, place }: &Frame) -> String {
     object(&[("name", &string(name)), ("place", &place)])
 }
 
-/// Of values that are JSON when they are displayed.
+/// An object of values that are JSON when they are displayed.
 pub(super) fn object(some: &[(&str, &dyn Display)]) -> String {
     format!("{{{}}}", fields(some))
 }

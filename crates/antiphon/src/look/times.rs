@@ -33,14 +33,15 @@ fn hog(Hog { thread, seen, ago, trace }: &Hog) -> String {
     ])
 }
 
-/// The user's function that a task was in, or has called another from: of C, say to look at the
-/// clock. That has no module, nor has any where there are no more than tables of lines.
+/// The user's function that a task was in, or that has called the function it was in, as one of C
+/// that looks at the clock. A function of C has no module, nor has any function of a program that
+/// has only tables of lines.
 fn caller(frames: &[Frame]) -> Option<&Frame> {
     let first = frames.iter().position(|frame| frame.name.contains("::"));
     users(&frames[first.unwrap_or(0)..]).or_else(|| users(frames))
 }
 
-/// What the time of a pool's tasks went to.
+/// The parts of the time of a pool's tasks.
 pub(super) fn latency(recording: &Recording) -> String {
     let now_ns = Linux::now(Clock::Monotonic);
     let ended = recording.tasks.iter().filter(|task| task.is_over);
@@ -91,7 +92,7 @@ fn timed(task: &Timed) -> String {
     )
 }
 
-/// The keys of what tasks of a place have in common.
+/// The keys that are the same for all tasks of a place, with their values.
 fn sums(Spawned { live, delayed_ns, latency, .. }: &Spawned) -> String {
     let Latency { queued, running, waiting, runnable, hogged, .. } = latency;
     let times = |Times { p50_ns, p99_ns, max_ns, .. }: &Times| {
@@ -135,7 +136,7 @@ mod tests {
         let user = Some("bank::sum".to_owned());
         assert_eq!(named(&["0x7f25", "clock_gettime", "bank::sum", "bank::main"]), user);
         assert_eq!(named(&["clock_gettime", "antiphon::event::Latch::wait", "bank::sum"]), user);
-        // Of a program in C, or with bare names.
+        // As in a program in C, or with bare names.
         assert_eq!(named(&["sum", "main"]), Some("sum".to_owned()));
         assert_eq!(named(&["sum", "antiphon::pool::join"]), Some("sum".to_owned()));
         assert_eq!(named(&[]), None);

@@ -34,7 +34,7 @@ pub(super) fn wait(file: BorrowedFd<'_>, way: Way, until: &Until<'_>) -> io::Res
     let deadline = until.deadline();
     let Some(by) = until.token else { return files::wait(file, way, deadline) };
     let bell = Arc::new(Bell(EventFd::new()?));
-    // None: it was told already.
+    // `None`: it was told already.
     let Some(left) = by.told.leave_waker(bell.clone().into()) else { return Ok(false) };
     if left.is_told() {
         return files::wait_beside(file, way, bell.0.as_fd(), deadline);

@@ -74,7 +74,7 @@ pub use source::Async;
 pub use stream::TcpStream;
 pub use udp::UdpSocket;
 
-/// How long one waits at the most, in nanoseconds; 0: for ever.
+/// The longest wait of a call, in nanoseconds; 0: no limit.
 #[derive(Debug, Default)]
 struct Timeout(AtomicU64);
 

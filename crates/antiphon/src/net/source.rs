@@ -1,4 +1,4 @@
-//! A file that does not block, and whoever waits for it: a fiber, or a thread.
+//! A file that does not block, and its waiters: fibers, or threads.
 
 use std::fmt;
 use std::io::{self, ErrorKind::WouldBlock, Read, Write};
@@ -38,7 +38,7 @@ use crate::raw::PAST;
 pub struct Async<T: AsFd> {
     pub(super) seats: Seats,
     token: Option<Token>,
-    /// There until [`into_inner`](Self::into_inner).
+    /// `Some` until [`into_inner`](Self::into_inner).
     file: Option<T>,
 }
 
@@ -189,7 +189,7 @@ impl<T: AsFd> Async<T> {
     ///
     /// # Errors
     ///
-    /// That of the call; or that it is cancelled.
+    /// The error of the call; or that it is cancelled.
     #[inline]
     pub(super) fn within<R>(
         &self,
@@ -236,7 +236,7 @@ fn by_token<R>(
     call(&Until::new(timeout, Some(by)))
 }
 
-/// As [`Async::until`], on a thread.
+/// As [`Async::until`], for a thread that is no fiber.
 fn block_until<T: AsFd, R>(
     file: &T,
     way: Way,

@@ -115,7 +115,7 @@ impl TcpStream {
         if room == 0 {
             return Ok(0);
         }
-        // None at all are the end, which is told of once.
+        // A result of 0 bytes is the end, which is told once.
         let drained = |&read: &usize| 0 < read && read < room;
         self.socket.until_by(Way::Read, until, read, drained)
     }

@@ -55,7 +55,7 @@ impl Recording {
         }
         let delayed = |(at, tasks): (_, Vec<_>)| (delayed_ns(&tasks), at, tasks);
         let mut places: Vec<_> = places.into_iter().map(delayed).collect();
-        // Which is first of equal ones does not depend on the table.
+        // The order of equal times does not depend on the table.
         places.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
         let rest = places.split_off(most.min(places.len()));
         let each = places.into_iter().map(|(_, at, tasks)| Spawned::of(at, 1, &tasks));
@@ -66,7 +66,7 @@ impl Recording {
     }
 }
 
-/// For how long all of them together, and those that they stand for, could run and did not.
+/// The time in which all these tasks, and those that they stand for, could run and did not.
 fn delayed_ns(tasks: &[&Timed]) -> u64 {
     let of = |task: &&Timed| task.delayed_ns().saturating_mul(task.sample.of.into());
     tasks.iter().map(of).fold(0, u64::saturating_add)
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!((places[1].at, places[1].places, places[1].live), (None, 2, 2));
         assert_eq!(places[1].latency.waiting.tasks, 4);
         assert_eq!(places.len(), 2);
-        // One that is left is itself.
+        // A single line that is left stands for itself.
         assert_eq!(recording.by_place(2), recording.by_place(3));
         let all = recording.by_place(0);
         assert_eq!((all.len(), all[0].places, all[0].latency.queued.recorded), (1, 3, 3));

@@ -19,7 +19,7 @@ use super::shared::Shared;
 use crate::fiber::{Host, Next, has_begun, may_be_ready, not_here};
 use crate::local;
 
-/// What the calling thread is while it is a worker: on its stack.
+/// The state of the calling thread while it is a worker: on its stack.
 pub(super) struct Here<'a, Y: Policy<Linux>> {
     /// Borrowed while the policy is asked, and not while a task runs.
     pub(super) worker: RefCell<Worker<'a, Linux, Y>>,
@@ -81,7 +81,7 @@ impl Drop for Gone {
     }
 }
 
-/// As which worker a thread is known, the calling one.
+/// The worker that the calling thread is known as.
 #[inline]
 fn known<'a>(own: &local::Thread) -> Option<&'a Known> {
     // SAFETY: on the stack of `work`, below us, or below the fiber that we are; `Gone` ends it. The
@@ -129,7 +129,7 @@ pub(crate) fn passes(now_ns: u64) {
 pub(crate) fn wait_for(awaited: &Awaited<'_, Linux>) {
     may_be_ready();
     let _waits = Waits(awaited);
-    // It blocks its thread, which might have to run what it waits for.
+    // The wait blocks its thread, which might have to run the awaited task.
     let (fiber, known) = local::with(|own| (own.fiber.get(), known(own)));
     if fiber.is_some() && thread::panicking() && !awaited.is_over() {
         leave();
@@ -170,7 +170,7 @@ pub(super) fn put(
     if back == item {
         return Err(task);
     }
-    // A policy that makes room by giving back another: that one has nowhere else to go.
+    // A policy may make room by giving back another task: that one has nowhere else to go.
     run(task);
     Ok(())
 }
@@ -225,7 +225,7 @@ fn on_fiber(own: &local::Thread) -> bool {
     own.fiber.get().is_none() && !Linux::waits_on_words()
 }
 
-/// What the calling fiber has forked and not begun, until it goes on.
+/// The forks that the calling fiber has made and not begun, until it goes on.
 pub(crate) struct Notes(Option<Aside>);
 
 impl Notes {
@@ -245,7 +245,7 @@ impl Drop for Notes {
 
 /// Runs a task on the stack that the caller is on.
 pub(crate) fn run(task: Task<Linux>) {
-    // Panics were caught, but for one of what the task has to drop.
+    // Panics of the task were caught, but not one of a value that the task has to drop.
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task.run())) {
         forget(panic);
     }
@@ -271,7 +271,7 @@ unsafe fn push<Y: Policy<Linux>>(here: *const (), item: Item) -> Result<(), Full
     local::with(|own| {
         not_here(own, || {
             here.shared.kept(worker.push(item))?;
-            // Its maker goes on with something else.
+            // The maker of the task goes on with something else.
             worker.share();
             Ok(())
         })
@@ -306,7 +306,7 @@ unsafe fn has_idle<Y: Policy<Linux>>(crew: *const ()) -> bool {
 unsafe fn record<Y: Policy<Linux>>(here: *const (), event: Event) {
     // SAFETY: the caller's.
     let here = unsafe { &*here.cast::<Here<'_, Y>>() };
-    // What a policy runs while it is asked is not recorded.
+    // Events of a policy that runs while it is asked are not recorded.
     if let Ok(mut worker) = here.worker.try_borrow_mut() {
         worker.record(event);
     }
@@ -483,7 +483,7 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
     fn begin_or_adopt(&self, host: &Host, item: Item) {
         // SAFETY: as in `run_one`; or it is of `put_begun`.
         if let Err(task) = unsafe { host.run_or_adopt(item) } {
-            // Not where the policy has it next again: those that have begun give stacks back.
+            // Not where the policy takes it next again: fibers that have begun give stacks back.
             self.shared.put_outside(task);
         }
     }

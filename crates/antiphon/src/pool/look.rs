@@ -15,7 +15,8 @@ use crate::look::{Looked, Seen};
 const HOGS: usize = 32;
 
 impl<Y: Policy<Linux>> Shared<Y> {
-    /// What the threads say of their fibers, and where those are that do not answer until then.
+    /// The answers of the threads about their fibers. For threads that do not answer until then:
+    /// where they are.
     pub(super) fn census(&self, most: usize, until: Instant) -> Census {
         self.desks.ask(most, until, |thread| self.hogs.trace(thread))
     }

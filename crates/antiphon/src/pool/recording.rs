@@ -104,10 +104,10 @@ impl<Y: Policy<Linux>> Shared<Y> {
     }
 }
 
-/// When workers were kept from their queues.
+/// The spans in which workers were kept from their queues.
 struct Away {
     each: Vec<Vec<Span>>,
-    /// When all of them were.
+    /// The spans in which all of them were.
     all: Vec<Span>,
 }
 
@@ -213,7 +213,7 @@ impl fmt::Display for Times {
 }
 
 impl Recorded {
-    /// When it was kept from its queue for longer than that.
+    /// The spans of more than `longer_ns` in which it was kept from its queue.
     fn kept(&self, longer_ns: u64) -> Vec<Span> {
         let is_kept = |event: &&Event| matches!(event.what, What::Kept { .. });
         let span = |event: &Event| Span { from_ns: event.began_ns, to_ns: event.ended_ns };
@@ -222,7 +222,7 @@ impl Recorded {
     }
 }
 
-/// From one time to another; nothing, if that is not later.
+/// A span from one time to another; empty if that is not later.
 #[derive(Clone, Copy)]
 struct Span {
     from_ns: u64,
@@ -248,7 +248,7 @@ fn both(some: &[Span], others: &[Span]) -> Vec<Span> {
         if span.ns() > 0 {
             both.push(span);
         }
-        // What ends first has nothing in common with those to come.
+        // The span that ends first has nothing in common with those to come.
         if one.to_ns < other.to_ns { at += 1 } else { at_others += 1 }
     }
     both
@@ -323,12 +323,12 @@ mod tests {
         let latency = recording.latency(Duration::from_nanos(1_000));
         assert_eq!((latency.queued.p99_ns, latency.running.p99_ns), (4_000, 5));
         assert_eq!(recording.latency(Duration::MAX).hogged.max_ns, 0);
-        // As by the pool's own bound.
+        // The same as by the pool's own bound.
         let worst = recording.worst(Part::Hogged, 2);
         assert_eq!(worst.iter().map(|task| task.hogged_ns).collect::<Vec<_>>(), [1_000, 500]);
     }
 
-    /// Also where a task of a pool of fibers was run by none.
+    /// This also holds where a task of a pool of fibers was run by no fiber.
     #[test]
     fn each_task_has_a_number_of_its_own() {
         let numbers = |recording: &Recording| {

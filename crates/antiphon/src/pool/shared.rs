@@ -24,16 +24,16 @@ pub(super) struct Shared<Y: Policy<Linux>> {
     pub(super) crew: Crew<Linux, Y>,
     pub(super) bench: Bench,
     pub(super) places: Places,
-    /// Where tasks run as fibers: on these stacks.
+    /// The stacks on which tasks run as fibers; `None`: tasks are no fibers.
     pub(super) stacks: Option<Stacks>,
-    /// Whether those move, when they have begun.
+    /// Whether fibers that have begun move to other threads.
     pub(super) moves: bool,
-    /// Where the threads that have fibers are asked what these do.
+    /// The desks at which threads are asked about their fibers.
     pub(super) desks: Arc<Desks>,
-    /// Where fibers are recorded, if they are.
+    /// The ledger in which fibers are recorded, if they are.
     pub(super) ledger: Option<Arc<Ledger>>,
     pub(super) hogs: Hogs,
-    /// For how long a task may have its thread while others wait for that, in nanoseconds.
+    /// The time for which a task may have its thread while others wait for that, in nanoseconds.
     pub(super) hog_ns: u64,
 }
 
@@ -112,7 +112,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
         self.put_by(task, |worker, item| worker.push(item), |crew, item| crew.submit(item))
     }
 
-    /// As [`put`](Self::put), of a rank.
+    /// As [`put`](Self::put), of a task with a rank.
     pub(super) fn put_ranked(
         &self,
         task: Task<Linux>,
@@ -194,7 +194,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
                 Ok(()) => return,
                 Err(refused) => task = refused,
             }
-            // One that the policy's code is on has a seat.
+            // A worker whose policy is being asked has a seat.
             let is_away =
                 |here: &Here<'_, Y>| here.worker.try_borrow().is_ok_and(|it| !it.has_seat());
             let helped = ask(&self.crew, |here| match (here, Nested::new()) {
@@ -221,8 +221,8 @@ impl<Y: Policy<Linux>> Shared<Y> {
         }
     }
 
-    /// Puts a task in when there is room; the caller is a fiber, and has others run meanwhile. One
-    /// that unwinds can't: it has room made.
+    /// Puts a task in when there is room. The caller is a fiber, and lets others run meanwhile. A
+    /// fiber that unwinds can't: room is made for it.
     fn put_yielding(&self, mut task: Task<Linux>) {
         if thread::panicking() {
             return self.put_refused(task);
@@ -312,7 +312,8 @@ impl<Y: Policy<Linux>> Drop for Shared<Y> {
     fn drop(&mut self) {
         look::leave(std::ptr::from_ref(self).cast());
         while let Some(item) = self.crew.take_left() {
-            // What one has on its stack others may wait for: it can't be dropped.
+            // Other threads may wait for values on the stack of a fiber that has begun: it can't be
+            // dropped.
             if has_begun(item) {
                 continue;
             }

@@ -1,7 +1,8 @@
 //! Threads that have no seat: they wait for one that a worker leaves, or that is taken from it.
 //!
-//! Seats stay, with what is in their queues; threads come and go. One that was in a long task, and
-//! is back, waits here in its turn; and so does one whose fibers wait, until these may go on.
+//! Seats stay, with the tasks in their queues; threads come and go. A thread that was in a long
+//! task, and is back, waits here in its turn; and so does one whose fibers wait, until these may go
+//! on.
 
 use std::io;
 use std::mem;
@@ -20,11 +21,11 @@ use crate::Latch;
 use crate::fiber::is_fiber;
 use crate::unpoisoned::lock;
 
-/// Where threads wait for seats.
+/// The list of threads that wait for seats.
 pub(super) struct Bench {
     state: Mutex<State>,
     called: Condvar,
-    /// All are gone, and no more come.
+    /// Opened when all threads are gone, and no more come.
     over: Latch,
     name: String,
     /// How many threads there may be.
@@ -33,16 +34,17 @@ pub(super) struct Bench {
 
 #[derive(Default)]
 struct State {
-    /// How many threads wait, or are about to, beyond those that are called.
+    /// The number of threads that wait, or are about to, beyond those that are called.
     free: usize,
-    /// Those of them that have fibers, which wait, too.
+    /// The mails of waiting threads that have fibers, which wait, too.
     hosts: Vec<&'static Ready<Linux>>,
-    /// How many these are, with those that were woken and are not back.
+    /// The number of these, with those that were woken and are not back.
     hosting: usize,
     /// Whose worker is called.
     seats: Vec<usize>,
     threads: Vec<JoinHandle<()>>,
-    /// How many were started; of these, how many are not at their end; and how many are gone.
+    /// The number of threads that were started; of these, the number that are not at their end; and
+    /// the number that are gone.
     started: usize,
     serving: usize,
     gone: usize,
@@ -60,7 +62,7 @@ impl Bench {
         lock(&self.state)
     }
 
-    /// What its threads are called, before their numbers.
+    /// The name of its threads, before their numbers.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -102,7 +104,7 @@ impl Bench {
         if let Some(seat) = give() {
             state.free -= 1;
             state.seats.push(seat);
-            // Whoever is first takes it.
+            // The first thread to come takes it.
             match state.hosts.pop() {
                 Some(host) => host.tell(),
                 None => self.called.notify_one(),
@@ -116,7 +118,7 @@ impl Bench {
         shared: &Arc<Shared<Y>>,
     ) -> bool {
         let shared = shared.clone();
-        // Where no thread is to be had the worker keeps its seat.
+        // If no thread is to be had, the worker keeps its seat.
         let started = state.serving < self.most
             && state.start(self.thread_name(state.started), move || shared.serve(None)).is_ok();
         state.free += usize::from(started);
@@ -177,7 +179,7 @@ impl Bench {
     /// A thread goes: whether it was the last of a pool that is closed.
     pub(super) fn go(&self) -> bool {
         let mut state = self.state();
-        // One in which the policy has panicked has not waited for its end.
+        // A thread in which the policy has panicked has not waited for its end.
         if thread::panicking() {
             state.serving -= 1;
             self.call(&state);
@@ -201,7 +203,8 @@ impl Bench {
         }
     }
 
-    /// Waits for so long; whether all are gone from a pool that is closed, and then at once.
+    /// Waits for up to `time`. Returns, at once then, whether all are gone from a pool that is
+    /// closed.
     pub(super) fn is_over_after(&self, time: Duration) -> bool {
         self.over.wait_for(time)
     }
@@ -209,7 +212,7 @@ impl Bench {
     /// Waits for all threads to end, unless one of them calls this: others may wait for that.
     pub(super) fn join_all(&self) {
         let me = thread::current().id();
-        // What a fiber waits for so others of its thread may have to do.
+        // Other fibers of the thread may have to do what the caller waits for: so it is suspended.
         let mut suspends = is_fiber() && !thread::panicking();
         loop {
             let threads = mem::take(&mut self.state().threads);
@@ -219,7 +222,8 @@ impl Bench {
             if mem::take(&mut suspends) {
                 self.over.wait();
             } else {
-                // If it is a worker of another pool, these may wait for what is in its queue.
+                // If the caller is a worker of another pool, the threads may wait for tasks in its
+                // queue.
                 here::leave();
             }
             for thread in threads {

@@ -61,7 +61,7 @@ pub(super) mod sealed {
 
 use sealed::{Then, ThenOf};
 
-/// Nothing.
+/// No cases.
 impl<R> sealed::Cases<R> for () {
     fn count(&self) -> usize {
         0
@@ -185,7 +185,7 @@ impl<R, T, F: FnOnce(Result<T, Broken>) -> R> Then<R, F> for Promised<'_, T> {
     }
 }
 
-/// Those of ours that are one of the others', and no more.
+/// For types of this crate that hold one of the runtime crate's, and nothing else.
 macro_rules! as_inner {
     ($($name:ty),*) => {$(
         impl Source<Linux> for &$name {

@@ -50,7 +50,7 @@ impl<R, C: Cases<R>> Select<'_, R, C> {
     }
 }
 
-/// Cases, by number, of whoever waits for them.
+/// The cases of one waiter, by number.
 struct Owned<R, C>(C, std::marker::PhantomData<fn() -> R>);
 
 impl<R, C: sealed::Cases<R>> Sources<Linux> for Owned<R, C> {
