@@ -61,11 +61,11 @@ pub(crate) struct Mutex {
     /// The id of the thread that holds the lock, 0 if none does. Kept for all kinds, decisive for
     /// the recursive and the error-checking one.
     pub(crate) owner: AtomicU32,
-    /// How often the owner of a recursive mutex has locked it.
+    /// The number of times that the owner of a recursive mutex has locked it.
     pub(crate) count: AtomicU32,
     kind: AtomicI32,
-    /// Of a mutex that we keep: waiters of condition variables that will lock it again. Written by
-    /// its owner alone.
+    /// For a mutex that we keep: the number of waiters of condition variables that will lock it
+    /// again. Written by its owner alone.
     users: AtomicU32,
     note: Note,
 }
@@ -83,7 +83,7 @@ pub(crate) struct Cond {
     _unused: [u32; 4],
 }
 
-/// What the C library has in place of our lock, while it keeps the mutex.
+/// The C library's words in place of our lock, while it keeps the mutex.
 #[repr(C)]
 struct Theirs {
     word: AtomicU32,
@@ -91,7 +91,7 @@ struct Theirs {
 }
 
 const _: () = assert!(size_of::<Theirs>() == core::mem::offset_of!(Mutex, owner));
-// On AArch64 there are eight more bytes, which we leave alone.
+// On AArch64 the C library's mutex has eight more bytes, which we leave alone.
 const _: () = assert!(size_of::<Mutex>() <= size_of::<libc::pthread_mutex_t>());
 const _: () = assert!(align_of::<Mutex>() <= align_of::<libc::pthread_mutex_t>());
 const _: () = assert!(core::mem::offset_of!(Mutex, owner) == 8);
@@ -129,7 +129,7 @@ pub(crate) enum Type {
 }
 
 impl Type {
-    /// Its name in a recording.
+    /// The kind's name in a recording.
     pub(crate) fn recorded(self) -> Kind {
         match self {
             Self::Normal => Kind::Mutex,
@@ -235,7 +235,7 @@ impl Mutex {
         self.kind.load(Relaxed) & DECISIVE
     }
 
-    /// What the recorder knows it by.
+    /// The name and the note by which the recorder knows the mutex.
     #[inline]
     pub(crate) fn recorded(&self) -> Noted<'_> {
         Noted { address: core::ptr::from_ref(self).addr(), note: &self.note }
@@ -262,7 +262,8 @@ impl Mutex {
         unsafe { &*core::ptr::from_ref(self).cast::<Theirs>() }
     }
 
-    /// Of a mutex that the C library keeps: whether a thread seems to hold it. Reads its word only.
+    /// For a mutex that the C library keeps: whether a thread seems to hold it. Reads its word
+    /// only.
     pub(crate) fn looks_held(&self) -> bool {
         const PROTECT: i32 = 0x40;
         // The owner's id, or 1 and 2; of a mutex with a ceiling, what stands below that.
@@ -278,13 +279,14 @@ impl Mutex {
         self.owner.load(Relaxed) == id
     }
 
-    /// Of a mutex that the C library keeps and the caller holds: whether one unlock releases it.
+    /// For a mutex that the C library keeps and the caller holds: whether one unlock releases it.
     pub(crate) fn is_last_level(&self) -> bool {
         // Relaxed: the owner's alone.
         self.bare_type() != Type::Recursive || self.theirs().count.load(Relaxed) == 1
     }
 
-    /// Where its users are counted: at `__nusers` (12), if the C library keeps it.
+    /// The word in which its users are counted: at `__nusers` (12), if the C library keeps the
+    /// mutex.
     fn users(&self) -> &AtomicU32 {
         if self.whose() == Whose::Theirs { &self.count } else { &self.users }
     }
@@ -302,9 +304,9 @@ impl Mutex {
         self.users().store(self.users().load(Relaxed).saturating_sub(1), Relaxed);
     }
 
-    /// Of a mutex that we keep: whether a waiter will lock it again.
+    /// For a mutex that we keep: whether a waiter will lock it again.
     pub(crate) fn is_used(&self) -> bool {
-        // Relaxed: whoever destroys it had it after those that it knows of.
+        // Relaxed: the thread that destroys the mutex had it after the waiters that it knows of.
         self.users.load(Relaxed) != 0
     }
 

@@ -44,7 +44,7 @@ pub(crate) enum By {
     CondClock,
 }
 
-/// Their names, in that order.
+/// The functions' names, in that order.
 const NAMES: [&CStr; 8] = [
     c"pthread_mutex_timedlock",
     c"pthread_mutex_clocklock",
@@ -56,13 +56,13 @@ const NAMES: [&CStr; 8] = [
     c"pthread_cond_clockwait",
 ];
 
-/// 0: the program sees the kernel's clocks. Else this, and a bit for each function whose deadlines
-/// are converted before they come here.
+/// 0: the program sees the kernel's clocks. Otherwise `OTHERS`, and a bit for each function whose
+/// deadlines are converted before they come here.
 static SEEN: AtomicU32 = AtomicU32::new(0);
 const OTHERS: u32 = 1 << 31;
 
 /// Finds out which clocks the program sees. Called at load, and after the loader has loaded all
-/// that the program starts with: what is loaded later stands behind the C library.
+/// that the program starts with: a library that is loaded later stands behind the C library.
 pub(crate) fn find() {
     // A file each, by where it is mapped; 0 is none.
     let (mut library, mut clock, mut functions) = (0, 0, [0; NAMES.len()]);
@@ -138,12 +138,12 @@ struct Last {
 static LAST: [Last; 2] =
     [const { Last { seen_ns: AtomicU64::new(0), since_ns: AtomicU64::new(0) } }; 2];
 
-/// A clock that says the same for so long stands still.
+/// A clock that says the same for this long stands still.
 const STILL_NS: u64 = 20_000;
 
 impl Last {
-    /// Whether the clock stands still; then what it says. A deadline of such a clock would never
-    /// come. The first time, that takes [`STILL_NS`] to see.
+    /// If the clock stands still, the time that it shows; otherwise `None`. A deadline of such a
+    /// clock would never come. The first call takes [`STILL_NS`] to see that.
     fn stands_still(&self, clock: Clock) -> Option<u64> {
         loop {
             let (seen_ns, now_ns) = (now(clock), Linux::now(Clock::Monotonic));

@@ -47,14 +47,15 @@ use crate::clocks::{self, By};
 use crate::real::{self, forward};
 use crate::{mode, mutex, recorder, shared, sys};
 
-/// What `begin` returns if the wait is the C library's.
+/// The code that `begin` returns if the wait is the C library's.
 const FORWARD: c_int = -1;
 const NO_CLOCK: clockid_t = -1;
 
 /// A wait in progress; `shim.c` has the same, with the private part as words.
 #[repr(C)]
 pub(crate) struct Wait {
-    /// What to sleep on, until when, while it holds what, and how.
+    /// The word to sleep on, the end of the sleep, the value that the word holds meanwhile, and the
+    /// futex operation.
     word: *const AtomicU32,
     until: *const timespec,
     expected: u32,
@@ -64,14 +65,14 @@ pub(crate) struct Wait {
 
 struct Private {
     cond: *const Cond,
-    /// What `cond` has counted; taken when that is touched no more.
+    /// The waiter's entry in the count of `cond`; taken when the waiter touches `cond` no more.
     visit: Option<Visit>,
     mutex: *mut Mutex,
     site: usize,
     list: List,
     deadline: Option<Deadline>,
     until: timespec,
-    /// Of a deadline that the kernel can't judge ([`clocks`]).
+    /// The slices of a wait whose deadline the kernel can't judge ([`clocks`]).
     slices: Option<Slices>,
     /// The word of a wait without a node: no thread wakes it, it naps.
     bed: AtomicU32,
@@ -82,7 +83,7 @@ struct Private {
     recorded: Option<recorder::Wait>,
 }
 
-/// Where the waiter stands.
+/// The list or the number by which the waiter waits.
 enum List {
     /// On the list of our condition variable.
     Own(Entry<Linux>),
@@ -92,7 +93,7 @@ enum List {
 
 const _: () = assert!(size_of::<Wait>() <= 24 + 20 * 8 && align_of::<Wait>() <= 8);
 
-/// Begins a wait. The mutex is released when it returns 0, else nothing has happened.
+/// Begins a wait. The mutex is released when it returns 0; otherwise nothing has happened.
 ///
 /// # Safety
 ///
@@ -133,8 +134,8 @@ unsafe extern "C" fn antiphon_cond_begin(
     if flags & SHARED == 0 {
         adopt(object);
     }
-    // Whoever destroys it had the mutex later. Before the list, from which a broadcast may count us
-    // out.
+    // The thread that destroys it had the mutex later. Before the list, from which a broadcast may
+    // count us out.
     let visit = object.inside.enter();
     let list = if flags & SHARED != 0 {
         List::Shared(shared::begin(object))
@@ -194,12 +195,12 @@ impl Wait {
     }
 }
 
-/// Whether the waiter has to sleep, and if so on what.
+/// Whether the waiter has to sleep; if so, it writes on which word.
 ///
 /// # Safety
 ///
 /// `wait` is what `begin` has written, and no other thread uses it.
-// SAFETY: the name, as that of `begin`.
+// SAFETY: the name is declared as that of `begin`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_sleeps(wait: *mut Wait) -> c_int {
     // SAFETY: `begin` has written it, and no other thread has it.
@@ -242,8 +243,8 @@ unsafe extern "C" fn antiphon_cond_sleeps(wait: *mut Wait) -> c_int {
 }
 
 impl Wait {
-    /// Without a node: sleeps for a millisecond at most, which ends as a spurious wake, or for what
-    /// is left until the deadline.
+    /// Without a node: sleeps for a millisecond at most, which ends as a spurious wake, or for the
+    /// time that is left until the deadline.
     fn nap(&mut self) -> c_int {
         const NAP_NS: u64 = 1_000_000;
         let left = self.private.deadline.map_or(NAP_NS, left_ns).min(NAP_NS);
@@ -266,7 +267,7 @@ fn left_ns(deadline: Deadline) -> u64 {
 /// # Safety
 ///
 /// `wait` is what `begin` has written, and no other thread uses it.
-// SAFETY: the name, as that of `begin`.
+// SAFETY: the name is declared as that of `begin`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_slept(wait: *mut Wait, code: c_int) {
     // SAFETY: as in `sleeps`.
@@ -292,7 +293,7 @@ fn woke(wait: &Wait) {
         // SAFETY: for `park_end`.
         && let Some(node) = unsafe { entry.node() }
     {
-        // Whether a wake had come is told by the list.
+        // The list tells whether a wake had come.
         let _ = park_end(node);
     }
 }
@@ -302,7 +303,7 @@ fn woke(wait: &Wait) {
 /// # Safety
 ///
 /// `wait` is what `begin` has written, and no other thread uses it.
-// SAFETY: the name, as that of `begin`.
+// SAFETY: the name is declared as that of `begin`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_end(wait: *mut Wait) -> c_int {
     // SAFETY: as in `sleeps`.
@@ -319,7 +320,7 @@ unsafe extern "C" fn antiphon_cond_end(wait: *mut Wait) -> c_int {
 /// # Safety
 ///
 /// `wait` is what `begin` has written, and no other thread uses it.
-// SAFETY: the name, as that of `begin`.
+// SAFETY: the name is declared as that of `begin`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_cancelled(wait: *mut Wait) {
     // SAFETY: as in `sleeps`.
@@ -349,7 +350,7 @@ fn get_off(wait: &mut Wait, pass_on: bool) -> End {
     let list = core::mem::replace(&mut wait.private.list, List::Shared(0));
     let end = match list {
         List::Own(entry) => match entry.moved() {
-            // It is out already, and the object may be gone.
+            // The waiter is out already, and the object may be gone.
             Ok(moved) => End::Moved(moved),
             Err(entry) => get_off_list(wait, entry, pass_on),
         },
@@ -499,21 +500,21 @@ fn timespec_of(ns: u64) -> timespec {
 }
 
 /// The C library's `pthread_cond_wait`, for a wait that is not ours.
-// SAFETY: the name, as that of `begin`.
+// SAFETY: the name is declared as that of `begin`.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_real_cond_wait() -> *const c_void {
     real::COND_WAIT.get().map_or(core::ptr::null(), |function| function as *const c_void)
 }
 
 /// The C library's `pthread_cond_timedwait`.
-// SAFETY: the name, as that of `begin`.
+// SAFETY: the name is declared as that of `begin`.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_real_cond_timedwait() -> *const c_void {
     real::COND_TIMEDWAIT.get().map_or(core::ptr::null(), |function| function as *const c_void)
 }
 
 /// The C library's `pthread_cond_clockwait`.
-// SAFETY: the name, as that of `begin`.
+// SAFETY: the name is declared as that of `begin`.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_real_cond_clockwait() -> *const c_void {
     real::COND_CLOCKWAIT.get().map_or(core::ptr::null(), |function| function as *const c_void)

@@ -48,7 +48,7 @@ fn connect(name: &[u8]) -> Option<File> {
     // SAFETY: numbers, of which zero is a value.
     let mut address: libc::sockaddr_un = unsafe { zeroed() };
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-    // Behind a zero byte, by which the name is an abstract one.
+    // The name stands behind a zero byte, which makes it an abstract one.
     let room = address.sun_path.get_mut(1..=name.len())?;
     for (to, from) in room.iter_mut().zip(name) {
         *to = from.cast_signed();

@@ -35,7 +35,7 @@ type Texts = *const *const c_char;
 /// The file names of the library: the command's, and that of users that have built it themselves.
 const OURS: [&[u8]; 2] = [b"antiphon-preload.so", b"antiphon_preload.so"];
 
-/// Where a program is looked for if no `PATH` is set: `confstr(_CS_PATH)`.
+/// The directories in which a program is looked for if no `PATH` is set: `confstr(_CS_PATH)`.
 const DEFAULT_PATH: &[u8] = b"/bin:/usr/bin";
 
 extern "C" fn before_execve(path: Text, _: Texts, environment: Texts) -> real::Entry {
@@ -54,7 +54,7 @@ extern "C" fn before_execl(path: Text) -> real::Entry {
 }
 
 extern "C" fn before_execle(path: Text) -> real::Entry {
-    // Its environment stands behind the arguments; most pass theirs on.
+    // The environment stands behind the arguments; most programs pass theirs on.
     note(libc::AT_FDCWD, path, inherited());
     elsewhere::entry(&real::EXECLE, elsewhere::antiphon_execle)
 }
@@ -177,7 +177,7 @@ fn note_if_there(folder: c_int, pieces: &[&[u8]], environment: Texts) -> bool {
     let mut path = Path::new();
     let whole = path.begin(folder, pieces[0]) && pieces.iter().all(|piece| path.push(piece));
     if !whole {
-        // Counted as one that is not named.
+        // Counted as a program that is not named.
         recorder::executes(b"", HandedOn::No);
         return true;
     }
@@ -270,7 +270,7 @@ fn is_file(folder: c_int, path: Text) -> bool {
     let at = folder as isize as usize;
     let flags = libc::AT_EMPTY_PATH as usize;
     let args = [at, path as usize, status.as_mut_ptr() as usize, flags];
-    // SAFETY: the kernel reads the path if it can, and writes to what is ours.
+    // SAFETY: the kernel reads the path if it can, and writes to memory that is ours.
     let told = unsafe { sys::call(libc::SYS_newfstatat, args) }.is_some();
     // SAFETY: numbers, of which zero is valid.
     told && unsafe { status.assume_init() }.st_mode & libc::S_IFMT == libc::S_IFREG

@@ -30,7 +30,7 @@ use crate::real::{self, forward};
 use crate::sharing::address;
 use crate::{mode, recorder, thread};
 
-/// Where the C library's functions are; null is not looked for yet.
+/// The addresses of the C library's functions; null: it was not looked for yet.
 static SYSCALL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 static PRCTL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
@@ -105,7 +105,7 @@ fn expect() {
     }
     // The process and the calling thread stand in the recording from now on.
     recorder::enter();
-    // It grows no more.
+    // The recording grows no more.
     antiphon_record::freeze();
     if mode::mode() == mode::OURS {
         thread::make_ready();
@@ -113,8 +113,8 @@ fn expect() {
     expect_filter(own_id);
 }
 
-/// What the kernel calls the calling thread, as the C library knows it: that notes it in a mutex,
-/// and makes no system call for one that is free.
+/// The kernel's id of the calling thread, as the C library knows it: the C library notes it in a
+/// mutex, and makes no system call for one that is free.
 fn own_id() -> u32 {
     // A kind of which the C library always notes the owner.
     const ERROR_CHECKING: c_int = libc::PTHREAD_MUTEX_ERRORCHECK;
@@ -127,7 +127,7 @@ fn own_id() -> u32 {
         return 1;
     }
     let id = mutex.noted_owner();
-    // It is ours, so it can't fail.
+    // The mutex is ours, so this can't fail.
     let _ = forward!(MUTEX_UNLOCK(at));
     id
 }
@@ -141,7 +141,7 @@ macro_rules! unless {
         ///
         /// # Safety
         ///
-        /// That of the C library.
+        /// The conditions of the C library.
         // SAFETY: where it goes on, the arguments and the stack are as they came. `rax` has nothing
         // in it: no argument is a floating-point number.
         #[unsafe(naked)]

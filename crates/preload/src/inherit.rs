@@ -80,11 +80,11 @@ unsafe fn restored(begin: *mut *const c_char, kernels: *mut *const c_char) -> *m
     kept.as_mut_ptr()
 }
 
-/// What an entry was before: itself, the end of it, or nothing.
+/// The entry as it was before: itself, the end of it, or none.
 ///
 /// # Safety
 ///
-/// It is a string that ends in zero.
+/// The entry is a string that ends in zero.
 unsafe fn before(entry: *const c_char) -> Option<*const c_char> {
     // SAFETY: the caller's promise.
     let bytes = unsafe { CStr::from_ptr(entry) }.to_bytes();

@@ -62,7 +62,7 @@ pub(crate) fn settle() {
 ///
 /// # Safety
 ///
-/// That of `dlsym`.
+/// The conditions of `dlsym`.
 pub(crate) unsafe fn by_name(handle: *mut c_void, name: *const c_char) -> *mut c_void {
     let function = next(&BY_NAME, c"dlsym");
     if function.is_null() {
@@ -76,7 +76,7 @@ pub(crate) unsafe fn by_name(handle: *mut c_void, name: *const c_char) -> *mut c
 ///
 /// # Safety
 ///
-/// That of `dlvsym`.
+/// The conditions of `dlvsym`.
 pub(crate) unsafe fn by_version(
     handle: *mut c_void,
     name: *const c_char,
@@ -143,9 +143,9 @@ impl Call {
         }
     }
 
-    /// What the next function says, asked as from here.
+    /// The answer of the next function, asked as from here.
     fn asked(&self, handle: *mut c_void) -> *const c_void {
-        // SAFETY: the caller's arguments; the handle is its own, or one that is always good.
+        // SAFETY: the caller's arguments; the handle is the caller's, or one that is always good.
         unsafe {
             if self.version.is_null() {
                 by_name(handle, self.name)
@@ -155,18 +155,19 @@ impl Call {
         }
     }
 
-    /// By `RTLD_DEFAULT`: the global scope, in which we are found, but under no version. What a
-    /// caller has in a scope of its own comes behind that, but with `RTLD_DEEPBIND`; and then the
-    /// caller doesn't come here, as it has found the C library's `dlsym`.
+    /// The answer by `RTLD_DEFAULT`: the global scope, in which we are found, but under no version.
+    /// A caller's own scope comes behind that, but with `RTLD_DEEPBIND`; and then the caller
+    /// doesn't come here, as it has found the C library's `dlsym`.
     fn by_default(&self, ours: *const c_void) -> Answer {
         let found = self.asked(libc::RTLD_DEFAULT);
         let replaced = found == ours || objects::is_c_librarys(found);
         if replaced { Answer::Is(ours) } else { Answer::Theirs }
     }
 
-    /// By `RTLD_NEXT`. From an object before us that finds us, or one between, but by a version.
-    /// Behind us there is the C library, in front of which we are to be; what another wrapper
-    /// behind us hands its calls to is us as well, and never comes back to it ([`real`]).
+    /// The answer by `RTLD_NEXT`. The caller is an object before us that finds us, or one between,
+    /// but by a version. Behind us there is the C library, in front of which we are to be. If
+    /// another wrapper behind us hands its calls on, they come to us as well, and never come back
+    /// to it ([`real`]).
     fn behind_caller(&self, ours: *const c_void) -> Answer {
         let Some(caller) = objects::of(self.caller) else { return Answer::Theirs };
         if self.version.is_null() && objects::before_ours().any(|object| object.is(caller)) {
@@ -176,7 +177,8 @@ impl Call {
     }
 }
 
-/// Where a call goes on: with `handle` as it is then, and else as it came.
+/// The function in which a call goes on: with `handle` as it is then, and the other arguments as
+/// they came.
 fn before(
     function: *const c_void,
     [name, version]: [*const c_char; 2],
@@ -231,7 +233,7 @@ macro_rules! answered {
         ///
         /// # Safety
         ///
-        /// That of the C library.
+        /// The conditions of the C library.
         // SAFETY: where it goes on, the stack is as it came, and the arguments are as it came or
         // as `$before` wants them.
         #[unsafe(naked)]

@@ -14,16 +14,16 @@ use crate::sys;
 
 /// A place in a file that is mapped.
 pub(crate) struct Place<'a> {
-    /// As the kernel shows it: ` (deleted)` follows if the file has no name any more.
+    /// The path as the kernel shows it: ` (deleted)` follows if the file has no name any more.
     pub(crate) path: &'a [u8],
     pub(crate) offset: u64,
-    /// Its device and its inode.
+    /// The file's device and inode.
     file: FileId,
-    /// Where the file's beginning is mapped, if it is, as the loader maps that.
+    /// The address at which the file's beginning is mapped, if it is, as the loader maps that.
     head: Option<usize>,
 }
 
-/// Calls `found` with the place of what is mapped at `address`, if that is a file.
+/// Calls `found` with the place of the mapping at `address`, if that is of a file.
 pub(crate) fn locate(address: usize, found: impl FnOnce(&Place<'_>)) {
     at(address, |mapping, head| {
         if mapping.path.first() == Some(&b'/') {
@@ -63,7 +63,7 @@ fn at<R>(address: usize, found: impl FnOnce(&Mapping<'_>, Option<usize>) -> R) -
     None
 }
 
-/// What else is known of a file: its build id, or when it was written.
+/// Further marks of a file: its build id, or when it was written.
 fn about(file: FileId, path: &[u8], head: Option<usize>) -> FileId {
     if let Some(build) = head.and_then(build) {
         return FileId { build, ..file };

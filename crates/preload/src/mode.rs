@@ -28,7 +28,7 @@ const UNDECIDED: i32 = 0;
 const EARLY: i32 = 1;
 pub(crate) const OURS: i32 = 2;
 pub(crate) const FULL: i32 = 3;
-// From here on the locks are the C library's.
+// From this number on the locks are the C library's.
 pub(crate) const OBSERVED: i32 = 4;
 const THEIRS: i32 = 5;
 const DISABLED: i32 = 6;
@@ -158,7 +158,7 @@ fn asks(name: &CStr, is: fn(&[u8]) -> bool) -> bool {
     }
 }
 
-/// Before the C library has started, the kernel knows the environment.
+/// Reads the environment from the kernel, as the C library has not started yet.
 fn asked_from_start(name: &[u8], is: fn(&[u8]) -> bool) -> Option<bool> {
     let mut entries = Pieces::of(c"/proc/self/environ", 0)?;
     while let Some(entry) = entries.next() {

@@ -176,7 +176,7 @@ pub(crate) unsafe extern "C" fn unlock(mutex: *mut Mutex) -> c_int {
     let mutex = unsafe { &*mutex };
     if thread::ready() != 0 && mutex.kind() == 0 {
         mutex.owner.store(0, Relaxed);
-        // SAFETY: whoever unlocks a mutex owns it; the C library doesn't check this either.
+        // SAFETY: a thread that unlocks a mutex owns it; the C library doesn't check this either.
         return unsafe { mutex.release() };
     }
     unlock_slowly(mutex)
@@ -323,7 +323,7 @@ fn wait(
     })
 }
 
-/// As [`wait`], of a wait by `lock`.
+/// As [`wait`], but the wait is done by `lock`.
 fn recorded(
     mutex: &Mutex,
     kind: Type,
@@ -341,7 +341,7 @@ fn recorded(
 ///
 /// # Safety
 ///
-/// It is the program's mutex, and outlives the wait.
+/// The mutex is the program's, and outlives the wait.
 pub(crate) unsafe fn lock_to_come<'a>(mutex: *mut Mutex) -> Option<&'a ShflMutex<Linux>> {
     // SAFETY: the caller's promise.
     let mutex = unsafe { &*mutex };
@@ -359,7 +359,7 @@ pub(crate) unsafe fn lock_to_come<'a>(mutex: *mut Mutex) -> Option<&'a ShflMutex
 ///
 /// # Safety
 ///
-/// It is the program's mutex.
+/// The mutex is the program's.
 pub(crate) unsafe fn unlock_to_wait(mutex: *mut Mutex) -> (c_int, bool) {
     // SAFETY: the caller's promise.
     let object = unsafe { &*mutex };
@@ -381,7 +381,7 @@ pub(crate) unsafe fn unlock_to_wait(mutex: *mut Mutex) -> (c_int, bool) {
 ///
 /// # Safety
 ///
-/// It is the program's mutex.
+/// The mutex is the program's.
 pub(crate) unsafe fn lock_again(mutex: *mut Mutex, counted: bool, site: usize) -> c_int {
     // SAFETY: the caller's promise.
     let code = unsafe { lock(mutex, site) };
@@ -397,7 +397,7 @@ pub(crate) unsafe fn lock_again(mutex: *mut Mutex, counted: bool, site: usize) -
 ///
 /// # Safety
 ///
-/// It is the mutex whose [`lock_to_come`] the waiter has named.
+/// The mutex is the one whose [`lock_to_come`] the waiter has named.
 pub(crate) unsafe fn lock_moved(
     mutex: *mut Mutex,
     moved: Moved,

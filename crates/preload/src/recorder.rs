@@ -51,7 +51,7 @@ pub(crate) fn start() -> bool {
 pub(crate) fn steps_aside() {
     let Some(writer) = map() else { return };
     MAPPING.close_events();
-    // It has loaded the library, though nothing comes of it.
+    // The program has loaded the library, though nothing comes of it.
     let _ = writer.started();
     let Some(tool) = aside::tool().filter(|&tool| !aside::is_in_file(tool)) else { return };
     let mut path = [0; PROGRAM_BYTES];
@@ -117,7 +117,7 @@ fn process(writer: Writer) -> Option<u32> {
     }
 }
 
-/// When this process began to record: the same for all of its threads, so that those which come at
+/// When this process began to record: the same for all of its threads, so that threads that come at
 /// once enter it once. The low bits are the epoch, and tell a child from its parent.
 fn began_ns(epoch: u64) -> u64 {
     const EPOCH_MASK: u64 = 1023;

@@ -6,8 +6,8 @@
 //! - A waiter reads the sequence with the mutex held, releases the mutex, and sleeps while the
 //!   sequence has not moved.
 //! - A notification moves it and wakes **all** sleepers. To wake one would lose wakes: the kernel
-//!   may pick a waiter that came after the notification, or one that is just being cancelled.
-//!   A waiter that was woken beside the one that was meant sees a spurious wake.
+//!   may pick a waiter that came after the notification, or one that is just being cancelled. A
+//!   waiter that was woken beside the intended one sees a spurious wake.
 //!
 //! The number wraps after 2³² notifications; a waiter that is not scheduled during exactly that
 //! many would miss them.

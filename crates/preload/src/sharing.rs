@@ -67,7 +67,7 @@ macro_rules! after {
         ///
         /// # Safety
         ///
-        /// That of the C library.
+        /// The conditions of the C library.
         // SAFETY: where it goes on, the arguments and the stack are as they came.
         #[unsafe(naked)]
         // SAFETY: the C library's name, and its signature: to take its place is what this is for.

@@ -96,7 +96,7 @@ pub(crate) fn settle(lock: &impl Choosable, site: usize) {
 fn choose(lock: &impl Choosable, site: usize) {
     // Acquire: pairs with the store in `start`.
     let base = BASE.load(Acquire);
-    // SAFETY: what is stored there was mapped and looked at by `start`.
+    // SAFETY: the address that is stored there was mapped and looked at by `start`.
     let Some(rules) = (unsafe { Rules::at(base) }) else { return };
     let Some(rule) = rule(rules, site) else { return };
     let Some(parsed) = POLICIES.get(rule) else { return };
@@ -119,7 +119,7 @@ fn rule(rules: Rules, site: usize) -> Option<usize> {
     // The last byte of the call: what it returns to may be another function's first.
     maps::locate(site - 1, |place| found = rules.find(place.path, place.offset));
     let known = found.map_or(0, |rule| rule as u64 + 1);
-    // Relaxed: one word, which means the same whoever wrote it.
+    // Relaxed: one word, which means the same whichever thread wrote it.
     slot.store((site as u64) << RULE_BITS | known, Relaxed);
     found
 }

@@ -1,13 +1,13 @@
-//! The C library's own locks, and what is recorded of them.
+//! The C library's own locks, and the recording of them.
 //!
-//! The C library's functions do all the work, and what they return is what the program gets. That a
-//! thread waits for a mutex is told in one of two ways:
+//! The C library's functions do all the work, and the program gets their results. The recorder
+//! finds in one of two ways that a thread waits for a mutex:
 //!
 //! - Process-private, not robust, without a protocol: `pthread_mutex_trylock` comes first. A lock
-//!   begins with the same, and what is refused is a wait, as of ours. Nothing is missed.
+//!   begins with the same, and a refused try is a wait, as of ours. Nothing is missed.
 //! - All others: a look at the lock word comes first. A try may raise a priority or find a dead
-//!   owner, and is not to be made twice. What is taken between the look and the call is missed, and
-//!   what is released there is taken for a wait, a short one.
+//!   owner, and is not to be made twice. A wait for a lock that is taken between the look and the
+//!   call is missed, and a lock that is released there counts as a wait, a short one.
 //!
 //! A mutex that its caller owns already, of a kind that asks, and a deadline that is none go
 //! straight to the C library, which answers without a wait. A spinlock is tried first.
@@ -33,7 +33,7 @@ use crate::real::forward;
 use crate::recorder::{self, Visit, events, holds};
 use crate::{mode, thread};
 
-/// One of the functions that take a lock, with what it takes beside the lock.
+/// One of the functions that take a lock, with its arguments beside the lock.
 #[derive(Clone, Copy)]
 pub(crate) enum Call<'a> {
     Lock,

@@ -41,7 +41,7 @@ pub(crate) struct Thread {
 /// A lock that a thread holds, or the last that it held here.
 #[repr(C)]
 pub(crate) struct Slot {
-    /// Its address.
+    /// The lock's address.
     pub(crate) lock: AtomicU64,
     /// If the thread has it to read: when it took it, in ticks.
     pub(crate) since: AtomicU64,
@@ -98,9 +98,9 @@ pub(crate) fn current() -> &'static Thread {
 
 /// The state that is kept for the thread with that handle.
 ///
-/// A thread's own is at the same distance from its handle in all threads: the C library's
+/// A thread's own state is at the same distance from its handle in all threads: the C library's
 /// descriptor of a thread, which the handle points to, stands at a fixed place beside the thread
-/// pointer, and so does what is under the initial-exec model.
+/// pointer, and so do variables under the initial-exec model.
 ///
 /// # Safety
 ///
@@ -115,14 +115,14 @@ pub(crate) unsafe fn of(handle: libc::pthread_t) -> &'static Thread {
 }
 
 /// The id of the calling thread, if nothing has to be asked and nothing recorded for a free mutex
-/// of the normal kind; else 0. One look at a word of the thread's own instead of one at the mode
-/// and one at the id.
+/// of the normal kind; otherwise 0. One look at a word of the thread's own instead of one at the
+/// mode and one at the id.
 #[inline]
 pub(crate) fn ready() -> u32 {
     current().ready.load(Relaxed)
 }
 
-/// From now on the calling thread is [`ready`].
+/// Makes the calling thread [`ready`] from now on.
 #[inline]
 pub(crate) fn make_ready() {
     if ready() == 0 {
@@ -156,14 +156,14 @@ fn ask() -> u32 {
     id
 }
 
-/// In the child of a fork: its thread has another id.
+/// Called in the child of a fork: its thread has another id.
 pub(crate) extern "C" fn forked() {
     current().id.store(0, Relaxed);
     current().ready.store(0, Relaxed);
     current().begins_anew();
     antiphon_linux::forked();
     if antiphon_linux::filtered() {
-        // Nothing tells the process's number but that of this thread, its first.
+        // The process's number is told only by the number of this thread, its first.
         recorder::enter();
     }
 }

@@ -65,7 +65,7 @@ const _: () = assert!(core::mem::offset_of!(RwLock, writer) == 24);
 const _: () = assert!(core::mem::offset_of!(RwLock, shared) == 28);
 const _: () = assert!(core::mem::offset_of!(RwLock, flags) == 48);
 
-/// In the flags: readers wait behind a writer that waits.
+/// A value of the flags: readers wait behind a writer that waits.
 const PREFER_WRITER_NONRECURSIVE: u32 = 2;
 
 /// How a lock is taken.
@@ -76,7 +76,7 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    /// Its name in a recording.
+    /// The way's name in a recording.
     pub(crate) fn recorded(self) -> Kind {
         match self {
             Self::Read => Kind::Read,
@@ -135,7 +135,7 @@ impl RwLock {
         self.writer.load(Relaxed) == id
     }
 
-    /// What the recorder knows it by.
+    /// The name and the note by which the recorder knows the lock.
     pub(crate) fn recorded(&self) -> Noted<'_> {
         Noted { address: core::ptr::from_ref(self).addr(), note: &self.note }
     }
@@ -145,7 +145,7 @@ impl RwLock {
         self.lock.last_waiter()
     }
 
-    /// Gives back what it has taken beside its own memory, if it is free; of a lock of ours.
+    /// Gives back the memory that it has taken beside its own, if it is free; of a lock of ours.
     pub(crate) fn gather(&self) {
         self.lock.gather();
     }
@@ -189,7 +189,8 @@ impl RwLock {
         self.lock.try_write()
     }
 
-    /// Takes it to write; waits, if there is a deadline till then. Says whether it was had.
+    /// Takes it to write; waits, if there is a deadline till then. Returns whether the caller has
+    /// it.
     pub(crate) fn write(&self, deadline: Option<Deadline>) -> bool {
         in_form!(self, lock => match deadline {
             None => {
