@@ -61,7 +61,7 @@ exports! {
         Linux::counter()
     }
 
-    /// Which of two stamps was taken first, if that is certain.
+    /// Compares two stamps: which was taken first, if that is certain.
     fn antiphon_clock_compare(clock: &Clock, one: u64, other: u64) -> c_int {
         let stamps = (Timestamp::from_bits(one), Timestamp::from_bits(other));
         match clock.get().map(|clock| clock.cmp(stamps.0, stamps.1)) {
@@ -81,7 +81,7 @@ exports! {
         0
     }
 
-    /// Looks whether what was measured still holds.
+    /// Checks whether the measurement still holds.
     fn antiphon_clock_verify(clock: &Clock) -> c_int {
         let Some(clock) = clock.get() else { return EINVAL };
         unless(clock.verify().is_ok(), ESTALE)
@@ -102,7 +102,7 @@ exports! {
         c_int::from(matches!(antiphon_linux::source(), ClockSource::Counter { .. }))
     }
 
-    /// What stamps are made of, and why.
+    /// Writes which source stamps are made of, and why.
     fn antiphon_clock_source(text: *mut c_char, size: usize) -> usize {
         let said = antiphon_linux::source().to_string();
         if let Some(most) = size.checked_sub(1) {

@@ -37,8 +37,8 @@ impl Cond {
     /// Waits; returns whether it was notified before the deadline, or woken for no reason.
     fn wait(&self, mutex: &Mutex, deadline: Option<Deadline>) -> bool {
         self.adopt();
-        // Whoever destroys it had the mutex later. Before the list, from which a broadcast may
-        // count us out.
+        // The thread that destroys it had the mutex later. Before the list, from which a broadcast
+        // may count us out.
         let visit = self.inside.enter();
         // SAFETY: the waiter owns the mutex, and lets it be until the wait is over: that is below.
         let entry = unsafe { self.waiters.prepare_with(&mutex.0) };

@@ -53,7 +53,7 @@ exports! {
         fiber::checkpoint();
     }
 
-    /// Waits for so long.
+    /// Waits for `ns` nanoseconds.
     fn antiphon_fiber_sleep(ns: u64) {
         fiber::sleep(Duration::from_nanos(ns));
     }

@@ -20,12 +20,12 @@ pub struct File {
 }
 
 impl File {
-    /// Of one that does not block.
+    /// A file that does not block already.
     pub(crate) fn new(file: OwnedFd, is_socket: bool) -> Self {
         Self { file: Async::of_nonblocking(file), is_socket }
     }
 
-    /// For the caller.
+    /// Hands the file over to the caller.
     pub(crate) fn hand_over(self) -> *mut Self {
         Box::into_raw(Box::new(self))
     }
@@ -94,7 +94,7 @@ pub(crate) fn code(error: &io::Error) -> c_int {
     }
 }
 
-/// The code of what was done; tells the caller how much.
+/// The code of a transfer; writes the number of bytes to `count`.
 fn done(result: io::Result<usize>, count: &mut usize) -> c_int {
     match result {
         Ok(done) => {

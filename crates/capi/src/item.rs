@@ -28,7 +28,7 @@ impl Shape {
         (bytes <= MOST).then_some(Self(bytes))
     }
 
-    /// A copy of what is there.
+    /// Copies an item in.
     ///
     /// # Safety
     ///
@@ -60,7 +60,7 @@ impl Shape {
 }
 
 impl Item {
-    /// Where its bytes are, aligned to eight, and to sixteen if it has more than 32.
+    /// The address of its bytes, aligned to eight, and to sixteen if it has more than 32.
     pub(crate) fn bytes(&mut self) -> *mut u8 {
         match self {
             Self::Few(few) => few.as_mut_ptr().cast(),

@@ -47,7 +47,7 @@ exports! {
         unsafe { named(policy, |policy| spin.0.set_policy(policy)) }
     }
 
-    /// Says how urgent the calling thread is.
+    /// Sets the rank of the calling thread: how urgent it is.
     fn antiphon_set_priority(rank: c_int) -> c_int {
         let rank = match rank {
             -1 => None,

@@ -16,7 +16,7 @@ use crate::export::exports;
 /// More are a mistake, such as a -1: what each takes would be gone before the system refuses one.
 const MOST_THREADS: usize = 4_096;
 
-/// Between two looks whether stages are over.
+/// Time between two looks whether stages are over.
 const STAGES_LOOK: Duration = Duration::from_micros(100);
 
 /// The pool behind `antiphon_pool_t`: the policy's type is known but for those that were named.
@@ -180,7 +180,7 @@ exports! {
         Pooled::create(pool, Pool::builder(), threads, names)
     }
 
-    /// Runs what is there, and ends the threads.
+    /// Runs the tasks that are there, and ends the threads.
     fn antiphon_pool_destroy(pool: *mut Pooled) {
         // SAFETY: made above, and not used from now on.
         let pool = unsafe { Box::from_raw(pool) };
@@ -237,7 +237,8 @@ exports! {
         pool.call(unsafe { Work::new(run, argument, core::ptr::null()) });
     }
 
-    /// Runs a function here, which may wait for anything, and has another thread run what is there.
+    /// Runs a function here, which may wait for anything; meanwhile another thread runs the tasks
+    /// of this worker.
     fn antiphon_pool_blocking(run: Run, argument: *mut c_void) {
         // SAFETY: the caller's promise.
         let work = unsafe { Work::new(run, argument, core::ptr::null()) };

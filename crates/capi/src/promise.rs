@@ -29,7 +29,7 @@ enum State {
 }
 
 impl Awaited {
-    /// What to wait for, if it was not had.
+    /// The value to wait for, if it was not had yet.
     pub(crate) fn waits(&mut self) -> Option<&mut promise::Awaited<Value>> {
         match &mut self.0 {
             State::Waits(awaited) => Some(awaited),
@@ -49,7 +49,7 @@ impl Awaited {
         self.0 = State::Had(value);
     }
 
-    /// The code of what it is; waits for that.
+    /// Waits for the value, and returns its code.
     pub(crate) fn get(&mut self, value: &mut *mut c_void) -> c_int {
         let had = match core::mem::replace(&mut self.0, State::Had(None)) {
             State::Waits(awaited) => awaited.wait().ok(),
@@ -76,7 +76,7 @@ exports! {
         unsafe { Box::from_raw(promise) }.0.fulfil(Value(value));
     }
 
-    /// There will be no value.
+    /// Breaks the promise: there will be no value.
     fn antiphon_promise_break(promise: *mut Promise) {
         // SAFETY: made above, and not used from now on.
         drop(unsafe { Box::from_raw(promise) });

@@ -17,7 +17,7 @@ pub struct RwLock(SharedRwLock<Linux>);
 #[repr(transparent)]
 pub struct Barrier(SharedBarrier<Linux>);
 
-/// The code of a lock that was had, or `busy` if it was not.
+/// The code of a lock call: `busy` if it was not acquired.
 fn code(had: Option<Acquired>, busy: c_int) -> c_int {
     match had {
         Some(Acquired::Whole) => 0,
@@ -52,7 +52,7 @@ exports! {
         timed(clock, until, |deadline| code(lock.0.read_until(deadline), ETIMEDOUT))
     }
 
-    /// Releases what was acquired for reading.
+    /// Releases the lock, which the caller has to read.
     fn antiphon_pshared_rwlock_rdunlock(lock: &RwLock) {
         // SAFETY: the caller owns it so; here and below.
         unsafe { lock.0.unlock_read() }
@@ -77,7 +77,7 @@ exports! {
         timed(clock, until, |deadline| code(lock.0.write_until(deadline), ETIMEDOUT))
     }
 
-    /// Releases what was acquired for writing.
+    /// Releases the lock, which the caller has to write.
     fn antiphon_pshared_rwlock_wrunlock(lock: &RwLock) {
         // SAFETY: as above.
         unsafe { lock.0.unlock_write() }

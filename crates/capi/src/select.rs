@@ -39,7 +39,7 @@ const AWAITED: c_int = 6;
 /// The number of cases that need no allocation.
 const FEW: usize = 8;
 
-/// A case, as what is waited for.
+/// A case, as a source to wait for.
 enum Each<'a> {
     Never(wait::Latch<Linux>),
     Receives(Receives<'a, Linux, Item>),
@@ -48,7 +48,7 @@ enum Each<'a> {
     Latch(&'a wait::Latch<Linux>),
     Token(&'a cancel::Token<Linux>),
     Awaits(Awaits<'a, Linux, Value>),
-    /// What was awaited was had before.
+    /// The awaited value was had before: the case is ready.
     Had,
 }
 
@@ -96,11 +96,11 @@ impl<'a> Each<'a> {
         })
     }
 
-    /// Of the one that was chosen, what the caller has. The code.
+    /// Ends the chosen case: writes its result to the caller's memory, and returns its code.
     ///
     /// # Safety
     ///
-    /// It is of that case.
+    /// It was made of that case.
     unsafe fn end(self, case: &Case) -> c_int {
         // SAFETY: of `new`, of all.
         unsafe {
@@ -214,7 +214,7 @@ exports! {
         unsafe { choose(cases, count, chosen, EAGAIN, wait) }
     }
 
-    /// Takes what there is of one of several things.
+    /// Takes from one of several sources, if one is ready.
     fn antiphon_tryselect(cases: *mut Case, count: usize, chosen: &mut usize) -> c_int {
         // SAFETY: the caller's cases.
         unsafe { choose(cases, count, chosen, EAGAIN, |all, lot| select::try_select(all, lot)) }

@@ -33,7 +33,7 @@ pub struct SplitStats {
 type Call = unsafe extern "C" fn(*mut c_void, u64);
 type End = unsafe extern "C" fn(*mut c_void);
 
-/// What the caller has called.
+/// The functions of a timer, which are the caller's.
 struct Timer {
     call: Call,
     end: Option<End>,
@@ -115,7 +115,7 @@ exports! {
         timer: *mut *mut SplitTimer,
     ) {
         let run = Timer { call, end, data };
-        // Those that were cancelled are dropped now.
+        // Timers that were cancelled are dropped now.
         let made = uncancelled(|| split.submit(release_ns, move |late_ns| run.run(late_ns)));
         if !timer.is_null() {
             // SAFETY: the caller's memory for one.
@@ -141,7 +141,7 @@ exports! {
         priority(number).and_then(set).err().unwrap_or(0)
     }
 
-    /// How late its timers were.
+    /// Writes how late its timers were.
     fn antiphon_split_stats(split: &Split, stats: &mut SplitStats) {
         let late = split.tardiness();
         *stats = SplitStats {
@@ -165,7 +165,7 @@ exports! {
         }
     }
 
-    /// It has the slice of before.
+    /// Gives the thread its slice from before.
     fn antiphon_split_worker_destroy(worker: *mut Worker) {
         // SAFETY: made above, and not used from now on.
         drop(unsafe { Box::from_raw(worker) });

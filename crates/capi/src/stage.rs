@@ -46,10 +46,10 @@ pub struct StageStats {
 type Serve = unsafe extern "C" fn(*mut c_void, *mut c_void);
 type End = unsafe extern "C" fn(*mut c_void);
 
-/// How much room, and how wide, a stage may be.
+/// The most room, and the most servers, of a stage.
 const MOST: usize = 1 << 20;
 
-/// What serves items: functions of the caller's.
+/// The functions that serve items, which are the caller's.
 struct Server {
     serve: Serve,
     end: Option<End>,
@@ -160,7 +160,7 @@ exports! {
         drop(unsafe { Box::from_raw(stage) });
     }
 
-    /// What it has done so far.
+    /// Writes the counts of the stage so far.
     fn antiphon_stage_stats(stage: &Stage, stats: *mut StageStats) {
         // SAFETY: the caller's memory for one.
         unsafe { stats.write(StageStats::of(stage.0.stats())) }

@@ -21,7 +21,7 @@ pub struct Semaphore(wait::Semaphore<Linux>);
 #[repr(transparent)]
 pub struct Once(wait::Once<Linux>);
 
-/// What `antiphon_once` runs.
+/// The function that `antiphon_once` runs.
 type Run = unsafe extern "C" fn(*mut c_void) -> c_int;
 
 exports! {
@@ -62,7 +62,7 @@ exports! {
         0
     }
 
-    /// Says whether the semaphore may go.
+    /// Checks whether the semaphore may be destroyed.
     fn antiphon_sem_destroy(sem: &Semaphore) -> c_int {
         unless(!sem.0.has_waiters(), EBUSY)
     }

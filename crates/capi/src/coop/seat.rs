@@ -1,4 +1,4 @@
-//! `antiphon_coop_t`, `antiphon_coop_status_t`: what a thread wants of a tier, and what it has.
+//! `antiphon_coop_t`, `antiphon_coop_status_t`: a thread's wishes for a tier, and its state in it.
 
 use core::cell::RefCell;
 use core::ffi::{CStr, c_char, c_int};
@@ -62,7 +62,7 @@ pub(crate) struct Wish {
 }
 
 impl Wish {
-    /// What a caller wants; null: nothing in particular.
+    /// Reads the wishes of a caller; null: nothing in particular.
     ///
     /// # Errors
     ///
@@ -160,7 +160,7 @@ fn refusal(error: JoinError) -> c_int {
     }
 }
 
-/// What a loop has of its tier.
+/// The tier of a loop.
 #[derive(Default)]
 pub(crate) enum Seat {
     #[default]
@@ -170,7 +170,8 @@ pub(crate) enum Seat {
 }
 
 impl Seat {
-    /// Takes one; `leave` has what was before left, when little can go wrong any more.
+    /// Takes a seat in a tier. `leave` leaves the seat from before, and is called when little can
+    /// go wrong any more.
     pub(crate) fn take(tier: c_int, wish: &Wish, leave: impl Fn()) -> Result<Self, c_int> {
         let baton = || wish.join(&leave).map(Self::Baton);
         match tier {

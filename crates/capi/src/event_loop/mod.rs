@@ -26,9 +26,9 @@ use crate::export::exports;
 /// `antiphon_loop_t`.
 pub struct Loop {
     events: UnsafeCell<rust::Loop>,
-    /// That of the callback that is being called, or null.
+    /// The context of the callback that is being called, or null.
     inside: Cell<*mut Context<'static>>,
-    /// How it shares its CPU; the loop's tier is the same.
+    /// The way in which it shares its CPU; the loop's tier is the same.
     seat: Rc<RefCell<Seat>>,
 }
 
@@ -85,7 +85,7 @@ pub struct LoopTrouble {
     kept: c_int,
 }
 
-/// What the caller has called.
+/// The functions of an event, which are the caller's.
 struct Called {
     events: *const Loop,
     call: Call,
@@ -140,7 +140,7 @@ impl LoopEvent {
         let Self { when, due, kept: 0, call: Some(call), end, data, name } = *self else {
             return None;
         };
-        // All names of a loop are such strings: see `string`.
+        // All names of a loop are strings of `string`.
         let name = if name.is_null() {
             c"event"
         } else {
@@ -204,8 +204,8 @@ fn string(name: Option<Name>) -> *const c_char {
 macro_rules! with {
     ($events:expr, $name:ident => $result:expr) => {
         if $events.inside.get().is_null() {
-            // SAFETY: the header says that it is of the caller's thread, which is in no callback
-            // of it, nor in `end`.
+            // SAFETY: the header says that the caller is on the loop's thread, and in no callback
+            // of the loop, nor in `end`.
             let $name = unsafe { &mut *$events.events.get() };
             $result
         } else {
@@ -283,7 +283,7 @@ exports! {
             Ok(wish) => wish,
             Err(code) => return code,
         };
-        // One membership a thread, and one weight: what was before is left first.
+        // A thread has one membership, and one weight: the seat from before is left first.
         let leave = || drop(events.seat.take());
         match uncancelled(|| Seat::take(tier, &wish, leave)) {
             Ok(seat) => {
@@ -296,7 +296,7 @@ exports! {
         }
     }
 
-    /// How the loop shares its CPU.
+    /// Writes how the loop shares its CPU.
     fn antiphon_loop_coop_status(events: &Loop, status: &mut CoopStatus) {
         *status = events.seat.borrow().status();
     }
@@ -362,7 +362,7 @@ exports! {
         with!(events, events => events.stop());
     }
 
-    /// Does what is to be done.
+    /// Runs the loop until its end.
     fn antiphon_loop_run(events: &Loop) -> c_int {
         if !events.inside.get().is_null() {
             return EDEADLK;
@@ -372,7 +372,7 @@ exports! {
         uncancelled(|| end(events.run()))
     }
 
-    /// Does some of what is to be done now.
+    /// Calls up to `most` of the events that are due now.
     fn antiphon_loop_turn(events: &Loop, most: u32, turn: &mut LoopTurn) -> c_int {
         if !events.inside.get().is_null() {
             return EDEADLK;
@@ -395,14 +395,14 @@ exports! {
         unsafe { &*events.events.get() }.as_fd().as_raw_fd()
     }
 
-    /// What the file of the callback's event has said.
+    /// The readiness of the file of the callback's event.
     fn antiphon_loop_ready(events: &Loop) -> c_int {
         // SAFETY: null, or of the callback that the caller is in.
         let ready = unsafe { events.inside.get().as_ref() }.map(Context::ready).unwrap_or_default();
         c_int::from(ready.read) | c_int::from(ready.write) << 1
     }
 
-    /// Until when the callback may go on.
+    /// The time until which the callback may go on.
     fn antiphon_loop_until_ns(events: &Loop) -> u64 {
         // SAFETY: as above.
         unsafe { events.inside.get().as_ref() }.map_or(0, Context::until_ns)
@@ -419,13 +419,13 @@ exports! {
         rust::now_ns()
     }
 
-    /// For other threads.
+    /// Makes a handle of the loop for other threads.
     fn antiphon_loop_handle_create(events: &Loop) -> *mut Handle {
         let handle = with!(events, events => events.handle());
         Box::into_raw(Box::new(Handle { handle, events }))
     }
 
-    /// Nothing is submitted by this any more.
+    /// Lets go of a handle, which is not used any more.
     fn antiphon_loop_handle_destroy(handle: *mut Handle) {
         // SAFETY: made above, and not used from now on.
         let handle = unsafe { Box::from_raw(handle) };

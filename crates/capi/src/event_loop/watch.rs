@@ -39,11 +39,11 @@ pub struct LoopSighting {
     for_ns: u64,
 }
 
-/// That of the name.
+/// The counts of the events of that name.
 ///
 /// # Safety
 ///
-/// It is a string.
+/// `name` is a string.
 unsafe fn find(all: &[Stats], name: *const c_char) -> Option<&Stats> {
     // SAFETY: the caller's.
     let name = unsafe { CStr::from_ptr(name) };
@@ -75,7 +75,7 @@ exports! {
         0
     }
 
-    /// How late, or how long, events of a name were.
+    /// Writes a histogram of the events of a name: how late they were, or how long.
     fn antiphon_loop_buckets(
         events: &Loop,
         name: *const c_char,
@@ -108,7 +108,7 @@ exports! {
         with!(events, events => events.reset_stats());
     }
 
-    /// For watchdogs.
+    /// Makes a lookout, for watchdogs.
     fn antiphon_loop_lookout_create(events: &Loop) -> *mut Looks {
         Box::into_raw(Box::new(Looks(with!(events, events => events.lookout()))))
     }
@@ -120,7 +120,7 @@ exports! {
         uncancelled(|| drop(lookout));
     }
 
-    /// What the loop is at.
+    /// Writes the event that the loop is calling, and for how long.
     fn antiphon_loop_lookout_look(lookout: &Looks, sighting: &mut LoopSighting) -> c_int {
         let Some(Sighting { name, for_ns, .. }) = lookout.0.sight() else { return ENOENT };
         *sighting = LoopSighting { name: string(name), for_ns };

@@ -17,7 +17,7 @@ const _: () = assert!(message::Actions::<Linux>::MOST == 961 && message::SIGNALS
 type Run = unsafe extern "C" fn(*mut c_void, *const u64);
 type RunSignal = unsafe extern "C" fn(*mut c_void);
 
-/// What the caller's function is called with first.
+/// The first argument of the caller's function.
 #[derive(Clone, Copy)]
 struct Context(*mut c_void);
 
@@ -33,7 +33,7 @@ impl Context {
     }
 }
 
-/// Hands out the name of what was registered.
+/// Writes the number of the action that was registered; `ENOSPC` if none was.
 fn name(made: Option<ActionId>, id: &mut u32) -> c_int {
     match made {
         Some(made) => {

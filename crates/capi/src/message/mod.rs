@@ -39,7 +39,7 @@ impl Message {
     }
 }
 
-/// The code of what was not posted, which `full` if there was no room.
+/// The code of a message that was not posted: `full` if there was no room.
 fn refused(why: NotPosted, full: core::ffi::c_int) -> core::ffi::c_int {
     match why {
         NotPosted::Full(_) => full,
