@@ -1,4 +1,4 @@
-//! A thread that is a loop: what it tells others at its waits, and what is counted.
+//! A thread that is a loop: its messages to others at its waits, and its counts.
 //!
 //! ```text
 //!                 its 2nd wait (main), its 16th (another)
@@ -45,7 +45,7 @@ fn now() -> u64 {
     Linux::now(Clock::Monotonic)
 }
 
-/// What the loops of a process have in common.
+/// The common state of the loops of a process.
 struct Common {
     epoch: u32,
     /// `None`: not wanted.
@@ -119,7 +119,7 @@ impl Tier {
         }
     }
 
-    /// Its part in the domain, and what has come of raising it.
+    /// Its part in the domain, and the counts of its raises.
     fn parts(&mut self) -> (Option<&mut Membership>, Option<Counts>) {
         match self {
             Self::None(_) => (None, None),
@@ -143,7 +143,7 @@ pub struct Loop {
 #[derive(Clone, Copy)]
 pub struct Waited {
     release_ns: Option<u64>,
-    /// That was told by the loop, and is not the timeout's end.
+    /// Whether that time was told by the loop, and is not the timeout's end.
     told: bool,
 }
 
@@ -152,7 +152,7 @@ impl Waited {
     pub fn limit_ns(&self, pause: &Pause) -> Option<i64> {
         match pause.until_ns {
             None => None,
-            // What was asked for ends then.
+            // The wait that was asked for ends then.
             until_ns if until_ns == self.release_ns && !self.told => None,
             Some(until_ns) => i64::try_from(until_ns.saturating_sub(now())).ok(),
         }
