@@ -209,7 +209,7 @@ fn listen(socket: &UdpSocket, leg: u32, legs: u32, times: Times) -> io::Result<H
 /// Holds all conferences: what each caller has heard.
 fn hold(conferences: u32, legs: u32, frames: u32, threads: usize) -> io::Result<Vec<Heard>> {
     let lines = (0..conferences * legs).map(|_| line()).collect::<io::Result<Vec<_>>>()?;
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES) }.build()?;
     let began = Instant::now() + LEAD;
     let (mut ears, mut parts) = (Vec::new(), Vec::new());

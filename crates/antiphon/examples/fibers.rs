@@ -98,7 +98,7 @@ fn events(pool: &Pool, times: u32) {
 }
 
 fn of_fibers() -> Builder {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { Pool::builder().fibers(fiber::STACK_BYTES) }
 }
 

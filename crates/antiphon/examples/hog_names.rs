@@ -21,7 +21,7 @@ fn sums_for(time: Duration) -> u64 {
 }
 
 fn main() -> std::io::Result<()> {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let fibers = unsafe { Pool::builder().threads(1).name("demo").fibers(STACK_BYTES) };
     let pool = fibers.patience(PATIENCE).name_hogs(true).build()?;
     let beside = pool.spawn(|| {

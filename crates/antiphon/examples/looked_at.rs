@@ -37,7 +37,7 @@ fn main() -> io::Result<()> {
     let seconds = seconds.map_err(|_| io::Error::other("how many seconds? a whole number"))?;
     let end = Instant::now() + Duration::from_secs(seconds);
     look::open()?;
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let fibers = unsafe { Pool::builder().threads(2).name("server").fibers(STACK_BYTES) };
     let pool = fibers.patience(PATIENCE).spares(0).name_hogs(true).build()?;
     let report = pool.spawn(move || {

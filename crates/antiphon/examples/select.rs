@@ -17,7 +17,7 @@ const MESSAGES: usize = 200_000;
 const ROOM: usize = 128;
 
 fn main() {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let fibers = unsafe { Pool::builder().threads(1).fibers(STACK_BYTES) }.build().expect("fibers");
     let there = |ns: f64| ns / MESSAGES as f64;
     let cases: [(&str, &dyn Fn() -> f64); 9] = [

@@ -42,7 +42,7 @@ async fn look_up(number: u32) -> u32 {
 
 fn main() -> io::Result<()> {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_time().build()?;
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(1).fibers(fiber::STACK_BYTES) }.build()?;
     let pool = Arc::new(pool);
 

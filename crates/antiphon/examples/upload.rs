@@ -49,7 +49,7 @@ fn upload(file: &Path) -> io::Result<()> {
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))?;
     let target = env::temp_dir().join(format!("antiphon-upload-{}", process::id()));
     let progress = Arc::new(Progress::default());
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(2).fibers(4 * fiber::STACK_BYTES) }.build()?;
     let pool = Arc::new(pool);
 

@@ -38,7 +38,7 @@ fn main() {
 }
 
 fn staged(directory: &Path, threads: usize) -> io::Result<Words> {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool =
         unsafe { Pool::builder().threads(threads).fibers(4 * fiber::STACK_BYTES) }.build()?;
     let pool = Arc::new(pool);

@@ -201,7 +201,7 @@ struct Joins;
 ///
 /// ```
 /// # use antiphon::{fiber, pool::Pool};
-/// // SAFETY: no thread-local is made by what waits.
+/// // SAFETY: no fiber waits while it makes a thread-local.
 /// let pool = unsafe { Pool::builder().threads(1).fibers(fiber::STACK_BYTES) }.build()?;
 /// let words = ["one", "two"];
 /// pool.scope(|scope| scope.spawn(|| assert_eq!(words.len(), 2)));
@@ -220,7 +220,7 @@ struct Joins;
 ///
 /// ```compile_fail,E0597
 /// # use antiphon::{fiber, pool::Pool};
-/// // SAFETY: no thread-local is made by what waits.
+/// // SAFETY: no fiber waits while it makes a thread-local.
 /// let pool = unsafe { Pool::builder().threads(1).fibers(fiber::STACK_BYTES) }.build()?;
 /// pool.scope(|scope| {
 ///     let words = ["one", "two"];

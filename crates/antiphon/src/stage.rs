@@ -5,7 +5,7 @@
 //! use antiphon::{fiber, pool::Pool, stage::Stage};
 //! use std::sync::{Arc, Mutex};
 //!
-//! // SAFETY: no thread-local is made by what waits.
+//! // SAFETY: no fiber waits while it makes a thread-local.
 //! let pool = Arc::new(unsafe { Pool::builder().fibers(fiber::STACK_BYTES) }.build()?);
 //! let sum = Arc::new(Mutex::new(0));
 //! let total = sum.clone();

@@ -13,7 +13,7 @@ use antiphon::select::Select;
 use antiphon::{Event, Latch};
 
 fn fibers(threads: usize, room: usize) -> Pool {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let builder = unsafe { Pool::builder().threads(threads).room(room).fibers(STACK_BYTES) };
     builder.build().expect("fibers")
 }

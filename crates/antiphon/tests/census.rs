@@ -15,7 +15,7 @@ use antiphon::{Latch, Mutex, channel};
 const LONG: Duration = Duration::from_secs(60);
 
 fn fibers(threads: usize) -> Builder {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES).name("told") }
 }
 

@@ -16,7 +16,7 @@ use antiphon::{Latch, Mutex};
 const MS: u64 = 1_000_000;
 
 fn fibers() -> Fibers {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { Fibers::new(STACK_BYTES) }.expect("stacks")
 }
 
@@ -217,7 +217,7 @@ fn loops_run_inside_fibers() {
 
 #[test]
 fn loops_and_pools_run_in_each_other() {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(1).fibers(STACK_BYTES) }.build().expect("fibers");
     let pool = Arc::new(pool);
     let within = pool.clone();

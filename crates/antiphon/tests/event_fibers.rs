@@ -17,7 +17,7 @@ use antiphon::{Latch, Mutex, ReentrantMutex, channel};
 const MS: u64 = 1_000_000;
 
 fn fibers() -> Fibers {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { Fibers::new(STACK_BYTES) }.expect("stacks")
 }
 

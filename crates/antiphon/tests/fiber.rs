@@ -14,7 +14,7 @@ use antiphon::pool::{self, BoxedPolicy, Builder, Pool};
 use antiphon::{Barrier, Condvar, Event, Latch, Mutex, RwLock, Semaphore};
 
 fn fibers(threads: usize) -> Builder {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES) }
 }
 

@@ -18,7 +18,7 @@ use antiphon::{Barrier, Condvar, Event, Latch, Mutex, ReentrantMutex, RwLock, Se
 type AnyPool = Pool<BoxedPolicy<Linux>>;
 
 fn fibers(threads: usize) -> Builder {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES) }
 }
 

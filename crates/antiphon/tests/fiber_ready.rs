@@ -22,7 +22,7 @@ const MOST: u32 = 20 * EACH;
 
 /// How many steps a fiber makes before another goes on that may, on the only worker.
 fn steps_in_a_turn(mut step: impl FnMut() + Send + 'static) -> u32 {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(1).fibers(STACK_BYTES) }.build().expect("fibers");
     let pool = Arc::new(pool);
     let inner = pool.clone();
@@ -142,7 +142,7 @@ fn channels_times_and_tokens_are_steps() {
 /// The change that a fiber polls for in this way comes, though the fiber has its thread to itself.
 #[test]
 fn who_looks_again_and_again_lets_that_come() {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(1).fibers(STACK_BYTES) }.build().expect("fibers");
     let (there, looks) = (Arc::new(Mutex::new(false)), Arc::new(AtomicBool::new(false)));
     let (seen, began) = (there.clone(), looks.clone());

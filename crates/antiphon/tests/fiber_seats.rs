@@ -11,7 +11,7 @@ use antiphon::pool::{Builder, Pool, blocking, join};
 use antiphon::{Event, Latch};
 
 fn fibers(threads: usize, stack_bytes: usize) -> Builder {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { Pool::builder().threads(threads).fibers(stack_bytes) }
 }
 

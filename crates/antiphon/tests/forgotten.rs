@@ -17,7 +17,7 @@ use antiphon::{Event, Latch, channel, fiber, promise};
 
 /// One whose tasks block their threads, and one whose tasks are fibers.
 fn pools() -> [Pool; 2] {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let fibers = unsafe { Pool::builder().threads(2).fibers(fiber::STACK_BYTES) };
     [Pool::new(2).unwrap(), fibers.build().unwrap()]
 }

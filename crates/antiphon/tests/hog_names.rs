@@ -21,7 +21,7 @@ fn named(threads: usize) -> Builder {
 }
 
 fn fibers(builder: Builder) -> Builder {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { builder.fibers(STACK_BYTES) }
 }
 

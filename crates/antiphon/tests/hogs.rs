@@ -81,7 +81,7 @@ fn short_tasks_are_done_while_all_workers_are_in_long_ones() {
 /// A hog that has lost its seat, which no thread looks after any more; and a hog that is a fiber.
 #[test]
 fn a_hog_is_seen_for_as_long_as_it_lasts() {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let fibers = unsafe { patient(1).spares(0).fibers(STACK_BYTES) };
     for builder in [patient(1).spares(1), fibers] {
         let pool = builder.build().unwrap();

@@ -14,7 +14,7 @@ const LONG: Duration = Duration::from_millis(20);
 const HOG: Duration = Duration::from_millis(100);
 
 fn fibers(threads: usize) -> Builder {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES) }
 }
 

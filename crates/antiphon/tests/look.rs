@@ -49,7 +49,7 @@ fn seen(name: &str, is: impl Fn(&str) -> bool) -> String {
 }
 
 fn fibers(name: &str, threads: usize) -> Builder {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES).name(name) }
 }
 

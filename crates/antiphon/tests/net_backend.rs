@@ -19,7 +19,7 @@ const RINGS: &str = "ANTIPHON_IO_URING";
 
 /// Fibers echo; whether this process has a ring meanwhile.
 fn serves() -> bool {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(1).fibers(STACK_BYTES) }.build().expect("fibers");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound");

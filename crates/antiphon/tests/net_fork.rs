@@ -11,7 +11,7 @@ use antiphon::pool::Pool;
 /// A child goes on with the fibers of the thread that has forked, and has their files.
 #[test]
 fn a_child_takes_nothing_from_its_parent() {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(1).fibers(STACK_BYTES) }.build().expect("fibers");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let one = TcpStream::connect(listener.local_addr().expect("bound")).expect("it listens");

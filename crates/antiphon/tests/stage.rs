@@ -13,7 +13,7 @@ use antiphon::stage::{Inlet, Stage};
 use antiphon::{Latch, Semaphore};
 
 fn fibers(threads: usize) -> Builder {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES) }
 }
 

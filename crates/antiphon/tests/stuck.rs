@@ -35,7 +35,7 @@ fn fibers(threads: usize) -> (Pool, Receiver<Report>) {
         let _ = sender.send(Report { text, waiting, still_for: stuck.still_for });
     };
     let builder = Pool::builder().threads(threads).name("bank").on_stuck(AFTER, tell);
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     (unsafe { builder.fibers(STACK_BYTES) }.build().expect("fibers"), reports)
 }
 
@@ -231,7 +231,7 @@ fn fibers_that_wait_for_a_task_without_a_stack_are_reported() {
     let (sender, reports) = channel();
     let tell = move |stuck: &Stuck| _ = sender.send((stuck.to_string(), stuck.census.waiting()));
     let builder = Pool::builder().threads(1).on_stuck(AFTER, tell);
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { builder.fibers(HUGE) }.build().expect("one stack, at least");
     // More than there are addresses for.
     let (opens, most) = (Arc::new(Latch::new(1)), (1 << 48) / HUGE);

@@ -41,7 +41,7 @@ fn run() -> Result<Infallible, Box<dyn Error>> {
     };
     let silent: NonZero<u64> = arguments.next().map_or(Ok(SILENT_S), |seconds| seconds.parse())?;
     let silent = Duration::from_secs(silent.get());
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(threads.get()).fibers(STACK_BYTES) }.build()?;
     let listener = TcpListener::bind(address)?;
     println!("serves http://{}, by {threads} threads", listener.local_addr()?);

@@ -244,7 +244,7 @@ fn late(due_ns: &[u64], at_ns: &[u64]) -> String {
 /// Runs the driver until nothing is left, by that tier, on a loop that computes.
 fn clock_out(tier: Tier, case: Case, mut driver: Driver) -> Result<(), Box<dyn Error>> {
     let mut events = Loop::new()?;
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let fibers = unsafe { Fibers::new(STACK_BYTES) }?;
     let synthesizes = fibers.event(0, |fiber| {
         loop {

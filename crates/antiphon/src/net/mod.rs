@@ -5,7 +5,7 @@
 //! use antiphon::{fiber, net::{TcpListener, TcpStream}, pool::Pool};
 //! use std::io::{Read, Write};
 //!
-//! // SAFETY: no thread-local is made by what waits.
+//! // SAFETY: no fiber waits while it makes a thread-local.
 //! let pool = unsafe { Pool::builder().threads(1).fibers(fiber::STACK_BYTES) }.build()?;
 //! let listener = TcpListener::bind("127.0.0.1:0")?;
 //! let address = listener.local_addr()?;

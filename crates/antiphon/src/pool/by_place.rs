@@ -36,7 +36,7 @@ impl Recording {
     ///
     /// static NEVER_SET: Event = Event::new();
     ///
-    /// // SAFETY: no thread-local is made by what waits.
+    /// // SAFETY: no fiber waits while it makes a thread-local.
     /// let pool = unsafe { Pool::builder().threads(1).fibers(fiber::STACK_BYTES) }.build()?;
     /// let waits = pool.spawn(|| NEVER_SET.wait());
     /// while pool.recording().tasks.is_empty() {}

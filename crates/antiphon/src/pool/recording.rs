@@ -138,7 +138,7 @@ impl Recording {
     /// use antiphon::{fiber, pool::{Part, Pool}};
     /// use std::time::Duration;
     ///
-    /// // SAFETY: no thread-local is made by what waits.
+    /// // SAFETY: no fiber waits while it makes a thread-local.
     /// let pool = unsafe { Pool::builder().threads(1).fibers(fiber::STACK_BYTES) }.build()?;
     /// pool.spawn(|| fiber::sleep(Duration::from_millis(5))).join().unwrap();
     /// let recording = pool.recording();

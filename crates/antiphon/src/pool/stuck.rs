@@ -83,7 +83,7 @@ impl Builder {
     /// let tell = move |stuck: &antiphon::pool::Stuck| _ = sender.send(stuck.to_string());
     /// let builder = Pool::builder().threads(1);
     /// let builder = builder.on_stuck(Duration::from_millis(20), tell);
-    /// // SAFETY: no thread-local is made by what waits.
+    /// // SAFETY: no fiber waits while it makes a thread-local.
     /// let pool = unsafe { builder.fibers(fiber::STACK_BYTES) }.build()?;
     /// let held = LOCK.lock();
     /// let waits = pool.spawn(|| drop(LOCK.lock()));

@@ -34,7 +34,7 @@ use control::{AsThread, Said, Unwound};
 /// use antiphon::event_loop::{Event, Fibers, Loop, Step, now_ns};
 /// use antiphon::fiber;
 ///
-/// // SAFETY: no thread-local is made by what waits.
+/// // SAFETY: no fiber waits while it makes a thread-local.
 /// let fibers = unsafe { Fibers::new(fiber::STACK_BYTES) }?;
 /// let mut events = Loop::new()?;
 /// events.submit(fibers.event(0, |fiber| {
