@@ -17,10 +17,10 @@ use antiphon_sync::lock::delegation::{DsmSynch, Rcl};
 use support::{FORKS, arena, in_child};
 
 type Combining<T> = DsmSynch<T, Linux>;
-/// All sleep, none spins: a wake that does not come shows.
+/// All waiters sleep, none spins: a wake that does not come shows.
 type Sleepy<T, const BOUND: u32> = DsmSynch<T, Linux, BOUND, 0>;
 
-/// What the sections are about: both are equal but inside of a section.
+/// The guarded value: both numbers are equal except inside of a section.
 type Pair = (u64, u64);
 
 fn step(pair: &mut Pair) -> u64 {
@@ -155,7 +155,7 @@ fn sections_nest() {
     });
 }
 
-/// Whoever waits waits for as long as a section does, and no wake is lost.
+/// A client waits for as long as a section waits, and no wake is lost.
 #[test]
 fn a_section_may_wait() {
     let lock = Combining::new((0, 0));

@@ -196,8 +196,8 @@ unsafe extern "C" {
     fn _Fork() -> libc::pid_t;
 }
 
-/// What an allocator's `atfork` handlers do: the forking thread holds the lock, others wait for it;
-/// the child must be able to unlock it, lock it again, and contend for it.
+/// The work of an allocator's `atfork` handlers: the forking thread holds the lock, others wait for
+/// it; the child must be able to unlock it, lock it again, and contend for it.
 fn fork_with_waiters(fork: unsafe extern "C" fn() -> libc::pid_t) {
     static LOCK: Mutex = Mutex::NEW;
     LOCK.lock();

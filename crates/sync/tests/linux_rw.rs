@@ -90,7 +90,7 @@ fn readers_that_wait_come_in_together() {
     assert_eq!(inside.most(), READERS as u32);
 }
 
-/// As above, of a writer that becomes a reader, and stays.
+/// As above, after a writer that becomes a reader, and stays.
 #[test]
 fn a_downgrade_lets_readers_in() {
     let lock = Lock::<Sound>::NEW;

@@ -69,7 +69,8 @@ fn who_gives_up_at_a_barrier_has_not_come() {
     meet::<Sound>(20, 60, true);
 }
 
-/// BARRIER-3: whoever is back first unmaps the barrier, and all others with it on their way.
+/// BARRIER-3: the thread that is back first unmaps the barrier, while all others are still on their
+/// way.
 #[test]
 fn a_barrier_may_go_away_once_anybody_is_back() {
     fn check<F: CrowdForm>(threads: u32, rounds: usize) {
@@ -164,7 +165,7 @@ fn release_touches_nothing_afterwards() {
 #[test]
 fn who_wants_many_permits_is_not_overtaken_for_ever() {
     const PERMITS: u32 = 4;
-    /// For ever: some seconds.
+    /// This many turns count as for ever: some seconds.
     const MOST: u64 = 50_000;
     let semaphore = Semaphore::<Standard>::new(PERMITS);
     let had = AtomicBool::new(false);

@@ -1,4 +1,4 @@
-//! A page of memory that can be taken away under a lock: whoever touches that too late crashes.
+//! A page of memory that can be taken away under a lock: a thread that touches it too late crashes.
 
 use std::ptr;
 
@@ -36,7 +36,7 @@ impl Page {
         unsafe { (self.0 as *mut T).write(value) }
     }
 
-    /// What stands at its beginning.
+    /// The value at its beginning.
     ///
     /// # Safety
     ///

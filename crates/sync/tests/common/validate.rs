@@ -12,7 +12,7 @@ pub struct Guarded<L> {
     pair: UnsafeCell<(u64, u64)>,
 }
 
-// SAFETY: the pair is touched only with the lock held; that this works is what is tested.
+// SAFETY: the pair is touched only with the lock held; whether that works is tested.
 unsafe impl<L: Lock> Sync for Guarded<L> {}
 
 impl<L: Lock> Guarded<L> {
@@ -32,7 +32,7 @@ impl<L: Lock> Guarded<L> {
         pair.1 += 1;
     }
 
-    /// What a reader sees: the pair must be whole. Returns how many critical sections there were.
+    /// A reader's look: the pair must be whole. Returns how many critical sections there were.
     ///
     /// The caller holds the lock, perhaps with other readers.
     pub fn look(&self) -> u64 {

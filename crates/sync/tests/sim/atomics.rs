@@ -42,7 +42,7 @@ fn run_for<L: Lock>(machine: Machine, threads: usize) -> Outcome {
     contend::<L>(machine, threads, Pace { section_ns: 50, away_ns: 200 }, 1_000_000)
 }
 
-/// Of the owner and of all others, for an operation.
+/// Atomic instructions for an operation, of the owner and of all others.
 fn atomics<L: Lock>(threads: usize) -> (f64, f64) {
     per_operation(&run::<L>(threads))
 }

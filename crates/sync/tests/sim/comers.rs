@@ -44,9 +44,9 @@ fn a_comer_that_has_looked_in_vain_waits_for_its_turn() {
     assert_eq!(order(LEAVES_NS - 20_000), [0, 1, 2]);
 }
 
-/// How long each of five threads has run, in nanoseconds, when the first has held the mutex for
-/// long. The others come one after the other, on two CPUs, each when those before it have fallen
-/// asleep.
+/// The time that each of five threads has run, in nanoseconds, when the first has held the mutex
+/// for long. The others come one after the other, on two CPUs, each when those before it have
+/// fallen asleep.
 fn ran_ns() -> Vec<u64> {
     let lock = Rc::new(OwnLine(ShflMutex::<Sim>::NEW));
     let machine = Machine::two_sockets().shape(1, 2).without_jitter();

@@ -47,7 +47,7 @@ fn every_lock_excludes_and_serves_all() {
     serves_all::<Malthusian<Sim, 9_000, 100>>();
 }
 
-/// As many sockets as the type says, twenty here; and with more than it says, some share a queue.
+/// Twenty sockets here, as the type says; on a machine with more, some share a queue.
 #[test]
 fn there_may_be_any_number_of_sockets() {
     fn share<L: Lock>() -> f64 {
@@ -115,7 +115,7 @@ fn ahmcs_beats_mcs_beyond_a_socket() {
     beats_mcs_beyond_a_socket::<Ahmcs<Sim>>(1.5);
 }
 
-/// What AHMCS is for: as little work as the MCS lock for one thread alone, where HMCS has two
+/// The purpose of AHMCS: as little work as the MCS lock for one thread alone, where HMCS has two
 /// queues to join; and still a queue for each socket where there are many.
 #[test]
 fn ahmcs_skips_a_queue_where_nobody_else_comes() {
@@ -219,7 +219,7 @@ fn the_malthusian_lock_keeps_its_work_however_many_come() {
     assert!(of(&culled) < of(&all), "no queue is too long here");
 }
 
-/// How often at most a waiter was overtaken or waited for, of `threads` threads of eight sockets.
+/// The most often that a waiter was overtaken or waited for, of `threads` threads of eight sockets.
 fn most_before_one<L: Lock>(threads: usize) -> u64 {
     let shared = Rc::new((OwnLine(L::NEW), Cell::new(0_u64), Cell::new(0_u64)));
     let result = Rc::clone(&shared);

@@ -22,7 +22,7 @@ type Comer = (u32, u8);
 
 /// A critical section.
 const STEP_NS: u64 = 1_000;
-/// From one comer to the next: longer than one spins before it stands in the queue.
+/// Time from one comer to the next: longer than a comer spins before it stands in the queue.
 const APART_NS: u64 = 4_000;
 
 /// A lock that is held until all of `comers` wait for it, which come one after the other.
@@ -30,7 +30,7 @@ const APART_NS: u64 = 4_000;
 struct Case {
     machine: Machine,
     comers: &'static [Comer],
-    /// How long each has the lock.
+    /// The time for which each has the lock.
     section_ns: u64,
 }
 
@@ -39,7 +39,7 @@ impl Case {
         Self { machine: machine.without_jitter(), comers, section_ns: STEP_NS }
     }
 
-    /// With critical sections that leave the head the time to look at all others.
+    /// Lengthens the critical sections, which gives the head the time to look at all others.
     fn long(self) -> Self {
         Self { section_ns: 4 * STEP_NS, ..self }
     }
@@ -81,7 +81,7 @@ impl Case {
         (result.1.take(), result.2.get())
     }
 
-    /// As by a lock whose type has the policy.
+    /// Runs the case on a lock whose type has the policy.
     fn served<L: Lock>(self) -> Vec<usize> {
         self.run::<L>(|_| (), |_| ())
     }
@@ -91,7 +91,7 @@ fn served<L: Lock>(machine: Machine, comers: &'static [Comer]) -> Vec<usize> {
     Case::new(machine, comers).served::<L>()
 }
 
-/// One socket, a core for each.
+/// A machine of one socket, with a core for each.
 fn flat() -> Machine {
     Machine::two_sockets().shape(1, 16)
 }
@@ -129,8 +129,8 @@ fn a_thread_has_the_schedulers_rank_until_it_says_its_own() {
     assert_eq!(ranks.take(), [usual, 7, usual]);
 }
 
-/// How often others got the lock while one waiter of the lowest rank stood in the queue, behind
-/// some and before an endless stream of more urgent ones.
+/// The number of times that others got the lock while one waiter of the lowest rank stood in the
+/// queue, behind some and before an endless stream of more urgent ones.
 fn overtaken<L: Lock>() -> u32 {
     const URGENT: u32 = 12;
     const AHEAD: u64 = 3;
@@ -191,7 +191,8 @@ fn boards() -> Machine {
     Machine::two_sockets().nested(&[("cache", 2), ("socket", 4), ("board", 2), ("machine", 2)])
 }
 
-/// Of the first's board but not its socket, of its cache, of the other board, of its socket, …
+/// Comers by their places: of the first's board but not its socket, of its cache, of the other
+/// board, of its socket, …
 const SPREAD: &[Comer] =
     &[(0, 0), (8, 0), (1, 0), (16, 0), (2, 0), (9, 0), (24, 0), (3, 0), (17, 0), (30, 0)];
 
@@ -269,8 +270,8 @@ fn a_change_reaches_those_who_wait() {
     assert_eq!(ranked.run(|_| (), choose), [0, 1, 6, 2, 5, 3, 7, 4, 8]);
 }
 
-/// How long an urgent thread waits for a lock that a patient one holds, while a third, of a rank in
-/// between, wants the core of the owner for ten milliseconds.
+/// The time that an urgent thread waits for a lock that a patient one holds, while a third, of a
+/// rank in between, wants the core of the owner for ten milliseconds.
 fn inverted<L: Lock>() -> u64 {
     const HOG_NS: u64 = 10_000_000;
     let shared = Rc::new((OwnLine(L::NEW), Cell::new(0)));

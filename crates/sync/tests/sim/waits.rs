@@ -31,7 +31,8 @@ fn meet<F: CrowdForm>(threads: usize, apart_ns: u64, late: bool) -> (u64, u64, O
     let barrier = Rc::new(OwnLine(Barrier::<Sim, F>::new(threads as u32)));
     let (came, back) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
     let (last_came, last_back) = (Rc::clone(&came), Rc::clone(&back));
-    // All sockets at one distance: what grows with the number of threads is not what is farther.
+    // All sockets are at one distance: so a growth with the number of threads is not one of
+    // distances.
     let machine = Machine::two_sockets().shape(8, 24);
     let simulation = Simulation::new(machine, 1).threads(threads, move |number| {
         work(1 + number as u64 * apart_ns);
@@ -119,8 +120,8 @@ fn nobody_is_kept_from_the_permits() {
     }
 }
 
-/// How long one waits at most for `wanted` permits of two, that two others give and take again at
-/// once; on a core of its own, or on that of one of them.
+/// The longest time that one waits for `wanted` permits of two, that two others give and take again
+/// at once; on a core of its own, or on that of one of them.
 fn overtaken(wanted: u32, crowded: bool, seed: u64) -> u64 {
     let semaphore = Rc::new(OwnLine(Semaphore::<Sim, None>::new(2)));
     let longest = Rc::new(Cell::new(0));
@@ -155,7 +156,7 @@ fn overtaken(wanted: u32, crowded: bool, seed: u64) -> u64 {
 #[test]
 fn a_called_waiter_is_overtaken_for_its_patience_and_no_longer() {
     let patience_ns = u64::from(Standard::PATIENCE_NS);
-    // Beside its patience: a wake, out of an idle state, and the others' way back.
+    // The bound beside its patience: a wake, out of an idle state, and the others' way back.
     for wanted in [1, 2] {
         let waited = overtaken(wanted, false, 1);
         assert!(waited < 3 * patience_ns, "{wanted} of 2: {waited} ns");

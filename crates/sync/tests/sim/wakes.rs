@@ -39,7 +39,7 @@ macro_rules! form {
 form!(Polling, Standard::ALONE, Budget::ns(10_000_000));
 form!(Alone, u32::MAX, Budget::NONE);
 
-/// What a waiter waits on, and how all are let go.
+/// The object that a waiter waits on, and the call that lets all go.
 trait Wakes: 'static {
     fn new(waiters: usize) -> Self;
     fn wait(&self, number: usize);
@@ -108,7 +108,7 @@ impl Wakes for Vec<OwnLine<<Sim as antiphon_platform::Platform>::U32>> {
     }
 }
 
-/// In nanoseconds from the instant before the wake.
+/// Times of arrivals, in nanoseconds from the instant before the wake.
 #[derive(Debug)]
 struct Arrivals {
     last: f64,
@@ -167,8 +167,8 @@ fn of<W: Wakes>(name: &str, machine: &Machine, model: Model) -> Arrivals {
     mean
 }
 
-/// CPUs sleep lightly. Where it takes a CPU far longer to come up than to wake another, whoever
-/// wakes all is as good as any.
+/// CPUs sleep lightly. Where it takes a CPU far longer to come up than to wake another, it does not
+/// matter which thread wakes all.
 fn machine(name: &str) -> Machine {
     let mut machine = known(name).expect("it is shipped").machine.clone();
     machine.idle.truncate(1);
