@@ -24,13 +24,13 @@ use antiphon::net::UdpSocket;
 use antiphon::{fiber, fiber::STACK_BYTES, pool::Pool};
 
 const PERIOD: Duration = Duration::from_millis(20);
-/// So long after it was said a frame is mixed at the latest.
+/// The time after it was said at which a frame is mixed at the latest.
 const WINDOW: Duration = Duration::from_millis(10);
-/// Until the first frame: all are there then.
+/// Time until the first frame: all legs are there then.
 const LEAD: Duration = Duration::from_millis(100);
 /// A leg that has heard nothing for this long stops listening.
 const SILENCE: Duration = Duration::from_secs(2);
-/// In a frame; 8000 in a second.
+/// Samples in a frame; there are 8000 in a second.
 const SAMPLES: usize = 160;
 /// The number of bits that a frame has for the legs in it. The sum of this many tones is a sample
 /// still.
@@ -76,7 +76,7 @@ impl Frame {
     }
 }
 
-/// What a leg says in a frame: each has a tone of its own.
+/// The samples of a leg in a frame: each leg has a tone of its own.
 fn tone(leg: u32, number: u32) -> Samples {
     let step = TAU * f64::from(301 + 97 * leg) / 8000.0;
     let first = number * SAMPLES as u32;
@@ -87,7 +87,7 @@ fn add(sum: &mut Samples, times: i32, samples: &Samples) {
     sum.iter_mut().zip(samples).for_each(|(sum, sample)| *sum += times * sample);
 }
 
-/// When frames are said, and how many.
+/// The time of the first frame, and the number of frames.
 #[derive(Clone, Copy)]
 struct Times {
     start: Instant,
@@ -121,7 +121,7 @@ fn receive(socket: &UdpSocket, mixer: &Sender<Frame>, times: Times) -> io::Resul
     Ok(())
 }
 
-/// The next frame, unless none comes for long; what is none fails.
+/// The next frame; `None` if none comes for long. A packet that is no frame is an error.
 fn next(socket: &UdpSocket) -> io::Result<Option<Frame>> {
     let mut bytes = [0; BYTES + 1];
     match socket.recv(&mut bytes) {
@@ -158,8 +158,8 @@ fn mix(legs: &[(Arc<UdpSocket>, Receiver<Frame>)], times: Times) -> io::Result<(
     Ok(())
 }
 
-/// A leg's frame of a number, if it is there until then; one that is early, as others were lost, is
-/// kept.
+/// A leg's frame of that number, if it comes in time. A frame that is early, as others were lost,
+/// is kept.
 fn take(
     slot: &Receiver<Frame>,
     early: &mut Option<Frame>,
@@ -178,10 +178,10 @@ fn take(
     }
 }
 
-/// What a caller has heard.
+/// The counts of a caller that listens.
 #[derive(Default)]
 struct Heard {
-    /// From when they were said.
+    /// Times from when frames were said until they were heard.
     latencies: Vec<Duration>,
     /// Frames that not all others are in.
     without: usize,

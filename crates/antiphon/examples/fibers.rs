@@ -44,7 +44,7 @@ fn main() {
     wait(fibers as usize);
 }
 
-/// To make and run them, and to join them.
+/// Times making, running and joining them.
 fn of_tasks(times: u32) {
     let per_one = |took: Duration| took.as_nanos() / u128::from(times / BATCH * BATCH);
     for (name, builder) in [("closures", Pool::builder()), ("fibers", of_fibers())] {
@@ -73,7 +73,7 @@ fn of_tasks(times: u32) {
     }
 }
 
-/// One to another, and back.
+/// Times a wake from one fiber to another, and back.
 fn events(pool: &Pool, times: u32) {
     let (ping, pong) = (Event::new(), Event::new());
     let began = Instant::now();

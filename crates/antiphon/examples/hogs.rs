@@ -41,7 +41,7 @@ fn waits(spares: usize, hogs: usize) -> std::io::Result<Vec<Duration>> {
     Ok(waits)
 }
 
-/// What it costs to spawn, run and join a task: the best of some rounds.
+/// The cost of spawning, running and joining a task: the best of some rounds.
 fn cost() -> std::io::Result<Duration> {
     const TASKS: u32 = 1_000;
     let pool: &'static Pool = Box::leak(Box::new(Pool::new(1)?));

@@ -129,7 +129,7 @@ fn costs() -> io::Result<()> {
     let _ = events.run();
     each("a task that yields", begun);
 
-    // Last: what has freed so much memory at once is slower for a while.
+    // Last: a program that has freed so large a memory at once is slower for a while.
     let begun = cpu_ns();
     (0..TIMES).for_each(|n| _ = events.submit(Event::best_effort(n % 7, |_| {})));
     let _ = events.run();

@@ -29,7 +29,7 @@ const PIECE_NS: u64 = 250_000;
 const SHOW_NS: u64 = 50_000;
 const WARM_NS: u64 = 1_000_000_000;
 
-/// What a thread has done while it was measured.
+/// The work of a thread while it was measured.
 #[derive(Default)]
 struct Done {
     late_ns: Vec<u64>,
@@ -188,7 +188,7 @@ fn split(tier: Tier, case: Case, stop: &AtomicBool, first_ns: u64) -> Done {
             first = ((now_ns - first_ns) / FRAME_NS + 1) as usize;
             done.pieces = 0;
         }
-        // It looks ahead by a second.
+        // The player looks ahead by a second.
         while release_ns < now_ns + 60 * FRAME_NS && frame < late.len() {
             let (late, shown_ns) = (Arc::clone(&late), Arc::clone(&shown_ns));
             timers.submit(release_ns, move |late_ns| {

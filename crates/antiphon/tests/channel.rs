@@ -23,7 +23,7 @@ fn one_thread_sends_and_receives() {
         let (sender, receiver) = bounded(room);
         assert_eq!(sender.room(), room.next_power_of_two());
         let mut model = VecDeque::new();
-        // As far as it goes, and back: each slot, and several laps.
+        // From one end of its numbers to the other: each slot, and several laps.
         for number in 0..100 {
             if number % 7 < 4 {
                 match sender.try_send(number) {
@@ -40,7 +40,7 @@ fn one_thread_sends_and_receives() {
     }
 }
 
-/// All values, each once, and those of each sender in order.
+/// Passes all values, each once, and those of each sender in order.
 fn pass(senders: Vec<Sender<(usize, u64)>>, receiver: Receiver<(usize, u64)>, each: u64) {
     let count = senders.len();
     let received: Vec<Vec<(usize, u64)>> = thread::scope(|scope| {

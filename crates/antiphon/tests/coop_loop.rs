@@ -81,14 +81,14 @@ fn a_loop_that_always_has_work_is_raised_when_its_timer_is_overdue() {
     let called = timers.clone();
     events.submit(Event::timer_in_steps(now_ns() + MS, move |context| {
         called.set(called.get() + 1);
-        // It is overdue, and the helper was told.
+        // The loop is overdue, and the helper was told.
         run_until(Policy::Fifo);
         if called.get() == 5 {
             context.stop();
         }
         Step::At(now_ns() + 5 * MS)
     }));
-    // It goes by no budget.
+    // Its work does not look at the budget of a step.
     events.submit(Event::best_effort_in_steps(0, move |_| {
         run_until(Policy::Fifo);
         Step::More(0)

@@ -20,7 +20,7 @@ fn fibers() -> Fibers {
     unsafe { Fibers::new(STACK_BYTES) }.expect("stacks")
 }
 
-/// What was dropped.
+/// The numbers of values that were dropped.
 type Dropped = Rc<RefCell<Vec<u32>>>;
 
 struct Drops(Dropped, u32);
@@ -70,7 +70,7 @@ fn a_loop_that_is_dropped_unwinds_them() {
             unreachable!("the loop is gone");
         }));
     }
-    // One that has not begun.
+    // A fiber that has not begun.
     let drops = Drops(dropped.clone(), 3);
     events.submit(Event::best_effort(1, |context| context.stop()));
     events.submit(fibers.event(8, move |_| drop(drops)));

@@ -94,7 +94,7 @@ fn after_a_sleep_it_is_a_timer() {
         assert!(now_ns() >= at_ns + MS);
     };
     events.submit(fibers().event(0, sleeps).named("sleeps"));
-    // It does not keep this from being called.
+    // The wait does not keep this event from being called.
     let other = Rc::new(Cell::new(false));
     let called = other.clone();
     events.submit(Event::best_effort(9, move |_| called.set(true)));
@@ -142,7 +142,7 @@ fn waits_end_by_their_deadline_or_by_another_thread() {
     let (sender, receiver) = channel::bounded(1);
     let told = done.clone();
     events.submit(fibers.event(1, move |_| {
-        // By futures, too.
+        // The fiber waits by futures, too.
         let first = fiber::block_on(receiver.recv_async());
         assert_eq!(first, Ok(1));
         assert_eq!(receiver.recv(), Ok(2));

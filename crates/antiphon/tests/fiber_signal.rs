@@ -37,7 +37,7 @@ fn a_timed_fiber_goes_on_while_its_account_is_read() {
     let builder = Pool::builder().threads(1);
     // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { builder.fibers(STACK_BYTES) }.build().expect("fibers");
-    // Not dropped: it would wait for the fibers where this fails.
+    // Not dropped: the drop would wait for the fibers where this fails.
     let pool: &'static Pool = Box::leak(Box::new(pool));
     let waits = || {
         block_on(poll_fn(|context| {

@@ -15,7 +15,7 @@ use antiphon::pool::Pool;
 use antiphon::select::Select;
 use antiphon::{Event, Latch, channel, fiber, promise};
 
-/// One whose tasks block their threads, and one whose tasks are fibers.
+/// A pool whose tasks block their threads, and one whose tasks are fibers.
 fn pools() -> [Pool; 2] {
     // SAFETY: no fiber waits while it makes a thread-local.
     let fibers = unsafe { Pool::builder().threads(2).fibers(fiber::STACK_BYTES) };
@@ -54,7 +54,7 @@ impl Drop for Opens<'_> {
     }
 }
 
-/// Its tasks wait until its body is over, and then read what they borrow.
+/// The scope's tasks wait until its body is over, and then read the values that they borrow.
 #[test]
 fn a_scope_that_is_forgotten_waits_for_its_tasks() {
     for pool in pools() {
@@ -82,7 +82,7 @@ fn a_scope_that_is_forgotten_waits_for_its_tasks() {
     }
 }
 
-/// Its task runs on, with what it owns, which is dropped where it ends.
+/// The task runs on, with its own values, which are dropped where it ends.
 #[test]
 fn a_handle_that_is_forgotten_leaves_its_task_alone() {
     for pool in pools() {
@@ -139,8 +139,8 @@ fn a_select_that_is_forgotten_takes_nothing() {
     assert_eq!((receiver.recv(), had.len()), (Ok(5), 0));
 }
 
-/// One that is forgotten as it waits has left its name with what it waits for, which the next to
-/// wait does not take for a waker.
+/// A select that is forgotten as it waits has left its name with its sources; the next waiter does
+/// not take that for a waker.
 #[test]
 fn a_select_that_is_forgotten_as_it_waits_is_nobody() {
     let woken = Arc::new(Woken(AtomicUsize::new(0)));
@@ -167,7 +167,7 @@ fn a_token_that_is_forgotten_is_cancelled_with_its_parent() {
     assert!(same.is_cancelled());
 }
 
-/// The ends of a channel that are forgotten close nothing, and what is in it stays.
+/// The ends of a channel that are forgotten close nothing, and its values stay.
 #[test]
 fn a_sender_that_is_forgotten_closes_nothing() {
     let ended = Arc::new(Ended::default());

@@ -11,10 +11,10 @@ use antiphon::pool::{self, BoxedPolicy, Hog, Item, JoinHandle, Others, Own, Poli
 use antiphon_sync::queue::Blocks;
 
 const PATIENCE: Duration = Duration::from_millis(10);
-/// No task that is meant to end sooner takes so long.
+/// Longer than any task takes that is meant to end sooner.
 const FOR_EVER: Duration = Duration::from_secs(60);
 
-/// Is in each worker of the pool until it is told to go on. If that never comes, the test fails.
+/// A hog in each worker of the pool until it is told to go on. If that never comes, the test fails.
 struct Hogs {
     over: Arc<AtomicBool>,
     handles: Vec<JoinHandle<bool>>,
@@ -117,7 +117,7 @@ fn threads_change_places_again_and_again() {
     }
 }
 
-/// What the hog itself has made is in a queue that is its own.
+/// The tasks that the hog itself has made are in a queue that is its own.
 fn what_a_hog_has_made_is_done<Y: Policy<Linux> + 'static>(policy: Y, name: &str) {
     let pool = patient(2).build_with(policy).unwrap();
     let pool: &'static Pool<Y> = Box::leak(Box::new(pool));
@@ -228,7 +228,7 @@ fn who_blocks_gives_its_seat_away() {
     assert_eq!(pool::blocking(|| 5), 5, "no worker");
 }
 
-/// By itself, too.
+/// The default pool has no more threads, too.
 #[test]
 fn without_spares_or_patience_a_pool_has_no_more_threads() {
     tasks_wait(patient(1).spares(0).build().unwrap());

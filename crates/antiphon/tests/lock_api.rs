@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Longer than any operation here that is not to wait, and short enough to wait for.
 const SHORT: Duration = Duration::from_millis(5);
 
-/// What `f` returns on another thread.
+/// The result of `f` on another thread.
 fn elsewhere<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(f).join().expect("a panic in the other thread"))
 }

@@ -146,7 +146,7 @@ fn who_is_away_is_in_its_task_since_that_was_seen() {
     assert!(answer.contains("\"worker\":0") && answer.contains("\"worker\":1"), "{answer}");
 }
 
-/// A program that looks takes it out of what is recorded anyway, and that may be nothing.
+/// A program that looks takes the times out of the usual records, and these may be empty.
 #[test]
 fn times_are_told_of_pools_that_record() {
     let off = Pool::builder().threads(1).recorder(0).name("off").build().expect("a pool");
@@ -178,7 +178,7 @@ fn what_is_told_of_time_is_bounded() {
         let _waits = thread::scope(|scope| scope.spawn(waits).join()).expect("it spawns");
     }
     let all = format!("\"recorded\":{TASKS},\"tasks\":{TASKS},\"live\":{TASKS},");
-    // In all, and of the place.
+    // Once for all tasks, and once for the place.
     let told = seen("bounded", |pool| pool.matches(&all).count() == 2);
     assert_eq!(told.matches("\"number\":").count(), 16, "{told}");
     gate.count_down(1);
@@ -200,7 +200,8 @@ fn garbage_and_other_versions_are_refused() {
     }
 }
 
-/// Whoever asks, and reads nothing, or goes away, or says nothing, the next has an answer.
+/// Whether a program asks and reads nothing, goes away, or says nothing: the next one has an
+/// answer.
 #[test]
 fn lookers_that_go_or_stay_silent_are_left() {
     let silent = socket();

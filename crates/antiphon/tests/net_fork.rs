@@ -55,6 +55,6 @@ fn a_child_takes_nothing_from_its_parent() {
         libc::waitpid(child, std::ptr::null_mut(), 0);
     }
     drop(one);
-    // By the parent all, and none by what the child has of the fiber.
+    // All were answered by the parent, and none by the child's copy of the fiber.
     assert_eq!((answered, echo.join().expect("no panic")), (200, 201));
 }

@@ -52,7 +52,7 @@ fn full_queues_slow_down_who_spawns() {
     assert_eq!(handles.into_iter().map(|handle| handle.join().unwrap()).sum::<u64>(), 49_995_000);
 }
 
-/// The only worker of a small pool is kept busy until what has no room was refused.
+/// The only worker of a small pool is kept busy until a task without room was refused.
 #[test]
 fn a_task_that_has_no_room_comes_back() {
     let pool = Pool::with_policy(1, small()).unwrap();
@@ -86,7 +86,7 @@ fn a_task_that_has_no_room_comes_back() {
     }
 }
 
-/// From outside, by a worker of the pool, and by one of another.
+/// Waiters are outside, a worker of the pool, and one of another pool.
 #[test]
 fn who_waits_for_room_runs_nothing_out_of_turn() {
     static POOL: std::sync::OnceLock<Pool<Scheme<Fifo, Steal>>> = std::sync::OnceLock::new();

@@ -102,7 +102,7 @@ fn the_choice_is_fair() {
         ends.iter().for_each(|(sender, _)| _ = sender.try_send(()));
         chosen[Select::new().recv_each(ends.iter().map(|ends| &ends.1), |at, _| at).wait()] += 1;
     }
-    // By so much they differ once in a great many years.
+    // A greater difference comes once in a great many years.
     let fair = TURNS / 3 - TURNS / 12..TURNS / 3 + TURNS / 12;
     assert!(chosen.iter().all(|times| fair.contains(times)), "{chosen:?}");
 }
@@ -384,7 +384,7 @@ fn a_fiber_is_suspended_until_the_first_of_two_times() {
         let (soon, late) = (begun + Duration::from_millis(10), begun + Duration::from_secs(3600));
         Select::new().timer(late, || "late").timer(soon, || "soon").wait()
     });
-    // Which does not keep its thread.
+    // This wait does not keep its thread.
     assert_eq!(pool.spawn(|| 6 * 7).join().ok(), Some(42));
     assert_eq!(waits.join().ok(), Some("soon"));
     assert!(begun.elapsed() >= Duration::from_millis(10));

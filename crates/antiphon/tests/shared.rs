@@ -12,7 +12,7 @@ use antiphon::shared::{Barrier, Condvar, Mutex, RwLock, Semaphore, Shared};
 
 use processes::{LONG, child, exits_well, kill, wait_for};
 
-/// What the processes share. All zero at first.
+/// The memory that the processes share. All zero at first.
 #[repr(C)]
 struct Common {
     mutex: Mutex<[u64; 2]>,
@@ -182,7 +182,7 @@ fn each_owner_is_told_until_one_recovers() {
 #[test]
 fn a_killed_waiter_takes_no_wake_with_it() {
     let common = map();
-    // It takes what wakes there are, and is killed in between.
+    // The victim takes the wakes that there are, and is killed in between.
     let victim = child(|| {
         common.note.store(1, Relaxed);
         loop {
@@ -209,7 +209,7 @@ fn rounds_of_a_barrier_cross_processes() {
     const ROUNDS: u32 = 2_000;
     let common = map();
     let barrier = share_barrier(3);
-    // Between two waits all are in the same round.
+    // Between two waits all processes are in the same round.
     let work = || {
         (1..=ROUNDS).all(|round| {
             common.note.fetch_add(1, Relaxed);

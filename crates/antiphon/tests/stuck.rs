@@ -1,4 +1,4 @@
-//! Pools in which all fibers wait: what is said of them, and when nothing is.
+//! Pools in which all fibers wait: the reports about them, and when there is none.
 
 use std::hint::black_box;
 use std::io::Read;
@@ -57,7 +57,7 @@ fn transfers(first: &Mutex<u32>, second: &Mutex<u32>, both: &Latch) {
 
 #[test]
 fn a_deadlock_is_reported_once_with_its_places() {
-    // Not dropped: it would wait for the fibers.
+    // Not dropped: the drop would wait for the fibers.
     let (pool, reports) = fibers(2);
     let pool = ManuallyDrop::new(pool);
     let accounts = Arc::new((Mutex::new(1), Mutex::new(2), Latch::new(2)));
@@ -82,7 +82,7 @@ fn a_deadlock_is_reported_once_with_its_places() {
         assert!(chain.ends_with(&format!("fiber {other} may hold it")), "{text}");
     }
     println!("{text}");
-    // Nothing new.
+    // No new report comes.
     nothing_comes(&reports);
 }
 
@@ -131,7 +131,7 @@ fn without_fibers_that_wait_nothing_is_said() {
         let gate = gate.clone();
         pool.spawn(move || {
             begins.send(()).expect("it is awaited");
-            // As a thread does.
+            // The fiber waits as a thread does.
             ends.recv().expect_err("nothing is sent");
             gate.count_down(1);
         })
@@ -223,7 +223,7 @@ fn one_that_waits_while_it_unwinds_says_where() {
     assert_eq!(*lock.lock(), 1);
 }
 
-/// So large that there are a few of them.
+/// Stacks so large that there are a few of them.
 const HUGE: usize = 1 << 44;
 
 #[test]
@@ -245,7 +245,7 @@ fn fibers_that_wait_for_a_task_without_a_stack_are_reported() {
     assert!((1..most).contains(&waiting), "{text}");
     assert!(text.contains("can't begin: no address space for more stacks"), "{text}");
     assert!(text.contains("and tasks wait for a stack"), "{text}");
-    // None of them is tried in vain.
+    // No task is begun in vain.
     let began = pool.stats().tasks;
     thread::sleep(AFTER * 5);
     assert_eq!(pool.stats().tasks, began);

@@ -29,7 +29,7 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 const TASKS: usize = 100_000;
-/// With its place in the queue.
+/// The most bytes of a task, with its place in the queue.
 const MOST: usize = 128;
 
 /// Bytes of one of the `TASKS` tasks that `spawn_all` spawns as the only worker.

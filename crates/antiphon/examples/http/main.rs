@@ -22,7 +22,8 @@ use antiphon::pool::Pool;
 
 /// Seconds of silence after which a connection ends.
 const SILENT_S: NonZero<u64> = NonZero::new(30).unwrap();
-/// How long what a client still sends is read, after its last answer, and how much of it.
+/// The time for which a client is still read after its last answer, and the most bytes that are
+/// read then.
 const LINGERS: Duration = Duration::from_secs(1);
 const LINGERING_BYTES: u64 = 1 << 20;
 
@@ -57,7 +58,7 @@ fn run() -> Result<Infallible, Box<dyn Error>> {
     }
 }
 
-/// Serves a connection until its last request, or until nothing comes or goes for so long.
+/// Serves a connection until its last request, or until nothing comes or goes for `silent`.
 fn serve(mut stream: TcpStream, silent: Duration) -> io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(silent))?;

@@ -4,14 +4,14 @@
 //! |---|---|
 //! | no length | it ends with its headers |
 //! | `Content-Length` | bytes to skip, up to [`MOST_BODY`]; beyond it is refused, 413 |
-//! | several, or what is no number | 400, and the connection ends |
+//! | several, or no number | 400, and the connection ends |
 //! | `Transfer-Encoding` | 501, and the connection ends |
 
 use std::io::{self, Read, Write};
 
 use httparse::{EMPTY_HEADER, Request, Status};
 
-/// Of a request without its body.
+/// The most bytes of a request without its body.
 const MOST_BYTES: usize = 8 << 10;
 const MOST_HEADERS: usize = 64;
 /// Bytes of a body.
@@ -73,7 +73,7 @@ fn skip(stream: &mut (impl Read + Write), left: u64, waits: bool) -> io::Result<
 
 /// How many bytes of body are behind the headers.
 fn body_length(request: &Request<'_, '_>) -> Result<u64, Refusal> {
-    // Where there is a length as well, this one counts.
+    // If there is a length as well, this header counts.
     if values(request, "transfer-encoding").next().is_some() {
         return Err(("501 Not Implemented", "no transfer encodings: send a Content-Length\n"));
     }
@@ -98,7 +98,7 @@ fn answer(request: &Request<'_, '_>) -> (Vec<u8>, bool) {
     (response("200 OK", &text, is_last), is_last)
 }
 
-/// What the headers of that name say.
+/// The values of the headers of that name.
 fn values<'a>(request: &'a Request<'_, '_>, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
     let named = request.headers.iter().filter(move |it| it.name.eq_ignore_ascii_case(name));
     named.map(|header| header.value)

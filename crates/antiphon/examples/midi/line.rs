@@ -11,7 +11,7 @@ pub struct Line {
     encoder: Encoder,
     /// Bytes that are to come, with when their message is due. Those of a message stand together.
     bytes: VecDeque<(u64, u8)>,
-    /// When the byte before is over.
+    /// The time when the byte before is over.
     free_ns: u64,
 }
 

@@ -1,4 +1,5 @@
-//! A pseudo-terminal as a serial port: what is written to one end is read from the other, as it is.
+//! A pseudo-terminal as a serial port: bytes that are written to one end are read from the other,
+//! unchanged.
 
 use std::fs::{File, OpenOptions};
 use std::io;

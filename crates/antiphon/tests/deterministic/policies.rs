@@ -18,7 +18,7 @@ fn fifo() -> Scheme<Fifo, Steal> {
     Scheme::new(Fifo, Steal { share: Share::Half }).capacity(16, 16)
 }
 
-/// What a task takes: as long as it takes to wake a worker.
+/// The time of a task: as long as it takes to wake a worker.
 const TASK: Duration = Duration::from_micros(5);
 
 /// A task makes two others, down to the leaves.
@@ -33,7 +33,7 @@ fn tree(pool: Pool, run: Arc<AtomicU32>, depth: u32) {
     }
 }
 
-/// What a tree of this depth is, from the root on.
+/// The number of tasks of a tree of this depth, from the root on.
 fn tasks(depth: u32) -> u32 {
     (1 << (depth + 1)) - 1
 }
@@ -74,7 +74,7 @@ fn busy(run: &Run<()>) -> usize {
     by.len()
 }
 
-/// By 1, 2, 5 and 20 workers, and several seeds.
+/// Runs trees with 1, 2, 5 and 20 workers, and several seeds.
 fn each<Y: Policy<Sim> + 'static>(policy: impl Fn() -> Y + Copy + 'static) {
     for workers in [1, 2, 5, 20] {
         let runner = Runner::new().workers(workers).policy(policy);

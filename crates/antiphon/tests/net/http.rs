@@ -9,7 +9,7 @@ use std::net::Shutdown;
 use super::{SHORT, in_fiber, pair, pool};
 use requests::MOST_BODY;
 
-/// The first lines of what is answered to these bytes, and the bodies.
+/// The first lines of the answers to these bytes, and the bodies.
 fn answers(sent: impl Into<Vec<u8>>) -> (Vec<String>, String) {
     let sent = sent.into();
     in_fiber(move || {

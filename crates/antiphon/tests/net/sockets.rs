@@ -218,7 +218,7 @@ fn clones_of_a_datagram_socket_share_what_comes() {
         assert_eq!(clone.peek(&mut buffer).expect_err("none").kind(), ErrorKind::WouldBlock);
         one.send(b"first").expect("room");
         one.send(b"next").expect("room");
-        // It is there still, for either of them.
+        // The byte is there still, for either of them.
         assert_eq!((clone.peek(&mut buffer[..2]), &buffer[..2]).0.expect("cut"), 2);
         assert_eq!(other.peek(&mut buffer).expect("a datagram"), 5);
         assert_eq!(clone.recv(&mut buffer).expect("a datagram"), 5);
@@ -277,7 +277,7 @@ fn any_file_that_can_be_waited_for_is() {
         let (mut reads, mut writes) =
             (Async::new(reads).expect("a pipe"), Async::new(writes).expect("a pipe"));
         writes.writable().expect("room");
-        // As much at a time as goes in whole, or not at all.
+        // As many bytes at a time as go in whole, or not at all.
         let full = loop {
             if let Err(error) = writes.get_ref().write_all(&[0; 4096]) {
                 break error;
@@ -294,7 +294,7 @@ fn any_file_that_can_be_waited_for_is() {
         let file = Async::new(std::fs::File::open("/proc/self/exe").expect("a file"));
         let file = file.expect("it takes the flag");
         file.readable().expect("always");
-        // In vain: it does not say that it would block, but for this test.
+        // In vain: only in this test the file says that it would block.
         let refused = file.read_with(|_| Err::<(), _>(ErrorKind::WouldBlock.into()));
         assert_eq!(refused.expect_err("it can't wait").kind(), ErrorKind::PermissionDenied);
     });

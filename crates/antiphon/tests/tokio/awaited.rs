@@ -152,7 +152,7 @@ fn a_wait_that_is_given_up_loses_nothing() {
     assert_eq!(sum, VALUES * (VALUES + 1) / 2);
 }
 
-/// One that was told and is dropped has others have it.
+/// A future that was told, and is dropped, passes it on to another.
 #[test]
 fn what_a_future_was_told_is_passed_on() {
     let (sender, receiver) = bounded(1);
@@ -224,7 +224,7 @@ fn a_token_ends_a_wait_at_its_deadline() {
         })
         .into();
     tasks.into_iter().for_each(|task| runtime.block_on(task).unwrap());
-    // One that is dropped before leaves nothing.
+    // A future that is dropped before leaves nothing.
     let token = Token::new().child_for(Duration::from_secs(3600));
     let mut waits = pin!(token.wait_async());
     assert!(poll(waits.as_mut()).is_pending());
