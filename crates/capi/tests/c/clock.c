@@ -1,4 +1,5 @@
-/* The clock: what was taken later is not before, and a zeroed one is certain of nothing. */
+/* The clock: a later stamp is not before an earlier one, and a zeroed clock is certain of
+ * nothing. */
 #include "check.h"
 
 #include <antiphon_clock.h>

@@ -72,7 +72,7 @@ static void *wait_once(void *unused)
 	return NULL;
 }
 
-/* One at a time, and whoever waits is known to destroy. */
+/* Signals wake one waiter at a time, and destroy knows of waiters. */
 static void signals(void)
 {
 	pthread_t waiters[WAITERS];
@@ -99,7 +99,8 @@ static void signals(void)
 	IS(woken, WAITERS);
 }
 
-/* What POSIX says of destruction: as soon as the waiters are notified. Some are just giving up. */
+/* POSIX on destruction: it is allowed as soon as the waiters are notified. Some are just giving
+ * up. */
 struct brief {
 	antiphon_mutex_t mutex;
 	antiphon_cond_t *cond;

@@ -97,7 +97,7 @@ static void halves(void)
 	now = antiphon_loop_now_ns();
 	IS(antiphon_coop_poll(member, now + 5 * MS, NEVER, &answer), 0);
 	YES(antiphon_loop_now_ns() >= now + 5 * MS);
-	/* And does not if that has come, or with work. */
+	/* The poll does not wait if that time has come, or with work. */
 	IS(antiphon_coop_poll(member, now, NEVER, &answer), 0);
 	IS(antiphon_coop_poll(member, now + 1000000ull * MS, 0, &answer), 0);
 	now = antiphon_loop_now_ns() + 1000000ull * MS;
@@ -112,9 +112,9 @@ static void halves(void)
 	IS(antiphon_coop_after(member, &answer), 0);
 	IS(antiphon_coop_before(member, NEVER, 0, &until), 0);
 	IS(until, 0);
-	/* In the middle of it. */
+	/* In the middle of a poll. */
 	IS(antiphon_coop_leave(member), 0);
-	/* Nothing in particular is fine. */
+	/* No options are fine. */
 	IS(antiphon_coop_join(&member, NULL), 0);
 	IS(antiphon_coop_poll(member, NEVER, 0, &answer), 0);
 	IS(antiphon_coop_leave(member), 0);
@@ -260,7 +260,7 @@ static void full(int by_loop)
 	pthread_barrier_destroy(&crowd.left);
 }
 
-/* Beside a hog and one with timers, until it was demoted for what it does. */
+/* The member runs beside a hog and one with timers, until it was demoted for its act. */
 static int over;
 
 static void *hogs(void *data)

@@ -1,4 +1,4 @@
-/* What programs that share a CPU begin and end with. */
+/* The beginning and the end of programs that share a CPU. */
 #include "check.h"
 
 #include <antiphon_loop.h>
@@ -36,7 +36,7 @@ static inline void own_directory(void)
 	IS(setenv("XDG_RUNTIME_DIR", name, 1), 0);
 }
 
-/* With the domains that were made in it. */
+/* Removes the directory, with the domains that were made in it. */
 static inline void forget_directory(void)
 {
 	IS(system("rm -r \"$XDG_RUNTIME_DIR\""), 0);

@@ -123,7 +123,7 @@ static void items_of(size_t bytes, size_t threads)
 	/* A thread beside them. */
 	send_items(NULL);
 	antiphon_latch_wait(&sent);
-	/* What was sent is received. */
+	/* Items that were sent are received. */
 	antiphon_channel_close(items);
 	for (part = 0; part < 2; part++) {
 		uint64_t more = 0;
@@ -376,7 +376,7 @@ static void each_kind(void)
 		IS(chosen, 4);
 		IS(cases[4].code, 0);
 		YES(value == &item);
-		/* It stays so. */
+		/* The result stays the same. */
 		value = NULL;
 		IS(antiphon_tryselect(cases, 12, &chosen), 0);
 		YES(chosen == 4 && value == &item);

@@ -1,4 +1,4 @@
-/* A forked child goes on with what it has inherited, its parent's waiters and all. */
+/* A forked child goes on with the objects that it has inherited, its parent's waiters and all. */
 #include "check.h"
 
 #include <antiphon.h>

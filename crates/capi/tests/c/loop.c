@@ -8,7 +8,7 @@
 
 enum { MS = 1000000 };
 
-/* What was called, in order: a letter each. */
+/* The callbacks that were called, in order: a letter each. */
 static char seen[64];
 static int ends;
 

@@ -28,7 +28,7 @@ static void run_touch(void *context)
 	++*(int *)context;
 }
 
-/* What an action must not do. */
+/* Calls that an action must not make. */
 static void run_meddle(void *context, const uint64_t *words)
 {
 	antiphon_delivered_t inner;

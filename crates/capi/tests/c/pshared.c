@@ -16,7 +16,7 @@ static struct shared {
 	long left, right, leaders;
 } *shared;
 
-/* What another process returns from `run`. */
+/* The code that another process returns from `run`. */
 static int in_child(int (*run)(void))
 {
 	int status = 0;

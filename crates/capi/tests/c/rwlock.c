@@ -8,7 +8,7 @@ enum { THREADS = 4, EACH = 5000 };
 static antiphon_rwlock_t lock = ANTIPHON_RWLOCK_INIT;
 static long left, right;
 
-/* What another thread sees of the lock: bits of what it could have had. */
+/* The state of the lock for another thread: bits of the ways in which it could have had it. */
 enum { READ = 1, UP = 2, WRITE = 4 };
 
 static void *look(void *unused)

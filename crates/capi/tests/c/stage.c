@@ -119,7 +119,7 @@ static void refused(void)
 	YES(stage == NULL && inlet == NULL && step.ends == 0);
 	IS(antiphon_stage_create(&stage, &inlet, pool, &options, wait_at_gate, end, &step), 0);
 	antiphon_inlet_send(inlet, item);
-	/* One is served, some time, and one waits. */
+	/* One item is served, some time, and one waits. */
 	antiphon_inlet_send(inlet, item);
 	while (antiphon_inlet_trysend(inlet, item) == 0)
 		;

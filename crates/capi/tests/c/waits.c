@@ -1,4 +1,4 @@
-/* Barriers, semaphores, once: what they let through, each error. */
+/* Barriers, semaphores, once: the calls that they let through, each error. */
 #include "check.h"
 
 #include <antiphon.h>

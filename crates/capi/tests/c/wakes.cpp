@@ -151,7 +151,7 @@ static void messages()
 	actions.remove(add);
 	YES(counted.use_count() == 1);
 	YES(thrown([&] { actions.remove(add); }) == ENOENT);
-	/* One that C has registered. */
+	/* An action that C has registered. */
 	std::uint32_t id = 0;
 	auto nothing = [](void *, const std::uint64_t *) {};
 	YES(antiphon_actions_register(actions.native_handle(), nothing, nullptr, &id) == 0);

@@ -10,7 +10,7 @@ const LIMIT_S: &str = "300";
 /// How a program gets the library.
 #[derive(Clone, Copy, Debug)]
 pub enum Linked {
-    /// At run time.
+    /// Linked at run time.
     Shared,
     /// The archive, in a program that loads the C library at run time.
     Archive,
