@@ -108,7 +108,7 @@ static void leave_both(void)
 	IS(pthread_rwlock_unlock(&write_held), 0);
 }
 
-/* What a child may expect that has them from its parent. */
+/* Checks in a child the locks that it has from its parent. */
 static void child_of_holder(int threads_too)
 {
 	IS(pthread_rwlock_tryrdlock(&write_held), EBUSY);

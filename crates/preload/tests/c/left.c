@@ -10,7 +10,8 @@ static struct meeting {
 	pthread_barrier_t barrier;
 	sem_t full, empty;
 	int item, last;
-	/* One more in each round; whoever is let through finds all of them. */
+	/* The count of arrivals, one more in each round; a thread that is let through finds all of
+	 * them. */
 	int arrived;
 } *meeting;
 

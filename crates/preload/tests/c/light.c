@@ -42,8 +42,8 @@ static int unlocks_lightly(void)
 	return touched;
 }
 
-/* If it knows this thread: else it takes the mark for a critical section, when the thread loses its
- * CPU, and ends the process. */
+/* Makes the kernel forget this thread, if it knows it: otherwise the kernel takes the mark for a
+ * critical section when the thread loses its CPU, and ends the process. */
 static void forget_me(void)
 {
 	if (!&__rseq_offset)
@@ -106,7 +106,7 @@ static void *around_fork(void *unused)
 	lock_and_unlock();
 	pid_t child = fork();
 	if (child == 0) {
-		/* Not the only thread, so that the unlock is not a plain store. */
+		/* A second thread, so that the unlock is not a plain store. */
 		start(sleep_on, NULL);
 		forget_me();
 		_exit(unlocks_lightly());

@@ -117,7 +117,7 @@ static void threads(struct game *game)
 	IS(owner(game), 0);
 }
 
-/* Whoever destroys a mutex that a waiter will lock again is refused, but for a robust one. */
+/* A thread that destroys a mutex that a waiter will lock again is refused, but for a robust one. */
 static void refuses_to_go(struct game *game, int kind)
 {
 	for (int waits = 0; !waits; sched_yield()) {
