@@ -1,4 +1,4 @@
-//! Real programs under the library: they do what they do without it.
+//! Real programs under the library: they behave the same as without it.
 
 mod support;
 
@@ -54,7 +54,7 @@ fn python_asyncio() {
         assert_eq!((output.stdout, output.stderr), (expected.stdout.clone(), Vec::new()));
     }
     let loops = stage.loops();
-    // With work to do its next timer can't be seen.
+    // While the loop has work to do, its next timer can't be seen.
     assert!(loops.iter().any(|row| row.baton && row.count(Count::Zero) > 100), "{loops:?}");
     assert!(loops.iter().any(|row| row.count(Count::Due) > 0), "{loops:?}");
 }
@@ -86,8 +86,8 @@ fn node_that_waits_for_timers() {
     let output = succeeds(stage.under("auto", "node").args(["-e", NODE]));
     assert_eq!((output.stdout, output.stderr), (expected.stdout, Vec::new()));
     let loops = stage.loops();
-    // It has little to do, so its timers are seen; on a machine that is busy not all, as it waits
-    // with a timeout of 0 when one is overdue.
+    // The server has little to do, so its timers are seen; on a machine that is busy not all, as it
+    // waits with a timeout of 0 when one is overdue.
     assert!(loops.iter().any(|row| row.baton && row.count(Count::Due) > 0), "{loops:?}");
 }
 
