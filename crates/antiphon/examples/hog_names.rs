@@ -1,4 +1,4 @@
-//! What a pool says of tasks that are too long: on a pool of fibers with one that sums and never
+//! A pool's report of tasks that are too long: on a pool of fibers with one that sums and never
 //! lets others run, and one that waits beside it.
 //!
 //! `cargo run --release -p antiphon --features name_hogs --example hog_names`

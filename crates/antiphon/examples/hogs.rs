@@ -1,5 +1,5 @@
 //! How long short tasks wait in a pool of two while none, one or all workers are in tasks of a
-//! second, with spare threads and without; and what a task costs that does nothing.
+//! second, with spare threads and without; and the cost of a task that does nothing.
 //!
 //! `cargo run --release -p antiphon --example hogs`
 

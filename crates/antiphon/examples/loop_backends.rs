@@ -1,7 +1,7 @@
-//! What an event loop's files cost, by `epoll` and by `io_uring`, in nanoseconds:
-//! `cargo run --release -p antiphon --features io_uring --example loop_backends [ROUNDS]`; under
-//! `strace -c` with `epoll` or `io_uring` behind the number, only that one runs, and its system
-//! calls are counted.
+//! Costs of an event loop's files, by `epoll` and by `io_uring`, in nanoseconds: `cargo run
+//! --release -p antiphon --features io_uring --example loop_backends [ROUNDS]`; under `strace -c`
+//! with `epoll` or `io_uring` behind the number, only that one runs, and its system calls are
+//! counted.
 
 use std::cell::Cell;
 use std::io::{self, Read as _, Write as _};

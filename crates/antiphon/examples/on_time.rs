@@ -1,5 +1,5 @@
 //! A timer at 60 Hz on a loop that computes all the time: how late it is, by how work is cut up;
-//! and what events cost.
+//! and the costs of events.
 //!
 //! `cargo run --release -p antiphon --example on_time [SECONDS]`; start some `yes > /dev/null`
 //! beside it, pinned to the same CPU, to see what a loop alone can't help.

@@ -1,7 +1,7 @@
-//! Deadlines of what futures wait for: a thread that wakes them, started with the first.
+//! Deadlines of futures' waits: a thread that wakes them, started with the first.
 //!
 //! A child of a fork has no such thread, and perhaps a lock whose owner is not there: it begins
-//! anew, and what the parent has set is left as it was.
+//! anew, and the parent's alarms are left as they were.
 
 use std::collections::BTreeMap;
 use std::mem::forget;

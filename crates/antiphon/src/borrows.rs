@@ -1,5 +1,5 @@
-//! What the compiler must refuse: a borrow that outlives what it is of, by way of anything here
-//! that runs or keeps what others have made. For tests of documentation only.
+//! Programs that the compiler must refuse: a borrow that outlives its variable, by way of anything
+//! here that runs or keeps values of others. For tests of documentation only.
 //!
 //! Each program that is refused stands below its twin, which differs in the place of a line or a
 //! word and is accepted, and run: so it is refused for that difference, and not for a slip. The
@@ -22,7 +22,7 @@ mod waits;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// What ends with the body of the scope does not.
+/// A variable that ends with the body of the scope does not live long enough.
 ///
 /// ```compile_fail,E0597
 /// # let pool = antiphon::pool::Pool::new(1)?;

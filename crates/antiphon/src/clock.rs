@@ -217,7 +217,7 @@ impl Clock {
         self.pace.verify()
     }
 
-    /// The clock in ticks, for what is generic over the machine.
+    /// The clock in ticks, for code that is generic over the machine.
     #[must_use]
     pub fn ordo(&self) -> Ordo<Linux> {
         self.ordo

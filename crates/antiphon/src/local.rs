@@ -1,5 +1,5 @@
-//! What this crate keeps for each thread, and code on a fiber's stack asks for: where fibers may
-//! move, anew each time (MIGRATE-3).
+//! The state that this crate keeps for each thread, and that code on a fiber's stack asks for:
+//! where fibers may move, anew each time (MIGRATE-3).
 
 use std::cell::Cell;
 use std::ptr::NonNull;

@@ -137,11 +137,11 @@ pub type Park = message::Park<Linux>;
 pub type Spin = message::Spin<Linux>;
 /// A mailbox: its owner runs what others post; see [`message::Mailbox`].
 pub type Mailbox = message::Mailbox<Linux, Park>;
-/// What posts to a [`Mailbox`]; see [`message::Sender`].
+/// The posting end of a [`Mailbox`]; see [`message::Sender`].
 pub type Sender = message::Sender<Linux, Park>;
 /// Several mailboxes, by socket; see [`message::Group`].
 pub type Group = message::Group<Linux, Park>;
 /// A mailbox whose owner sleeps in its own way.
 pub type MailboxWith<N> = message::Mailbox<Linux, N>;
-/// What posts to a [`MailboxWith`].
+/// The posting end of a [`MailboxWith`].
 pub type SenderWith<N> = message::Sender<Linux, N>;

@@ -111,7 +111,8 @@ pub struct Mutex<T> {
 // SAFETY: the value is touched by the owner alone.
 unsafe impl<T: Send> Sync for Mutex<T> {}
 
-/// What [`Mutex::lock`] returns; it unlocks when dropped. The owner is the thread that has locked.
+/// The guard that [`Mutex::lock`] returns; it unlocks when dropped. The owner is the thread that
+/// has locked.
 #[must_use = "a mutex is unlocked when its guard is dropped"]
 pub struct MutexGuard<'a, T> {
     mutex: &'a Mutex<T>,

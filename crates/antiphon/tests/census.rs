@@ -1,4 +1,4 @@
-//! What fibers do, as their threads tell.
+//! Reports of fibers, as their threads tell.
 
 use std::hint::black_box;
 use std::mem::ManuallyDrop;

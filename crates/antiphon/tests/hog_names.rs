@@ -1,4 +1,4 @@
-//! What hogs are in the middle of.
+//! The functions that hogs are in the middle of.
 
 use std::hint::black_box;
 use std::io::{self, Read as _, Write as _};

@@ -1,4 +1,4 @@
-//! What the time of fibers went to.
+//! The parts of the time of fibers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::*};

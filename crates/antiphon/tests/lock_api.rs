@@ -1,5 +1,5 @@
-//! What lock_api promises its users, tried on our locks; and on those of parking_lot, so that a
-//! test which asks for more than lock_api promises is noticed.
+//! The promises of lock_api to its users, tried on our locks; and on those of parking_lot, so that
+//! a test which asks for more than lock_api promises is noticed.
 
 #[path = "lock_api/mutex.rs"]
 mod mutex;

@@ -31,7 +31,8 @@ fn a_child_takes_nothing_from_its_parent() {
     // The thread waits for files from now on.
     assert!(answers());
     let fork = pool.spawn(|| {
-        // SAFETY: the child goes on with what its one thread has, and ends by itself or is killed.
+        // SAFETY: the child goes on with the state of its one thread, and ends by itself or is
+        // killed.
         let child = unsafe { libc::fork() };
         if child == 0 {
             (0..10_000).for_each(|_| sleep(Duration::from_millis(1)));

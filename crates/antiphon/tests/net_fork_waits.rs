@@ -41,7 +41,7 @@ fn a_copy_of_a_wait_is_over_in_time_and_takes_nothing() {
     let fork = pool.spawn(|| {
         // The other waits by then.
         sleep(Duration::from_millis(5));
-        // SAFETY: the child goes on with what its one thread has, and ends by itself.
+        // SAFETY: the child goes on with the state of its one thread, and ends by itself.
         let child = unsafe { libc::fork() };
         if child == 0 {
             loop {

@@ -27,7 +27,7 @@ fn what_is_spawned_from_outside_is_run_once() {
     }
 }
 
-/// 64-bit: the sum of what tasks and theirs return.
+/// 64-bit: the sum of the results of two tasks, and of theirs.
 fn fibonacci<Y: Policy<antiphon::generic::Linux>>(pool: &'static Pool<Y>, n: u64) -> u64 {
     if n < 2 {
         return n;

@@ -1,4 +1,4 @@
-//! What a pool records of itself.
+//! A pool's recording of itself.
 
 use std::sync::mpsc;
 use std::thread;

@@ -1,4 +1,4 @@
-//! What a task takes up that is spawned and has not run.
+//! The memory of a task that is spawned and has not run.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

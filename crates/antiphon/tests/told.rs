@@ -1,4 +1,4 @@
-//! What threads tell each other, where it went wrong.
+//! Cases in which threads tell each other something, and which once went wrong.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::thread;

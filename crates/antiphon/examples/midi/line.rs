@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::wire::{Encoder, Message};
 
-/// What stands on a line: bytes of eight bits between a start bit and a stop bit.
+/// A serial line: bytes of eight bits between a start bit and a stop bit.
 #[derive(Debug)]
 pub struct Line {
     byte_ns: u64,
@@ -44,7 +44,7 @@ impl Line {
         self.bytes.front().map(|(at_ns, _)| self.free_ns.max(*at_ns))
     }
 
-    /// The next byte begins at that time, and nothing else before it is over.
+    /// Begins the next byte at `now_ns`. No other begins before it is over.
     pub fn begin(&mut self, now_ns: u64) -> Option<u8> {
         let (_, byte) = self.bytes.pop_front()?;
         self.free_ns = now_ns + self.byte_ns;

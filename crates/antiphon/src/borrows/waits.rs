@@ -57,7 +57,7 @@ struct Channels;
 /// ```
 struct Iterators;
 
-/// What a select waits for, and what its closures borrow, is there until it ends.
+/// The sources of a select, and the variables that its closures borrow, are there until it ends.
 ///
 /// ```
 /// # use antiphon::{channel, select::Select};

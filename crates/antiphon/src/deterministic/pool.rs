@@ -1,4 +1,4 @@
-//! The pool of a run, and what to wait for its tasks by.
+//! The pool of a run, and the handles to wait for its tasks by.
 
 use std::fmt;
 use std::thread;

@@ -30,7 +30,7 @@ pub struct Run<T> {
     pub returned: T,
     /// The virtual time that passed until all workers had ended.
     pub time: Duration,
-    /// What was run when.
+    /// The parts of tasks that were run, and when.
     pub schedule: Schedule,
 }
 

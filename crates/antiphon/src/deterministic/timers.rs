@@ -129,7 +129,7 @@ pub fn sleep(time: Duration) -> Sleep {
 const OUTSIDE: &str = "`deterministic::sleep` is of a run's virtual time: await it in a task of \
     one (see `Runner::run`), and elsewhere a timer of the runtime that is there";
 
-/// What [`sleep`] returns.
+/// The future that [`sleep`] returns.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct Sleep {

@@ -86,7 +86,7 @@ impl Ongoing {
         self.put_late();
     }
 
-    /// Puts in what the calling thread has made while it panicked.
+    /// Puts in the tasks that the calling thread has made while it panicked.
     pub(super) fn put_late(&self) {
         for (item, rank) in self.seats[thread()].late.take() {
             // SAFETY: made of a task below, and taken once.

@@ -1,4 +1,4 @@
-//! What a loop waits for on Linux: the time, files, and other threads.
+//! The waits of a loop on Linux: for the time, files, and other threads.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -46,7 +46,7 @@ pub struct Source {
     pub(super) trigger: Trigger,
 }
 
-/// What became of a file.
+/// The readiness of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ready {
     /// There may be something to read or to accept, or the end of the data, or an error.

@@ -96,7 +96,7 @@ struct Guide;
 
 /// An event of a loop; see [`GenericEvent`].
 pub type Event<C = ()> = generic::Event<Files, C>;
-/// What a callback gets from its loop.
+/// The loop, as a callback sees it.
 pub type Context<'a> = generic::Context<'a, Files>;
 /// The handle by which other threads submit events to a loop.
 pub type Handle = generic::Handle<Files>;

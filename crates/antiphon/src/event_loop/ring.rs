@@ -1,4 +1,4 @@
-//! What a loop waits for, by `io_uring(7)`: each file by a request that the kernel ends when it is
+//! The waits of a loop by `io_uring(7)`: for each file by a request that the kernel ends when it is
 //! ready.
 //!
 //! | trigger | request | after it was told of |
@@ -6,12 +6,11 @@
 //! | level | one poll | asked for again, by the next call: one that is ready is told of again |
 //! | edge | one that goes on | asked for again if the kernel has ended it |
 //!
-//! What a look costs is the difference: where nothing is done and nothing to be asked for, it reads
-//! memory, and makes no system call. To ask for a file makes none either, beyond those by which it
-//! is found out whether it can be waited for.
+//! The difference is the cost of a look: where nothing is done and nothing to be asked for, it
+//! reads memory, and makes no system call. To ask for a file makes none either, beyond those by
+//! which it is found out whether it can be waited for.
 //!
-//! In the child of a fork the ring's memory is not there, or is another's: what it has is not
-//! dropped.
+//! In the child of a fork the ring's memory is not there, or is another's: it is not dropped.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -111,7 +110,7 @@ impl Ring {
             self.ring.notify(told)?;
             self.bell.is_told.store(true, SeqCst);
         }
-        // What comes from here on is told of; what has come is found below.
+        // Events from here on are told; those that have come before are found below.
         // SAFETY: of `begin`, and no thread sleeps there.
         unsafe { told.end(told.begin()) };
         if self.ring.begin()? {

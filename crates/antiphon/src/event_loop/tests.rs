@@ -58,7 +58,7 @@ fn timers_go_before_work_that_never_ends() {
         Step::At(release_ns + MS)
     }));
     events.submit(Event::best_effort_in_steps(0, |context| {
-        // Nothing else ends it.
+        // Only the loop ends it.
         while !context.is_over() {}
         Step::More(0)
     }));
@@ -228,13 +228,13 @@ fn a_loop_is_a_file_that_is_readable_when_there_is_something_to_do() {
     assert!(is_readable(events.as_fd(), 0));
     assert_eq!(events.turn(9).called, 1);
     assert!(!is_readable(events.as_fd(), 0));
-    // By the time, of what was submitted between turns.
+    // Ended by the time, of an event that was submitted between turns.
     let release_ns = now_ns() + 2 * MS;
     events.submit(Event::timer(release_ns, |_| {}));
     assert!(is_readable(events.as_fd(), u64::MAX) && now_ns() >= release_ns);
     assert_eq!(events.turn(9).called, 1);
     assert!(!is_readable(events.as_fd(), 0));
-    // By what is left, and by files.
+    // Ended by events that are left, and by files.
     (0..3).for_each(|_| _ = events.submit(Event::best_effort(0, |_| {})));
     assert_eq!(events.turn(2).next_ns, Some(0));
     assert!(is_readable(events.as_fd(), 0));

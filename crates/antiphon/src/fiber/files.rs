@@ -1,5 +1,5 @@
-//! A fiber that waits for a file: which is registered with the reactor of its thread, when it has
-//! to wait for the first time, and stays so until the file is closed.
+//! A fiber that waits for a file. The file is registered with the reactor of its thread when the
+//! fiber has to wait for the first time, and stays so until the file is closed.
 //!
 //! Fibers of several threads may wait for one file, and each thread has it registered for itself:
 //! so no fiber depends on another thread to be told. A thread that has a ring registers nothing: it

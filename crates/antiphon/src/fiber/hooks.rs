@@ -51,8 +51,8 @@ pub(super) fn installed() -> Result<(), AlreadyInstalled> {
     install(&HOOKS)
 }
 
-/// Sets the fiber that runs on the calling thread from now on. HOST-1: a signal handler sees what
-/// was done before.
+/// Sets the fiber that runs on the calling thread from now on. HOST-1: a signal handler sees all
+/// writes from before.
 #[inline(always)]
 pub(super) fn set_current(fiber: Option<Fiber>) {
     compiler_fence(SeqCst);

@@ -1,7 +1,7 @@
 //! The fibers of a thread: which goes on next, and those that wait.
 //!
-//! - HOST-1: what is here is changed while no fiber runs, or while `busy` says so. A signal handler
-//!   that lets fibers go on posts them: it may have come in between.
+//! - HOST-1: the state here is changed while no fiber runs, or while `busy` says so. A signal
+//!   handler that lets fibers go on posts them: it may have come in between.
 
 mod answers;
 mod below;
@@ -351,7 +351,7 @@ impl Host {
         self.mail.look();
         // SAFETY: the thread's own.
         while let Some(item) = unsafe { self.mail.take() } {
-            // SAFETY: what is posted is the handle of a fiber of this thread, which waits.
+            // SAFETY: the posted item is the handle of a fiber of this thread, which waits.
             self.wake(unsafe { Fiber::of_handle(item.word()) });
         }
         self.desk.questions().for_each(|question| self.answer(&question));

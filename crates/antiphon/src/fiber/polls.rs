@@ -1,4 +1,4 @@
-//! What a thread does about the files that its fibers wait for, and when.
+//! Polls of a thread for the files that its fibers wait for, and when they are due.
 
 use std::cell::{Cell, OnceCell};
 use std::io;

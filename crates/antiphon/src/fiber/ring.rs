@@ -1,4 +1,4 @@
-//! What the kernel does for the fibers of a thread, by a ring.
+//! The work of the kernel for the fibers of a thread, by a ring.
 //!
 //! ```text
 //!   fiber                      host, same thread             kernel

@@ -1,5 +1,5 @@
-//! Which frames are the library's where a program has no more than tables of lines: a function's
-//! name is bare there (`wait`), and what tells is the file that it is in.
+//! Finds which frames are the library's where a program has no more than tables of lines: a
+//! function's name is bare there (`wait`), and only its file tells.
 //!
 //! Where the library's files are, in the words of the program's own debug information, is asked of
 //! a backtrace of ours. So it holds for paths that were remapped, and for any place that the

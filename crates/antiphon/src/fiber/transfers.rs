@@ -3,7 +3,7 @@
 //! | what | by a call of its own | by the ring |
 //! |---|---|---|
 //! | to receive | if it is not known that the socket was emptied | where that would block |
-//! | to send | if no other fiber may go on | else, or where that would block |
+//! | to send | if no other fiber may go on | otherwise, or where that would block |
 //! | all else | always | waits until the file is ready, for the next try |
 //!
 //! Where others may go on, they may send, too: the ring has one system call for all. A send is
@@ -150,7 +150,7 @@ impl Suspends<'_> {
     ///
     /// # Errors
     ///
-    /// What the system says: that it is always ready; `WouldBlock` when the time is over.
+    /// The error of the system: that the file is always ready; `WouldBlock` when the time is over.
     pub(super) fn ready(&self, ring: &Ring, waited: Waited<'_>) -> io::Result<()> {
         if waited.until.is_over() {
             return Err(waited.until.error());

@@ -12,7 +12,7 @@ use crate::fiber::Census;
 use crate::pool::{Hog, Recording};
 use crate::unpoisoned::lock;
 
-/// A pool, of whatever policy.
+/// A pool, whatever its policy.
 pub(crate) trait Looked: Send + Sync {
     /// The work of its workers now. Does not block.
     fn workers(&self) -> Look;

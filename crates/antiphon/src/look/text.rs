@@ -1,4 +1,4 @@
-//! What a looker is told, as JSON: the keys are in the page of the module.
+//! The answer to a program that looks, as JSON: the keys are in the page of the module.
 
 use std::fmt::{Display, Write as _};
 use std::process;

@@ -1,4 +1,5 @@
-//! What a looker is told of time, as JSON: which tasks were too long, and what that of all went to.
+//! The part of the answer about time, as JSON: tasks that were too long, and the parts of all
+//! tasks' time.
 
 use std::fmt::Display;
 use std::panic::Location;

@@ -25,7 +25,8 @@ impl Wake for Bell {
 /// Time between two looks of a waiter that is not told, in nanoseconds.
 const LOOK_NS: u64 = 10_000_000;
 
-/// Blocks until the file is ready, or what ends the wait; whether it is ready. May return early.
+/// Blocks until the file is ready, or the wait is over; returns whether the file is ready. May
+/// return early.
 ///
 /// # Errors
 ///

@@ -167,8 +167,8 @@ impl<T: AsFd> Async<T> {
         self.until(Way::Write, None, write, |_| false)
     }
 
-    /// As [`read_with`](Self::read_with), of one way. `drained` says of what was done that there
-    /// is no more.
+    /// As [`read_with`](Self::read_with), of one way. `drained` says, of the result, that the file
+    /// has no more.
     ///
     /// # Errors
     ///
@@ -185,7 +185,7 @@ impl<T: AsFd> Async<T> {
         self.within(timeout, |until| self.until_by(way, until, attempt, drained))
     }
 
-    /// Makes a call, with what ends its waits.
+    /// Makes a call, with the ends of its waits.
     ///
     /// # Errors
     ///

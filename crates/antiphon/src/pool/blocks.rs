@@ -88,7 +88,8 @@ const fn fits(layout: Layout) -> bool {
     layout.size() <= BLOCK.size() && layout.align() <= BLOCK.align()
 }
 
-// SAFETY: a block is on one list, or handed out; and what does not fit into one is the heap's.
+// SAFETY: a block is on one list, or handed out; and a task that does not fit into one is the
+// heap's.
 unsafe impl Memory for Blocks {
     #[inline]
     fn allocate(layout: Layout) -> NonNull<u8> {

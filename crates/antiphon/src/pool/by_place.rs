@@ -1,4 +1,4 @@
-//! What the time of tasks went to, by the line that spawned them.
+//! The parts of the time of tasks, by the line that spawned them.
 
 use std::collections::HashMap;
 use std::panic::Location;
@@ -6,7 +6,7 @@ use std::panic::Location;
 use super::recording::{Latency, Recording, Times};
 use super::timed::{Part, Timed};
 
-/// What the time of tasks that were spawned at one line went to: see [`Recording::by_place`].
+/// The parts of the time of tasks that were spawned at one line: see [`Recording::by_place`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Spawned {
@@ -20,13 +20,13 @@ pub struct Spawned {
     /// Time in which the tasks, and those for which they stand, could run and did not, in
     /// nanoseconds, all together.
     pub delayed_ns: u64,
-    /// What their time went to; for tasks that have not ended, so far. `hogged` uses the bound of
+    /// The parts of their time; for tasks that have not ended, so far. `hogged` uses the bound of
     /// [`Timed::hogged_ns`].
     pub latency: Latency,
 }
 
 impl Recording {
-    /// What the time of tasks went to, by the line that [spawned](super::Pool::spawn) them. Returns
+    /// The parts of the time of tasks, by the line that [spawned](super::Pool::spawn) them. Returns
     /// at most `most` lines, sorted by the total time in which their tasks could run and did not,
     /// and one more entry for all other lines; so 0 returns all tasks in one entry. Tasks that have
     /// not ended count too, unlike in [`latency`](Self::latency).

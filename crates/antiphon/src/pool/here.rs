@@ -89,7 +89,8 @@ fn known<'a>(own: &local::Thread) -> Option<&'a Known> {
     own.here.get().map(|known| unsafe { known.as_ref() })
 }
 
-/// Calls `ask` with the calling thread's state, if it is a worker of this crew, else with `None`.
+/// Calls `ask` with the calling thread's state, if it is a worker of this crew, otherwise with
+/// `None`.
 pub(super) fn ask<Y: Policy<Linux>, R>(
     crew: &Crew<Linux, Y>,
     ask: impl FnOnce(Option<&Here<'_, Y>>) -> R,

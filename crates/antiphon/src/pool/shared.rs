@@ -1,4 +1,4 @@
-//! What the threads of a pool share: its crew, and the tasks in that.
+//! The state that the threads of a pool share: its crew, and the tasks in that.
 
 use std::cell::Cell;
 use std::sync::Arc;

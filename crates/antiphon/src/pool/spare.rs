@@ -77,7 +77,7 @@ impl Bench {
         format!("{}-{number}", self.name)
     }
 
-    /// Starts a thread, with what it is to do.
+    /// Starts a thread that runs `work`.
     pub(super) fn start(&self, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let mut state = self.state();
         let name = self.thread_name(state.started);

@@ -1,4 +1,4 @@
-//! Timed tasks, and what their time went to.
+//! Timed tasks, and the parts of their time.
 //!
 //! ```text
 //!            begins        waits          may go on       goes on        ends

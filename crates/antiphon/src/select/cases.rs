@@ -1,4 +1,4 @@
-//! What a select waits for, as a type: one thing after another, each with its closure.
+//! The cases of a select, as a type: one source after another, each with its closure.
 
 use std::sync::mpsc::{RecvError, SendError};
 use std::thread;

@@ -27,14 +27,14 @@ pub struct RwLock<T> {
 // SAFETY: a writer has the value alone, and sends it to the next; readers share it.
 unsafe impl<T: Send + Sync> Sync for RwLock<T> {}
 
-/// What [`RwLock::read`] returns; it unlocks when dropped, in any thread.
+/// The guard that [`RwLock::read`] returns; it unlocks when dropped, in any thread.
 #[must_use = "the lock is left when its guard is dropped"]
 pub struct ReadGuard<'a, T> {
     lock: &'a RwLock<T>,
 }
 
-/// What [`RwLock::write`] returns; it unlocks when dropped. The writer is the thread that has
-/// locked.
+/// The guard that [`RwLock::write`] returns; it unlocks when dropped. The writer is the thread that
+/// has locked.
 #[must_use = "the lock is left when its guard is dropped"]
 pub struct WriteGuard<'a, T> {
     lock: &'a RwLock<T>,

@@ -1,4 +1,4 @@
-//! What sockets do, in a fiber and on a thread.
+//! Sockets in a fiber and on a thread.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown};

@@ -1,4 +1,4 @@
-//! What futures wait for, beside threads and fibers.
+//! The sources that futures wait for, beside threads and fibers.
 
 use std::future::Future;
 use std::pin::pin;

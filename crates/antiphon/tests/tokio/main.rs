@@ -1,5 +1,5 @@
-//! Fibers beside Tokio: futures that fibers wait for, fibers that futures wait for, and what both
-//! wait by.
+//! Fibers beside Tokio: futures that fibers wait for, fibers that futures wait for, and sources
+//! that both wait by.
 
 mod awaited;
 mod block_on;

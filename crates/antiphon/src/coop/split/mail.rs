@@ -1,4 +1,4 @@
-//! What goes to the thread of the timers, and the memory that comes back, without a lock.
+//! The letters to the thread of the timers, and the memory that comes back, without a lock.
 //!
 //! ```text
 //!   submit ──post──► posted ──take──► Due (a heap, the thread's own) ──run──► spend ──► spent

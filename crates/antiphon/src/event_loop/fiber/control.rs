@@ -1,4 +1,4 @@
-//! What a fiber of a loop shares with its thread, and with those that end its waits.
+//! The state of a fiber that a loop shares with its thread, and with those that end its waits.
 //!
 //! ```text
 //!            call                       checkpoint, sleeps until, …   ┌──────────────┐

@@ -1,6 +1,6 @@
 //! Events that are fibers: code that reads straight down, and is suspended when its budget ends.
 //!
-//! | file | what is in it |
+//! | file | content |
 //! |---|---|
 //! | `mod` | how a program asks for fibers, and what a fiber has of its loop |
 //! | `steps` | one as a callback: how it begins, goes on, and comes to an end |
@@ -68,7 +68,8 @@ use control::{AsThread, Said, Unwound};
 #[derive(Clone)]
 pub struct Fibers(Stacks);
 
-/// What the closure of a fiber has of itself. No other may use it; that panics.
+/// The handle by which the closure of a fiber acts on itself. No other code may use it; that
+/// panics.
 pub struct Fiber(NonNull<Control>);
 
 impl Fibers {

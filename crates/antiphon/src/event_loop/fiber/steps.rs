@@ -17,7 +17,7 @@ use super::Fiber;
 use super::control::{AsThread, Control, Said, Unwound, until};
 use crate::pool::Notes;
 
-/// What a loop calls of a [fiber](super::Fibers).
+/// The event of a [fiber](super::Fibers), as a loop calls it.
 pub struct Suspendable<F>(State<F>);
 
 enum State<F> {

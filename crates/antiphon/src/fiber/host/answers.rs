@@ -1,4 +1,4 @@
-//! What a thread says of its fibers when it is asked.
+//! A thread's answers about its fibers.
 
 use std::ptr::NonNull;
 

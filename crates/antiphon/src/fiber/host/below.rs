@@ -1,4 +1,4 @@
-//! What a fiber that runs has of the thread below it, and what its waits ask of that.
+//! The thread below a fiber that runs, and the part of its waits that the thread does.
 
 use std::ptr;
 use std::sync::atomic::{Ordering::SeqCst, compiler_fence};

@@ -1,4 +1,4 @@
-//! What a thread's looks at the clock say of its fibers that are timed.
+//! A thread's looks at the clock, and their meaning for its fibers that are timed.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
