@@ -1,4 +1,4 @@
-//! `antiphon_cond_t`: the condition variable, and what C adds to it.
+//! `antiphon_cond_t`: the condition variable, and the fields that C adds to it.
 //!
 //! | byte | field | meaning |
 //! |---|---|---|

@@ -51,7 +51,7 @@ pub struct TaskGroup(Countdown<Linux>);
 
 type Run = unsafe extern "C" fn(*mut c_void);
 
-/// A function of the caller's, and what it is to have.
+/// A function of the caller's, and its argument.
 struct Work {
     run: Run,
     argument: *mut c_void,

@@ -63,7 +63,7 @@ impl Awaited {
 }
 
 exports! {
-    /// Makes a promise, and what to wait for it by.
+    /// Makes a promise, and the object by which to wait for it.
     fn antiphon_promise_create(promise: &mut *mut Promise, awaited: &mut *mut Awaited) {
         let (made, waits) = promise::new();
         *promise = Box::into_raw(Box::new(Promise(made)));

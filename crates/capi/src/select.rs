@@ -162,8 +162,8 @@ fn places<'a, T>(
     many
 }
 
-/// Lets `wait` choose a case; tells the caller which, and what came of it. `missed`: the code where
-/// it chooses none.
+/// Lets `wait` choose a case; tells the caller which, and returns its code. `missed`: the code
+/// where it chooses none.
 ///
 /// # Safety
 ///

@@ -45,7 +45,7 @@ unsafe impl Send for Timer {}
 
 impl Timer {
     fn run(self, late_ns: u64) {
-        // SAFETY: the caller's function, with what it is to have.
+        // SAFETY: the caller's function, with the arguments that it is to have.
         unsafe { (self.call)(self.data, late_ns) }
     }
 }
@@ -53,7 +53,7 @@ impl Timer {
 impl Drop for Timer {
     fn drop(&mut self) {
         if let Some(end) = self.end {
-            // SAFETY: the caller's function, with what it is to have.
+            // SAFETY: the caller's function, with the argument that it is to have.
             unsafe { end(self.data) }
         }
     }

@@ -63,7 +63,7 @@ unsafe impl Sync for Server {}
 
 impl Server {
     fn serve(&self, mut item: Item) {
-        // SAFETY: the caller's function, with what it is to have.
+        // SAFETY: the caller's function, with the arguments that it is to have.
         unsafe { (self.serve)(self.context, item.bytes().cast()) }
     }
 }
@@ -71,7 +71,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if let Some(end) = self.end {
-            // SAFETY: the caller's function, with what it is to have.
+            // SAFETY: the caller's function, with the argument that it is to have.
             unsafe { end(self.context) }
         }
     }

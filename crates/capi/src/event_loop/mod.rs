@@ -103,7 +103,7 @@ impl Called {
         // SAFETY: the loop is there while it calls.
         let inside = unsafe { &(*self.events).inside };
         inside.set(ptr::from_mut(context).cast());
-        // SAFETY: the caller's function, with what it is to have.
+        // SAFETY: the caller's function, with the arguments that it is to have.
         let next = unsafe { (self.call)(self.events, self.data, &mut when) };
         inside.set(ptr::null_mut());
         match next {
@@ -121,7 +121,7 @@ impl Called {
 impl Drop for Called {
     fn drop(&mut self) {
         if let Some(end) = self.end {
-            // SAFETY: the caller's function, with what it is to have.
+            // SAFETY: the caller's function, with the argument that it is to have.
             unsafe { end(self.data) }
         }
     }
@@ -263,7 +263,7 @@ exports! {
         create(events, &options, |made| {
             let Some(tell) = trouble else { return };
             made.on_trouble(move |trouble| {
-                // SAFETY: the caller's function, with what it is to have.
+                // SAFETY: the caller's function, with the arguments that it is to have.
                 unsafe { tell(data, &LoopTrouble::of(trouble)) }
             });
         })

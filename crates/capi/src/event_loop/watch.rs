@@ -1,4 +1,4 @@
-//! `antiphon_loop_lookout_t`, and what a loop has counted.
+//! `antiphon_loop_lookout_t`, and the counts of a loop.
 
 use core::ffi::{CStr, c_char, c_int};
 

@@ -7,8 +7,8 @@
 //! | `sender` | `antiphon_sender_t` | the others' end; it outlives the mailbox |
 //! | `group` | `antiphon_group_t` | senders, by socket |
 //!
-//! What Rust's borrows would refuse is told by codes: two threads that poll one mailbox, and an
-//! action that polls the mailbox it runs for, find the mutex locked.
+//! Calls that Rust's borrows would refuse get an error code: two threads that poll one mailbox, and
+//! an action that polls the mailbox it runs for, find the mutex locked.
 
 mod actions;
 mod group;
