@@ -1,4 +1,4 @@
-//! The C library's objects, and what we keep in them.
+//! The C library's objects, and our fields in them.
 //!
 //! ```text
 //!  pthread_mutex_t, 40 bytes              pthread_cond_t, 48 bytes        pthread_spinlock_t
@@ -246,7 +246,7 @@ impl Mutex {
         if self.kind() & !TYPE == 0 { Whose::Ours(self.bare_type()) } else { Whose::Theirs }
     }
 
-    /// Its type, whoever keeps it.
+    /// Its type, whether we or the C library keep it.
     pub(crate) fn bare_type(&self) -> Type {
         match self.kind() & TYPE {
             0 => Type::Normal,
@@ -272,8 +272,8 @@ impl Mutex {
         self.theirs().word.load(Relaxed) & held != 0
     }
 
-    /// Whether the thread of that id holds it, whoever keeps it. True or false for the caller's own
-    /// id only.
+    /// Whether the thread of that id holds it, whether we or the C library keep it. True or false
+    /// for the caller's own id only.
     pub(crate) fn is_owned_by(&self, id: u32) -> bool {
         // Relaxed: no other thread writes the caller's id or takes it away.
         self.owner.load(Relaxed) == id

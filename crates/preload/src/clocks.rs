@@ -17,8 +17,8 @@
 //! it calls us with a time of the kernel's clock. Another library in front of us which traces, say,
 //! converts nothing. So it must be one and the same.
 //!
-//! What goes on to the C library goes with its deadline as it came: to whatever stands behind us,
-//! libfaketime again or the C library, as it would without us.
+//! A call that goes on to the C library goes with its deadline as it came: to the function behind
+//! us, libfaketime's again or the C library's, as it would without us.
 
 use core::ffi::CStr;
 use core::hint::spin_loop;

@@ -232,7 +232,8 @@ impl Path {
         fits
     }
 
-    /// Begins it with what a path is relative to, which `folder` says as for `openat`.
+    /// Begins the path with the folder that it is relative to, which `folder` gives as for
+    /// `openat`.
     fn begin(&mut self, folder: c_int, path: &[u8]) -> bool {
         if path.starts_with(b"/") {
             return true;

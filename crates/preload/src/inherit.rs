@@ -1,4 +1,5 @@
-//! What the programs that this one executes inherit: the library, or nothing of it.
+//! The environment that the programs inherit that this one executes: with the library, or nothing
+//! of it.
 //!
 //! With `ANTIPHON_CHILDREN=0` the library is for this program alone. It is loaded by then, and so
 //! can take itself out of the environment that all others are given, and put back what stood there

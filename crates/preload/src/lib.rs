@@ -10,7 +10,7 @@
 //! | `entry` | the functions that programs call |
 //! | `mutex`, `rwlock`, `cond`, `shared`, `spin` | the functions of each kind of lock |
 //! | `theirs` | the same where the C library keeps the lock |
-//! | `abi` | the C library's objects, and what we keep in them |
+//! | `abi` | the C library's objects, and our fields in them |
 //! | `clocks` | the clocks that the program sees, by which its deadlines are judged |
 //! | `mode` | what this process asked for, decided once |
 //! | `asan` | what AddressSanitizer is told |

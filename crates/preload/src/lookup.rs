@@ -23,7 +23,7 @@
 //! `dlsym` is jumped to. Whatever we answer, the next `dlsym` was asked right before by the same
 //! thread, and has left the state of `dlerror` as its own answer leaves it.
 //!
-//! What finds the next `dlsym` can't be a reference by name, which would find this one: it is read
+//! The next `dlsym` can't be found by a reference by name, which would find this one: it is read
 //! from the tables of the objects behind us ([`objects`]).
 
 use core::ffi::{CStr, c_char, c_void};

@@ -1,4 +1,4 @@
-//! What the library does in this process: decided once, for good.
+//! The mode of the library in this process: decided once, for good.
 //!
 //! | mode | what happens |
 //! |---|---|
@@ -66,7 +66,7 @@ pub(crate) fn aside() -> bool {
     theirs() && mode() == ASIDE
 }
 
-/// Whether every acquisition is recorded, whoever keeps the locks.
+/// Whether every acquisition is recorded, whether we or the C library keep the locks.
 #[inline]
 pub(crate) fn records_all() -> bool {
     matches!(mode(), FULL | OBSERVED)

@@ -6,7 +6,7 @@
 //! its own, out of line. `site` is the return address of the caller ([`crate::entry`]), which only
 //! a recording looks at.
 //!
-//! What each kind answers, in the C library's order of checks:
+//! Return values of each kind, in the C library's order of checks:
 //!
 //! | kind | lock by the owner | `trylock` by the owner | unlock by another |
 //! |---|---|---|---|

@@ -1,5 +1,5 @@
-/* What an ABI asks of C, and nothing else: a cancellable sleep, thread-local storage without a
- * call, and old symbol versions.
+/* The parts that an ABI asks of C, and nothing else: a cancellable sleep, thread-local storage
+ * without a call, and old symbol versions.
  *
  * A cancellation unwinds the stack of the waiting thread. A Rust frame may not be unwound so (the
  * library is built with panic=abort), therefore the functions that wait are here, and call Rust

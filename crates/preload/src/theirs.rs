@@ -227,8 +227,8 @@ unsafe extern "C" fn antiphon_observed_begin(
     1
 }
 
-/// Notes that the wait is over, with what the C library returned; -1 if the thread is cancelled,
-/// and has the mutex again for its cleanups.
+/// Notes that the wait is over, with the code that the C library returned; -1 if the thread is
+/// cancelled, and has the mutex again for its cleanups.
 ///
 /// # Safety
 ///

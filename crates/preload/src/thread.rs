@@ -1,4 +1,4 @@
-//! What the library keeps for each thread, and whether there is more than one.
+//! The state of each thread, and whether there is more than one.
 //!
 //! The storage is in `shim.c`, under the initial-exec model: reached by an offset from the thread
 //! pointer, without a call that could allocate, before the first constructor and after the last

@@ -1,5 +1,5 @@
-//! What POSIX and the C library promise, from C and C++ programs in `tests/c`. Each runs with the C
-//! library's own functions first: what it expects is what holds there.
+//! The promises of POSIX and of the C library, from C and C++ programs in `tests/c`. Each runs with
+//! the C library's own functions first: its expectations hold there.
 
 mod support;
 

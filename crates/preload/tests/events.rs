@@ -1,4 +1,4 @@
-//! What a recording of events says each thread did, and when.
+//! The events of each thread, as a recording of events tells them, and when.
 
 mod support;
 

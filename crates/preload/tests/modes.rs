@@ -1,4 +1,4 @@
-//! What the environment asks of the library: to step aside, or to record.
+//! The environment's requests to the library: to step aside, or to record.
 
 mod support;
 
@@ -62,7 +62,7 @@ fn record_program(directory: &Path, program: &Path, scope: Scope) -> Snapshot {
     record_output(directory, &mut preloaded(program), scope).0
 }
 
-/// Runs a command under a recording; returns that, and what the command wrote.
+/// Runs a command under a recording; returns that, and the output of the command.
 fn record_output(directory: &Path, command: &mut Command, scope: Scope) -> (Snapshot, String) {
     let path = directory.join("recording");
     let recording = match Recording::create(&path, scope) {

@@ -264,7 +264,7 @@ fn find_library(name: &str) -> Option<PathBuf> {
     line.rsplit(" => ").next().map(PathBuf::from)
 }
 
-/// An allocator that locks before everybody else, before and behind us in the search.
+/// An allocator that locks before all others, before and behind us in the search.
 #[test]
 fn jemalloc_preloaded_too() {
     let Some(jemalloc) = find_library("libjemalloc.so.2") else {

@@ -1,4 +1,4 @@
-//! `pthread_rwlock_t`, and what we keep in it.
+//! `pthread_rwlock_t`, and our fields in it.
 //!
 //! ```text
 //!   0 ┌────────────────────────┐
@@ -128,8 +128,8 @@ impl RwLock {
         self.flags.load(Relaxed) == PREFER_WRITER_NONRECURSIVE
     }
 
-    /// Whether the thread of that id holds it to write, whoever keeps it. True or false for the
-    /// caller's own exact id only.
+    /// Whether the thread of that id holds it to write, whether we or the C library keep it. True
+    /// or false for the caller's own exact id only.
     pub(crate) fn is_written_by(&self, id: u32) -> bool {
         // Relaxed: no other thread writes the caller's id or takes it away.
         self.writer.load(Relaxed) == id

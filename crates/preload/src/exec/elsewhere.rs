@@ -6,8 +6,8 @@
 //! allocated, and the environment itself stays as it is, for calls that fail and for the parent of
 //! a `vfork`, whose root directory is still the old one.
 //!
-//! The kernel is asked before each call whether the library is there, so it does not matter what
-//! has changed the root (`chroot`, `pivot_root`, `setns`).
+//! The kernel is asked before each call whether the library is there, so it does not matter which
+//! call has changed the root (`chroot`, `pivot_root`, `setns`).
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;

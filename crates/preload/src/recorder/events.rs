@@ -1,4 +1,4 @@
-//! What each thread did, event by event, if the recording wants that.
+//! The events of each thread, one by one, if the recording wants that.
 //!
 //! A thread's events lie in time that is its own, but a span between two of them is CPU time only
 //! if it was not taken off the CPU. A span that is short can't have been: leaving a CPU and coming
@@ -35,8 +35,8 @@ use crate::{maps, mode, priority, sys, ticks};
 /// takes at the least, and some hundred times less than a slice.
 pub(super) const LONG_NS: u64 = 5_000;
 
-/// A span that misses less of its time than this in what the thread ran was not interrupted: the
-/// two clocks are not read at once, and leaving a CPU and coming back takes longer.
+/// A span of whose time the thread ran all but less than this was not interrupted: the two clocks
+/// are not read at once, and leaving a CPU and coming back takes longer.
 const LEAST_OFF_NS: u64 = 2_000;
 
 /// Threads that were made and don't know their number yet. A hint: what a fork leaves is forgotten.
