@@ -1,4 +1,4 @@
-/* What an event loop can tell of itself, when it runs under `antiphon run --coop`.
+/* The messages of an event loop about itself, when it runs under `antiphon run --coop`.
  *
  * Link against nothing: without the preload library the function is not there, and the macro does
  * nothing. A language with a foreign function interface looks `antiphon_coop_release` up by name

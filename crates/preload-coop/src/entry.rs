@@ -1,4 +1,4 @@
-//! The functions that programs call, and what `shim.c` calls here.
+//! The functions that programs call, and those that `shim.c` calls here.
 //!
 //! Rust exports its own functions only, so those of C are reached by a jump: no frame of ours
 //! stands above a wait, and a cancellation finds C code alone. They are exported without a version,
@@ -150,7 +150,7 @@ extern "C" fn begin(thread: &mut Thread, wait: &mut Wait, timeout_ns: i64, told_
 
 /// Called after a wait; `timed_out` says whether it ended by its timeout.
 extern "C" fn end(thread: &mut Thread, wait: &mut Wait, timed_out: c_int) {
-    // SAFETY: `begin` has written it and said so; else `shim.c` does not call this.
+    // SAFETY: `begin` has written it and said so; otherwise `shim.c` does not call this.
     let Between { pause, waited } = unsafe { wait.rest.assume_init_read() };
     // A signal handler that has forked in between is in another process.
     if thread.epoch != member::epoch() || thread.looping.is_null() {

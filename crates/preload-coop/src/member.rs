@@ -194,8 +194,8 @@ impl Loop {
         Self { tier, row }
     }
 
-    /// Before a wait of so long (`None`: without an end), when the loop has told its next release
-    /// (0: it has not; in centuries: it has none).
+    /// Called before a wait of `timeout_ns` (`None`: without an end), when the loop has told its
+    /// next release (0: it has not; in centuries: it has none).
     pub fn before(&mut self, timeout_ns: Option<u64>, told_ns: u64) -> (Pause, Waited) {
         let timeout_at = timeout_ns.filter(|&ns| ns > 0).map(|ns| now().saturating_add(ns));
         let told_at = (1..=i64::MAX as u64).contains(&told_ns).then_some(told_ns);

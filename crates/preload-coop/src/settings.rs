@@ -1,4 +1,4 @@
-//! What this process was asked for, by its environment: read once, before `main`.
+//! The settings of this process, from its environment: read once, before `main`.
 
 use core::ffi::c_int;
 use std::env::{var, var_os};
@@ -12,7 +12,7 @@ use antiphon_linux::schedule::{self, Class, Policy};
 use antiphon_platform::ThreadId;
 use antiphon_record::coop::{self, PAGE_BYTES, Page};
 
-/// What a process was asked for.
+/// The settings of a process.
 pub struct Settings {
     /// Name and CPU, if its loops are to hand that on.
     pub domain: Option<(String, u32)>,
@@ -25,8 +25,8 @@ pub struct Settings {
 
 static SETTINGS: OnceLock<Option<Settings>> = OnceLock::new();
 
-/// What was asked for, if anything. Nothing before the library is initialised: waits of
-/// constructors that run earlier are the C library's.
+/// The settings, if there are any. `None` before the library is initialised: waits of constructors
+/// that run earlier are the C library's.
 pub fn get() -> Option<&'static Settings> {
     SETTINGS.get()?.as_ref()
 }
@@ -63,7 +63,7 @@ fn schedule() -> Options {
     Options { period_ns, min_slice_ns, slack_ns, threshold_ns }
 }
 
-/// What the calling thread is called.
+/// The name of the calling thread.
 pub fn thread_name() -> [u8; 16] {
     let mut name = [0; 16];
     // SAFETY: the kernel writes 16 bytes at the most. If it does not, the name is empty.

@@ -1,4 +1,4 @@
-/* The functions that programs call, and what an ABI asks of C beside them.
+/* The functions that programs call, and the parts beside them that an ABI asks of C.
  *
  * A wait is a cancellation point: it may unwind the stack of its thread. A Rust frame may not be
  * unwound so (the library is built with panic=abort), therefore the waits are here, and call Rust

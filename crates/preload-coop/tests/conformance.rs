@@ -1,5 +1,5 @@
-//! What Linux and the C library promise, from C programs in `tests/c`. Each runs without the
-//! library first: what it expects is what holds there.
+//! The promises of Linux and of the C library, from C programs in `tests/c`. Each runs without the
+//! library first: its expectations hold there.
 
 mod support;
 
