@@ -73,7 +73,7 @@ impl Form for Unaided {
     const BACKSTOP_NS: u64 = 1 << 40;
 }
 
-/// A lock, and what only its owner may touch.
+/// A lock, and the fields that only its owner may touch.
 struct Guarded<F: Form = Standard> {
     lock: ShflMutex<Linux, Chosen, F>,
     inside: AtomicBool,
@@ -304,8 +304,8 @@ fn own_handing(lock: &Mutex) {
     panic!("no owner keeps its place");
 }
 
-/// The first in the queue has given up: the one behind it has the lock all the same, and what the
-/// first has left is passed over.
+/// The first in the queue has given up: the one behind it gets the lock all the same, and the node
+/// that the first has left is passed over.
 #[test]
 fn one_that_gave_up_is_passed_over() {
     static LOCK: Mutex = Mutex::NEW;

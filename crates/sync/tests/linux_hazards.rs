@@ -1,4 +1,4 @@
-//! What real programs do to locks: free them, fork over them, lock them in signal handlers, and
+//! Real programs' use of locks: they free them, fork over them, lock them in signal handlers, and
 //! give up on them a million times.
 
 mod common;

@@ -1,4 +1,4 @@
-//! What real threads are told by the locks and the condition variable can be told as one thread's
+//! The answers of the locks and the condition variable to real threads can be told as one thread's
 //! story: many short histories, each of a fresh object.
 
 use std::sync::Barrier;

@@ -80,7 +80,7 @@ fn fill<L: Lock>(locks: &mut Vec<L>) -> (u64, u64) {
     (touched() - touched_before, mapped() - mapped_before)
 }
 
-/// A page or two at each end, and what the kernel adds to a mapping.
+/// A page or two at each end, and the kernel's addition to a mapping.
 const SLACK: u64 = 256 << 10;
 
 // One test, because it looks at the whole process.

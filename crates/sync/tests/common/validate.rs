@@ -6,7 +6,7 @@ use std::thread;
 
 use antiphon_sync::lock::Lock;
 
-/// A lock and what it guards: two words that must always be equal.
+/// A lock and the value that it guards: two words that must always be equal.
 pub struct Guarded<L> {
     pub lock: L,
     pair: UnsafeCell<(u64, u64)>,

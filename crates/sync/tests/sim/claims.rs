@@ -1,5 +1,5 @@
-//! What the ShflLock documents say and a simulated machine can show. Entries of `docs/claims.toml`
-//! name these tests.
+//! Claims of the ShflLock documents that a simulated machine can show. Entries of
+//! `docs/claims.toml` name these tests.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,5 +1,5 @@
-//! CST locks on simulated machines: the documents' shapes, and what the locks cost in memory. All
-//! figures are simulated.
+//! CST locks on simulated machines: the documents' shapes, and the memory of the locks. All figures
+//! are simulated.
 
 use std::rc::Rc;
 

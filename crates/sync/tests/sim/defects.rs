@@ -1,6 +1,6 @@
-//! What the published ShflLock code gets wrong in order, time or waste, each with a test that
-//! would notice. The letters are those of `src/lock/shfl/README.md`, "The published code's
-//! defects, and the tests that would notice".
+//! Defects of the published ShflLock code in order, time or waste, each with a test that would
+//! notice. The letters are those of `src/lock/shfl/README.md`, "The published code's defects, and
+//! the tests that would notice".
 
 use std::cell::{Cell, RefCell};
 use std::ptr;

@@ -1,4 +1,4 @@
-//! What each policy does to the order in which waiters are served, on simulated machines.
+//! The effect of each policy on the order in which waiters are served, on simulated machines.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
