@@ -60,7 +60,7 @@ struct TasksOfAScope;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// It can't be kept for later.
+/// The scope can't be kept for later.
 ///
 /// ```compile_fail,E0521
 /// # let pool = antiphon::pool::Pool::new(1)?;

@@ -291,7 +291,7 @@ impl<T: Send + 'static> Shared<T> {
         (self.begin)(self.clone(), Self::take_turn, at);
     }
 
-    /// For servers.
+    /// Serves an item, on a server.
     fn serve(&self, item: T) {
         // SAFETY: STAGE-2, the caller serves, so it is not over, and no thread writes to it.
         let serve = unsafe { &*self.serve.get() };

@@ -16,7 +16,7 @@ pub struct Schedule {
 pub struct Step {
     /// When: virtual time since the run began.
     pub at: Duration,
-    /// On which thread.
+    /// The thread.
     pub by: By,
     /// The task, counted from 1 as they were spawned; 0 is the closure of the run.
     pub task: u64,

@@ -113,7 +113,7 @@ impl Ongoing {
         let pushed = match (self.here().map(RefCell::try_borrow_mut), rank) {
             (Some(Ok(mut worker)), None) => worker.push(item),
             (Some(Ok(mut worker)), Some(rank)) => worker.push_ranked(item, rank),
-            // From outside, or by the policy itself.
+            // The task comes from outside, or from the policy itself.
             (Some(Err(_)) | None, None) => self.crew.submit(item),
             (Some(Err(_)) | None, Some(rank)) => self.crew.submit_ranked(item, rank),
         };

@@ -136,7 +136,7 @@ impl Files {
         }
     }
 
-    /// As where the kernel's waits end at whole milliseconds.
+    /// Waits as where the kernel's waits end at whole milliseconds.
     #[cfg(test)]
     pub(super) fn coarse() -> io::Result<Self> {
         Ok(Self { is_coarse: true, ..Self::new()? })

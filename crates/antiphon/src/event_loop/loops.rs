@@ -74,7 +74,7 @@ impl Loops {
                     }
                 };
                 let _ = tell.send(Ok(events.handle()));
-                // It is stopped.
+                // The loop runs until it is stopped.
                 let _ = events.run();
                 events.stats().to_vec()
             };
@@ -130,7 +130,7 @@ impl Loops {
 
     fn end(&mut self) -> Vec<thread::Result<Vec<Stats>>> {
         for handle in &self.handles {
-            // One that is gone has stopped.
+            // A loop that is gone has stopped.
             let _ = handle.stop();
         }
         self.threads.drain(..).map(JoinHandle::join).collect()

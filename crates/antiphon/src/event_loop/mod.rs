@@ -122,7 +122,7 @@ impl Loop {
     ///
     /// If too many files are open.
     pub fn with(options: Options) -> io::Result<Self> {
-        // Where that is not to be had, the loop is late by as much as all threads are.
+        // If that is refused, the loop is late by as much as all threads are.
         let _ = set_timer_slack(1);
         Ok(Self(EventLoop::new(Files::new()?, options)))
     }

@@ -254,15 +254,15 @@ impl Clocked {
         self.away.get() == Away::Waits
     }
 
-    /// It may go on. If neither it nor its thread has looked since it was suspended, no look is
-    /// taken.
+    /// The fiber may go on. If neither it nor its thread has looked since it was suspended, no look
+    /// is taken.
     pub(super) fn is_found(&self, host: &Host) {
         if self.is_untold() {
             self.is_in_line(host);
         }
     }
 
-    /// It goes on.
+    /// The fiber goes on.
     fn goes_on(&self, waited: bool, host: &Host) {
         let now_ns = host.mark();
         let hogged_ns = host.kept_ns() - self.kept_ns.get();
@@ -301,7 +301,7 @@ impl Drop for Attached<'_> {
 ///
 /// # Safety
 ///
-/// It is timed, by this.
+/// The fiber is timed, by `clocked`.
 #[inline(never)]
 pub(super) unsafe fn is_told(fiber: Fiber, clocked: NonNull<Clocked>, said: Said) -> bool {
     let waits = matches!(said, Said::Sleeps);
@@ -318,7 +318,7 @@ pub(super) unsafe fn is_told(fiber: Fiber, clocked: NonNull<Clocked>, said: Said
 ///
 /// # Safety
 ///
-/// As of [`Fiber::leave`]; and `clocked` is its own.
+/// The conditions of [`Fiber::leave`]; and `clocked` is the fiber's own.
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn leave(fiber: Fiber, clocked: NonNull<Clocked>, said: Said) {
@@ -336,7 +336,7 @@ pub(super) unsafe fn leave(fiber: Fiber, clocked: NonNull<Clocked>, said: Said) 
 ///
 /// # Safety
 ///
-/// It is timed, by this.
+/// The fiber is timed, by `clocked`.
 #[inline]
 pub(super) unsafe fn has_gone_on(clocked: NonNull<Clocked>) {
     // SAFETY: the caller's: it is on the fiber's stack, and attached.

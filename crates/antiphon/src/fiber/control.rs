@@ -217,13 +217,13 @@ impl Fiber {
     ///
     /// # Safety
     ///
-    /// It is the [`timer`](Self::timer) of a fiber that is there.
+    /// The timer is the [`timer`](Self::timer) of a fiber that is there.
     pub(super) unsafe fn of_timer(timer: NonNull<Timer>) -> Self {
         // SAFETY: the caller's: it is within a control block.
         Self(unsafe { timer.byte_sub(offset_of!(Control, timer)) }.cast())
     }
 
-    /// Its timer, by way of all of the control block.
+    /// The fiber's timer, by way of all of the control block.
     pub(super) fn timer(self) -> NonNull<Timer> {
         // SAFETY: within it.
         unsafe { self.0.byte_add(offset_of!(Control, timer)) }.cast()
@@ -244,7 +244,7 @@ impl Fiber {
     ///
     /// # Safety
     ///
-    /// It is suspended in a wait, and this ends that.
+    /// The fiber is suspended in a wait, and this call ends it.
     pub(super) unsafe fn post(handle: u64) {
         // SAFETY: the caller's.
         let home = unsafe { Self::home(handle) };
@@ -265,8 +265,8 @@ impl Fiber {
     ///
     /// # Safety
     ///
-    /// By its thread; it is idle for `Run` and `End`, suspended for `GoOn`. `None`: it has come to
-    /// an end.
+    /// Called by its thread; the fiber is idle for `Run` and `End`, suspended for `GoOn`. `None`:
+    /// it has come to an end.
     #[inline(always)]
     pub(super) unsafe fn switch(self, order: Order) -> Option<Said> {
         // SAFETY: FIBER-1; and FIBER-2, it does not run: no other code switches to it before this
@@ -292,7 +292,7 @@ impl Fiber {
             self.tell(place);
             order = yielder.suspend(Said::Told);
         }
-        // To go on, and nothing else: it is not idle.
+        // The fiber goes on, and nothing else: it is not idle.
         forget(order);
     }
 
@@ -319,7 +319,7 @@ impl Fiber {
     ///
     /// # Safety
     ///
-    /// By its thread; it is idle, and no other code has it any more.
+    /// Called by its thread; the fiber is idle, and no other code has it any more.
     pub(super) unsafe fn free(self) {
         // SAFETY: the caller's.
         let said = unsafe { self.switch(Order::End) };

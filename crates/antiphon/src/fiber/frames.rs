@@ -149,7 +149,7 @@ impl Frame {
         self.own().rsplit("::").next() == Some(name)
     }
 
-    /// Its name, without the types that it is for.
+    /// The function's name, without the types that it is for.
     pub(super) fn own(&self) -> &str {
         self.name.split('<').next().unwrap_or_default()
     }

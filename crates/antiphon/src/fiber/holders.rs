@@ -15,7 +15,8 @@ use super::census::{Census, Lock, Wait};
 /// Fibers that wait for locks. Displayed, each has a line, with those that may hold the lock.
 #[derive(Debug)]
 pub(crate) struct Waits {
-    /// By their numbers, from 1 on: on which thread, and for what.
+    /// The fibers by their numbers, from 1 on: each with its thread, and the lock that it waits
+    /// for.
     fibers: Vec<(String, Option<Lock>)>,
     /// By the address of the lock: the fibers that have it on the stack, and do not wait for it.
     known: HashMap<usize, Vec<usize>>,
@@ -27,8 +28,8 @@ const MOST: usize = 50;
 const STACK: usize = 256 << 10;
 
 impl Waits {
-    /// Of a census that was just taken. If stacks have changed after it, part of the result is
-    /// wrong.
+    /// The waits of a census that was just taken. If stacks have changed after it, part of the
+    /// result is wrong.
     pub(crate) fn of(census: &Census) -> Self {
         let mut waits = Self { fibers: Vec::new(), known: HashMap::new() };
         let hosts = || census.threads.iter().filter_map(|host| Some((host, host.answer.as_ref()?)));

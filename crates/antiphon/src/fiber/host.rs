@@ -456,7 +456,7 @@ impl Host {
     /// Sleeps until a fiber may go on, the thread is told of something, or that deadline.
     pub(crate) fn wait(&self, deadline: Option<Deadline>) {
         let (awaited, next) = self.awaited();
-        // By one clock.
+        // Both deadlines by one clock.
         let deadline = next.into_iter().chain(deadline).min_by_key(|deadline| deadline.ns);
         self.resting(|| awaited.wait_until(deadline));
         self.resumed(now());

@@ -65,7 +65,7 @@ impl Polls {
         !self.is_idle() && !self.alone.take()
     }
 
-    /// As of [`Reactor::poll`].
+    /// Polls as [`Reactor::poll`] does.
     pub(super) fn poll(&self, deadline: Option<Deadline>, wake: impl Fn(u64)) -> usize {
         self.polled.set(true);
         #[cfg(feature = "io_uring")]
@@ -123,7 +123,7 @@ impl Polls {
         self.ring.get().is_none_or(Option::is_some) && backend() == Backend::IoUring
     }
 
-    /// As of [`known`](Self::known).
+    /// The ring, under the conditions of [`known`](Self::known).
     #[cfg(feature = "io_uring")]
     #[inline]
     fn known_ring(&self) -> Option<&Ring> {

@@ -131,7 +131,7 @@ impl Reactor {
     ///
     /// # Errors
     ///
-    /// As of [`Epoll::add`].
+    /// The errors of [`Epoll::add`].
     pub(super) fn register(&self, file: BorrowedFd<'_>, tried: Way) -> io::Result<Seat> {
         let free = self.gate.free().pop();
         let mut slots = self.slots.borrow_mut();

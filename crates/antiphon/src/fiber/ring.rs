@@ -89,7 +89,7 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// As of [`files::Ring::new`].
+    /// The errors of [`files::Ring::new`].
     pub(super) fn new() -> io::Result<Self> {
         let epoch = Linux::epoch();
         let bell = loop {

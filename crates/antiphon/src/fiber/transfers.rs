@@ -48,7 +48,7 @@ impl Hints {
     ///
     /// # Errors
     ///
-    /// As of [`Epoll::add`], which says that it can't.
+    /// The errors of [`Epoll::add`], which says that the file can't be waited for.
     fn may_wait(&self, file: BorrowedFd<'_>) -> io::Result<()> {
         match self.waits.load(Relaxed) {
             FOUND => return Ok(()),
@@ -104,7 +104,7 @@ impl Suspends<'_> {
     ///
     /// # Errors
     ///
-    /// As of that.
+    /// The errors of `receive`.
     pub(crate) fn send(
         &self,
         waited: Waited<'_>,
@@ -169,7 +169,7 @@ impl Suspends<'_> {
     ///
     /// # Safety
     ///
-    /// As of [`transfer`](Self::transfer).
+    /// The conditions of [`transfer`](Self::transfer).
     unsafe fn ask(&self, ring: &Ring, waited: Waited<'_>, asks: Asks) -> Done {
         let request = Request::of(self.fiber.handle());
         // SAFETY: FILE-5: the request and, by the caller, its bytes stay until this is over, and it

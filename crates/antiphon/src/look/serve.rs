@@ -22,7 +22,7 @@ use super::{VERSION, text};
 
 /// How long a looker may take to ask, and then to read.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// As that, of a program of another user, which is refused.
+/// The same for a program of another user, which is refused.
 const STRANGERS: Duration = Duration::from_millis(50);
 /// The greatest length of a request, in bytes.
 const REQUEST: usize = 64;

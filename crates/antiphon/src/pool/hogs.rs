@@ -159,7 +159,7 @@ impl Hogs {
         unsafe { (self.namer?.look)(thread, top_of, answer) }
     }
 
-    /// Where that thread is, by its frames.
+    /// The frames that show where that thread is.
     pub(super) fn trace(&self, thread: ThreadId) -> Option<Trace> {
         self.look(thread, ANSWER).and_then(|addresses| self.named(&addresses))
     }

@@ -65,7 +65,7 @@ impl Ledger {
     pub(super) fn run(&self, task: Task<Linux>, sample: Sample, caller: Caller) {
         let account = self.open(sample, caller);
         let clocked = Clocked::new(account.1.clone());
-        // In this order, though the task panics.
+        // Dropped in this order, even if the task panics.
         let _closes = Closes(self, account);
         let _attached = clocked.attach();
         task.run();
@@ -129,8 +129,8 @@ impl Account {
         lock(&self.0).since_ns
     }
 
-    /// It is suspended: because it waits, or yields. `parts` has the suspensions that were not
-    /// timed, of the time since it went on.
+    /// Notes that the task is suspended: because it waits, or yields. `parts` has the suspensions
+    /// that were not timed, of the time since it went on.
     pub(crate) fn stops(&self, now_ns: u64, waits: bool, parts: Parts) {
         let mut open = lock(&self.0);
         let passed_ns = now_ns.saturating_sub(open.since_ns);

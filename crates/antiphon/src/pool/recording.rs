@@ -255,7 +255,7 @@ fn both(some: &[Span], others: &[Span]) -> Vec<Span> {
 }
 
 impl Times {
-    /// Of times, each with the number of tasks that it stands for.
+    /// Quantiles of times, each with the number of tasks that it stands for.
     pub(super) fn of(mut times: Vec<(u64, u32)>) -> Self {
         times.sort_unstable();
         let tasks = times.iter().map(|&(_, tasks)| u64::from(tasks)).sum();

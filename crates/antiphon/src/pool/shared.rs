@@ -135,7 +135,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
         here::put(task, |item| {
             ask(&self.crew, |here| match here.map(|here| here.worker.try_borrow_mut()) {
                 Some(Ok(mut worker)) => self.kept(push(&mut worker, item)),
-                // From outside, or by the policy itself.
+                // The task comes from outside, or from the policy itself.
                 Some(Err(_)) | None => self.kept(submit(&self.crew, item)),
             })
         })
@@ -251,7 +251,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
         surely(|| {
             ask(&self.crew, |here| match here.map(|here| here.worker.try_borrow_mut()) {
                 Some(Ok(mut worker)) => worker.push_always(item),
-                // From outside, or by the policy itself.
+                // The task comes from outside, or from the policy itself.
                 Some(Err(_)) | None => self.crew.submit_always(item),
             });
         });

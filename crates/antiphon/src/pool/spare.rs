@@ -52,7 +52,7 @@ struct State {
 }
 
 impl Bench {
-    /// For up to `most` threads, called by this name.
+    /// A list for up to `most` threads, called by this name.
     pub(super) fn new(name: String, most: usize) -> Self {
         let (state, called, over) = (Mutex::default(), Condvar::new(), Latch::new(1));
         Self { state, called, over, name, most }

@@ -63,7 +63,7 @@ pub(crate) struct Control {
 pub(crate) enum Said {
     /// The step by which its loop is to call it again.
     Steps(Step),
-    /// It waits, by its `sleep`.
+    /// The fiber waits, by its `sleep`.
     Sleeps,
 }
 
@@ -228,7 +228,7 @@ impl AsThread {
         Self::instead(None)
     }
 
-    /// That fiber, or the thread.
+    /// Marks that fiber as running, or the thread itself.
     pub(super) fn instead(looped: Option<NonNull<Control>>) -> Self {
         local::with(|own| Self { looped: own.looped.replace(looped), fiber: own.fiber.take() })
     }

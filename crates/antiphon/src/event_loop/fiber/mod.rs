@@ -27,8 +27,8 @@ use crate::fiber::stacks;
 use crate::local;
 use control::{AsThread, Said, Unwound};
 
-/// By which events are made that are fibers, each with a stack of its own. Clones have the same
-/// stacks; for all loops and threads.
+/// Makes events that are fibers, each with a stack of its own. Clones have the same stacks; for all
+/// loops and threads.
 ///
 /// ```
 /// use antiphon::event_loop::{Event, Fibers, Loop, Step, now_ns};
@@ -50,13 +50,13 @@ use control::{AsThread, Said, Unwound};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// One that waits by this crate, for a lock, a channel, a latch, a task, is suspended, and its loop
-/// goes on; so it is in [`fiber::sleep`](crate::fiber::sleep) and
-/// [`fiber::block_on`](crate::fiber::block_on). What blocks the thread of other
+/// A fiber that waits by this crate, for a lock, a channel, a latch, a task, is suspended, and its
+/// loop goes on; so it is in [`fiber::sleep`](crate::fiber::sleep) and
+/// [`fiber::block_on`](crate::fiber::block_on). A call that blocks the thread of other
 /// [fibers](crate::fiber) blocks the loop; [sockets](crate::net) do, too.
 ///
-/// It stays on the thread of its loop, is called as other work is, by its importance, and each step
-/// counts as a callback. A panic comes out of `run`.
+/// A fiber stays on the thread of its loop, is called as other work is, by its importance, and each
+/// step counts as a callback. A panic comes out of `run`.
 ///
 /// # When it is dropped
 ///
@@ -170,7 +170,7 @@ impl Fiber {
         f(unsafe { lent.at.cast().as_mut() })
     }
 
-    /// Its control block.
+    /// The control block of the fiber.
     ///
     /// # Panics
     ///

@@ -55,7 +55,7 @@ impl Host {
         });
     }
 
-    /// It is timed no more, and has been noted.
+    /// Removes a fiber that is timed no more, and has been noted.
     #[cold]
     pub(in super::super) fn forget(&self, fiber: Fiber) {
         let _busy = Busy::of(self);
@@ -98,7 +98,7 @@ impl Host {
         let now = self.mark();
         let at = woken_ns(fiber, deadline, now);
         if clocked.is_untold() {
-            // It was not suspended after all; or the thread has cut others a moment ago.
+            // The fiber was not suspended after all; or the thread has cut others a moment ago.
             clocked.is_found(self);
         } else if let Some(at) = at {
             clocked.wakes(at, self.looks.hogged_ns(at, now), self);

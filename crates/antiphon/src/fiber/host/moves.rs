@@ -71,7 +71,7 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// As of that.
+    /// The errors of `run`.
     ///
     /// # Safety
     ///

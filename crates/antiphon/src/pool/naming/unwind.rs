@@ -85,7 +85,7 @@ impl Frame<'_> {
                 Some(RegisterRule::Register(other)) => *self.registers.get(usize::from(other.0))?,
                 // The first frame there is says so.
                 _ if number == RETURN => return None,
-                // It is as it was; or that is unknown, and most callers need not know.
+                // The register is as it was; or that is unknown, and most callers need not know.
                 _ => *value,
             };
         }
