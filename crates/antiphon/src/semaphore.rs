@@ -140,7 +140,7 @@ impl Drop for SemaphorePermit<'_> {
     ///
     /// # Panics
     ///
-    /// If more permits were added meanwhile than leave room for these in the semaphore.
+    /// If the permits that were added meanwhile leave no room for these in the semaphore.
     fn drop(&mut self) {
         let given = self.semaphore.0.release(self.permits);
         // Not a second panic, which would end the process.

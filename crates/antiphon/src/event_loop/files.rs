@@ -22,7 +22,7 @@ use crate::net::backend;
 pub struct Files {
     waits: Waits,
     sources: BTreeMap<u64, Source>,
-    /// Used if another program waits for the loop, and where the kernel's waits are coarse.
+    /// Used if other code waits for the loop by its file, and where the kernel's waits are coarse.
     timer: TimerFd,
     is_coarse: bool,
 }

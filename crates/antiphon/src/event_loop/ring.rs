@@ -45,9 +45,9 @@ pub(super) struct Ring {
 pub(super) struct Bell {
     /// The ring's.
     file: EventFd,
-    /// Readable when there is something, for a program that waits for the loop.
+    /// Readable when there is something, for other code that waits for the loop by its file.
     told: EventFd,
-    /// Whether such a program waits, and the kernel writes to `told`.
+    /// Whether such code waits, and the kernel writes to `told`.
     is_told: AtomicBool,
 }
 
@@ -101,8 +101,7 @@ impl Ring {
         self.ring.cancel(key + FIRST);
     }
 
-    /// Another program waits for the loop, and is told if there is something, or as soon as there
-    /// is.
+    /// Other code waits for the loop, and is told if there is something, or as soon as there is.
     pub(super) fn arm(&mut self) -> io::Result<()> {
         let told = &self.bell.told;
         // Relaxed: set here only.

@@ -257,7 +257,7 @@ fn a_turn_that_panics_is_followed_by_another() {
     events.submit(Event::timer(0, move |_| calls.set(true)));
     let turn = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| events.turn(9)));
     assert!(turn.is_err() && !called.get());
-    // Otherwise a program that waits for the loop would never hear of it again.
+    // Otherwise code that waits for the loop would never hear of it again.
     assert!(is_readable(events.as_fd(), now_ns() + 20_000 * MS));
     assert_eq!((events.turn(9).called, called.get()), (1, true));
     assert_eq!(events.turn(9).end, Some(End::Done));

@@ -142,7 +142,7 @@ fn look(turns: &mut Turns) -> Vec<Known> {
         let (now_ns, since_ns) = (Linux::now(Clock::Monotonic), pool.since_ns());
         let time = |worker: &Working| {
             let seen = now - turns.get(&(*id, worker.number))?.1;
-            // If the seat's last worker is away, the seat's record is of another worker.
+            // The seat's record was made by the seat's last worker, if that one is away.
             let since_ns = since_ns.get(worker.seat).copied().flatten();
             let since_ns = match worker.state {
                 State::Runs => since_ns,
