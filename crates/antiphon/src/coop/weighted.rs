@@ -25,7 +25,7 @@ pub struct Weighted {
 impl Weighted {
     pub(super) fn join(memory: Memory, group: Group, weight: u32) -> Result<Self, JoinError> {
         let nice = Nice::read().map_err(JoinError::Weight)?;
-        // A thread that is a group of its own has the group's weight.
+        // A thread that is a group of its own keeps the weight that it has.
         if matches!(group, Group::Number(_)) {
             nice.probe().map_err(JoinError::Weight)?;
         }

@@ -32,8 +32,8 @@ use super::files::{Source, TIMER};
 pub(super) struct Ring {
     ring: ManuallyDrop<files::Ring>,
     bell: Arc<Bell>,
-    /// An `epoll` without files: it says whether a file can be waited for. A ring says of such a
-    /// file that it is ready.
+    /// An `epoll` without files: it says whether a file can be waited for. Of a file that cannot, a
+    /// ring says that it is ready.
     says: Epoll,
     /// The epoch of the process that has made it.
     epoch: u32,

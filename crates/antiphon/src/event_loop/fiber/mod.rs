@@ -163,7 +163,7 @@ impl Fiber {
     /// Within itself; and where the fiber is unwound, as its loop has let go of it.
     pub fn with<R>(&self, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
         let lent = self.here().lend().expect("the loop is lent once, and while it is there");
-        // A callback of the loop is not to be left in the middle.
+        // `f` has the loop, and is not to be left in the middle.
         let _thread = AsThread::now();
         // SAFETY: of the loop that has called the fiber, and is suspended in that; and lent to no
         // other code before `lent` is dropped.
