@@ -26,8 +26,9 @@ fn main() {
         // No lazy binding inside a lock.
         "-Wl,-z,now",
         "-Wl,-z,defs",
-        // Where `dlsym` and the C library's thread functions were before version 2.34; since then
-        // these are empty. Named, because a reference to the old version doesn't name them.
+        // The libraries of `dlsym` and the C library's thread functions before version 2.34; from
+        // that version on these are empty. Named, because a reference to the old version doesn't
+        // name them.
         "-Wl,--push-state,--no-as-needed,-l:libpthread.so.0,-l:libdl.so.2,--pop-state",
     ] {
         println!("cargo:rustc-cdylib-link-arg={argument}");

@@ -8,11 +8,11 @@
 //!  2: a tone ────────► leg 2: receives ────────────┘   sum, for each  └────────► 2: hears 0 and 1
 //! ```
 //!
-//! Each of these is a fiber, and reads straight down. The mixer waits for nobody longer than 10 ms:
-//! who is late is left out, and the frame says who is in it.
+//! Each of these is a fiber, and reads straight down. The mixer waits for no leg longer than 10 ms:
+//! a leg that is late is left out, and the frame says which legs are in it.
 //!
-//! `cargo run --release -p antiphon --example conference -- 100 3 4 2`: so many conferences,
-//! callers in each, seconds, and threads. Each may be left out, with those after it.
+//! `cargo run --release -p antiphon --example conference -- 100 3 4 2`: the number of conferences,
+//! callers in each, seconds, and threads. Each argument may be left out, with those after it.
 
 use std::f64::consts::TAU;
 use std::sync::Arc;
@@ -24,15 +24,16 @@ use antiphon::net::UdpSocket;
 use antiphon::{fiber, fiber::STACK_BYTES, pool::Pool};
 
 const PERIOD: Duration = Duration::from_millis(20);
-/// So long after it was said a frame is mixed at the latest.
+/// The time after it was said at which a frame is mixed at the latest.
 const WINDOW: Duration = Duration::from_millis(10);
-/// Until the first frame: all are there then.
+/// Time until the first frame: all legs are there then.
 const LEAD: Duration = Duration::from_millis(100);
-/// Who has heard nothing for so long hears no more.
+/// A leg that has heard nothing for this long stops listening.
 const SILENCE: Duration = Duration::from_secs(2);
-/// In a frame; 8000 in a second.
+/// Samples in a frame; there are 8000 in a second.
 const SAMPLES: usize = 160;
-/// As many bits as a frame has for who is in it. The sum of so many tones is a sample still.
+/// The number of bits that a frame has for the legs in it. The sum of this many tones is a sample
+/// still.
 const MOST_LEGS: u32 = 32;
 const LOUD: f64 = 1000.0;
 const HEADER: usize = 12;
@@ -75,7 +76,7 @@ impl Frame {
     }
 }
 
-/// What a leg says in a frame: each has a tone of its own.
+/// The samples of a leg in a frame: each leg has a tone of its own.
 fn tone(leg: u32, number: u32) -> Samples {
     let step = TAU * f64::from(301 + 97 * leg) / 8000.0;
     let first = number * SAMPLES as u32;
@@ -86,7 +87,7 @@ fn add(sum: &mut Samples, times: i32, samples: &Samples) {
     sum.iter_mut().zip(samples).for_each(|(sum, sample)| *sum += times * sample);
 }
 
-/// When frames are said, and how many.
+/// The time of the first frame, and the number of frames.
 #[derive(Clone, Copy)]
 struct Times {
     start: Instant,
@@ -120,7 +121,7 @@ fn receive(socket: &UdpSocket, mixer: &Sender<Frame>, times: Times) -> io::Resul
     Ok(())
 }
 
-/// The next frame, unless none comes for long; what is none fails.
+/// The next frame; `None` if none comes for long. A packet that is no frame is an error.
 fn next(socket: &UdpSocket) -> io::Result<Option<Frame>> {
     let mut bytes = [0; BYTES + 1];
     match socket.recv(&mut bytes) {
@@ -157,8 +158,8 @@ fn mix(legs: &[(Arc<UdpSocket>, Receiver<Frame>)], times: Times) -> io::Result<(
     Ok(())
 }
 
-/// A leg's frame of a number, if it is there until then; one that is early, as others were lost, is
-/// kept.
+/// A leg's frame of that number, if it comes in time. A frame that is early, as others were lost,
+/// is kept.
 fn take(
     slot: &Receiver<Frame>,
     early: &mut Option<Frame>,
@@ -177,14 +178,14 @@ fn take(
     }
 }
 
-/// What a caller has heard.
+/// The counts of a caller that listens.
 #[derive(Default)]
 struct Heard {
-    /// From when they were said.
+    /// Times from when frames were said until they were heard.
     latencies: Vec<Duration>,
     /// Frames that not all others are in.
     without: usize,
-    /// Those that are not the sum of who is in them.
+    /// Frames that are not the sum of the legs they name.
     wrong: usize,
 }
 
@@ -208,7 +209,7 @@ fn listen(socket: &UdpSocket, leg: u32, legs: u32, times: Times) -> io::Result<H
 /// Holds all conferences: what each caller has heard.
 fn hold(conferences: u32, legs: u32, frames: u32, threads: usize) -> io::Result<Vec<Heard>> {
     let lines = (0..conferences * legs).map(|_| line()).collect::<io::Result<Vec<_>>>()?;
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES) }.build()?;
     let began = Instant::now() + LEAD;
     let (mut ears, mut parts) = (Vec::new(), Vec::new());

@@ -28,7 +28,7 @@ fn run() -> Result<Infallible, Box<dyn Error>> {
         Some(threads) => threads.parse()?,
         None => thread::available_parallelism()?,
     };
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(threads.get()).fibers(STACK_BYTES) }.build()?;
     let listener = TcpListener::bind(address)?;
     println!("echoes on {}, by {threads} threads", listener.local_addr()?);
@@ -37,7 +37,7 @@ fn run() -> Result<Infallible, Box<dyn Error>> {
             Ok((stream, _)) => drop(pool.spawn(move || echo(stream))),
             Err(error) => {
                 eprintln!("not accepted: {error}");
-                // Where no descriptor is left, somebody has to hang up first.
+                // Where no descriptor is left, a client has to hang up first.
                 thread::sleep(Duration::from_millis(100));
             }
         }

@@ -1,5 +1,5 @@
-//! What fibers cost: to make and join one, to yield, to wait for each other; and what so many that
-//! wait take of memory.
+//! Costs of fibers: to make and join one, to yield, to wait for each other, and the memory of many
+//! fibers that wait.
 //!
 //! ```text
 //! cargo run --release -p antiphon --example fibers -- [FIBERS [TIMES]]
@@ -21,7 +21,7 @@ use antiphon::pool::{Builder, Pool};
 use antiphon::{Event, Latch};
 
 const MILLION: u32 = 1_000_000;
-/// So many at a time.
+/// The number of fibers that exist at a time.
 const BATCH: u32 = 1000;
 
 fn main() {
@@ -44,7 +44,7 @@ fn main() {
     wait(fibers as usize);
 }
 
-/// To make and run them, and to join them.
+/// Times making, running and joining them.
 fn of_tasks(times: u32) {
     let per_one = |took: Duration| took.as_nanos() / u128::from(times / BATCH * BATCH);
     for (name, builder) in [("closures", Pool::builder()), ("fibers", of_fibers())] {
@@ -73,7 +73,7 @@ fn of_tasks(times: u32) {
     }
 }
 
-/// One to another, and back.
+/// Times a wake from one fiber to another, and back.
 fn events(pool: &Pool, times: u32) {
     let (ping, pong) = (Event::new(), Event::new());
     let began = Instant::now();
@@ -98,11 +98,11 @@ fn events(pool: &Pool, times: u32) {
 }
 
 fn of_fibers() -> Builder {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { Pool::builder().fibers(fiber::STACK_BYTES) }
 }
 
-/// So many fibers in turn.
+/// Times the yields of `times` fibers, one after the other.
 fn yields(pool: &Pool, name: &str, times: u32, yields: impl Fn() + Send + Copy) {
     for count in [1, 2, 100, BATCH] {
         let began = Instant::now();
@@ -116,7 +116,7 @@ fn yields(pool: &Pool, name: &str, times: u32, yields: impl Fn() + Send + Copy) 
     }
 }
 
-/// So many that wait.
+/// Measures the memory of `fibers` fibers that wait.
 fn wait(fibers: usize) {
     let pool = of_fibers().threads(2).room(1 << 20).build();
     let pool = pool.expect("a pool");

@@ -1,4 +1,4 @@
-//! What a pool says of tasks that are too long: on a pool of fibers with one that sums and never
+//! A pool's report of tasks that are too long: on a pool of fibers with one that sums and never
 //! lets others run, and one that waits beside it.
 //!
 //! `cargo run --release -p antiphon --features name_hogs --example hog_names`
@@ -21,7 +21,7 @@ fn sums_for(time: Duration) -> u64 {
 }
 
 fn main() -> std::io::Result<()> {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let fibers = unsafe { Pool::builder().threads(1).name("demo").fibers(STACK_BYTES) };
     let pool = fibers.patience(PATIENCE).name_hogs(true).build()?;
     let beside = pool.spawn(|| {

@@ -1,5 +1,5 @@
 //! How long short tasks wait in a pool of two while none, one or all workers are in tasks of a
-//! second, with spare threads and without; and what a task costs that does nothing.
+//! second, with spare threads and without; and the cost of a task that does nothing.
 //!
 //! `cargo run --release -p antiphon --example hogs`
 
@@ -41,7 +41,7 @@ fn waits(spares: usize, hogs: usize) -> std::io::Result<Vec<Duration>> {
     Ok(waits)
 }
 
-/// What it costs to spawn, run and join a task: the best of some rounds.
+/// The cost of spawning, running and joining a task: the best of some rounds.
 fn cost() -> std::io::Result<Duration> {
     const TASKS: u32 = 1_000;
     let pool: &'static Pool = Box::leak(Box::new(Pool::new(1)?));

@@ -12,7 +12,7 @@ static NUMBER: antiphon::Mutex<u64> = antiphon::Mutex::new(4711);
 static TABLE: antiphon::RwLock<u32> = antiphon::RwLock::new(12);
 
 /// The place for a breakpoint: all threads wait.
-// SAFETY: nothing else in the program has this name.
+// SAFETY: no other function in the program has this name.
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn all_rust_threads_wait() {

@@ -1,8 +1,8 @@
 //! A program to look at while it runs: requests that wait for one of two connections, and a report
 //! that now and then sums for long, on the threads of them all.
 //!
-//! `cargo run --release -p antiphon --features name_hogs --example looked_at -- 60`, which is for
-//! so many seconds; and meanwhile `antiphon top`.
+//! `cargo run --release -p antiphon --features name_hogs --example looked_at -- 60` runs for that
+//! number of seconds; meanwhile run `antiphon top`.
 
 use std::hint::black_box;
 use std::io;
@@ -37,7 +37,7 @@ fn main() -> io::Result<()> {
     let seconds = seconds.map_err(|_| io::Error::other("how many seconds? a whole number"))?;
     let end = Instant::now() + Duration::from_secs(seconds);
     look::open()?;
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let fibers = unsafe { Pool::builder().threads(2).name("server").fibers(STACK_BYTES) };
     let pool = fibers.patience(PATIENCE).spares(0).name_hogs(true).build()?;
     let report = pool.spawn(move || {

@@ -1,7 +1,7 @@
-//! What an event loop's files cost, by `epoll` and by `io_uring`, in nanoseconds:
-//! `cargo run --release -p antiphon --features io_uring --example loop_backends [ROUNDS]`; under
-//! `strace -c` with `epoll` or `io_uring` behind the number, only that one runs, and its system
-//! calls are counted.
+//! Costs of an event loop's files, by `epoll` and by `io_uring`, in nanoseconds: `cargo run
+//! --release -p antiphon --features io_uring --example loop_backends [ROUNDS]`; under `strace -c`
+//! with `epoll` or `io_uring` behind the number, only that one runs, and its system calls are
+//! counted.
 
 use std::cell::Cell;
 use std::io::{self, Read as _, Write as _};
@@ -72,7 +72,7 @@ fn answers(make: Make, rounds: u32) -> io::Result<u64> {
     Ok(ns)
 }
 
-/// What a loop that is never idle pays for its looks: of CPU time, beside one without a file.
+/// The CPU time that a loop that is never idle spends on its looks, beside one without a file.
 fn looks(make: Make, rounds: u32) -> io::Result<u64> {
     // A look each time that anything was called.
     let options = Options { look_ns: 0, ..Options::default() };
@@ -98,7 +98,7 @@ fn looks(make: Make, rounds: u32) -> io::Result<u64> {
     Ok(busy(Some(file))?.saturating_sub(without))
 }
 
-/// To wait for a file, be told that it is ready, and wait for it no more: of CPU time.
+/// The CPU time to wait for a file, be told that it is ready, and wait for it no more.
 fn adds(make: Make, rounds: u32) -> io::Result<u64> {
     let mut events = EventLoop::new(make()?, Options::default());
     let (file, mut other) = UnixStream::pair()?;

@@ -1,5 +1,5 @@
 //! A timer at 60 Hz on a loop that computes all the time: how late it is, by how work is cut up;
-//! and what events cost.
+//! and the costs of events.
 //!
 //! `cargo run --release -p antiphon --example on_time [SECONDS]`; start some `yes > /dev/null`
 //! beside it, pinned to the same CPU, to see what a loop alone can't help.
@@ -129,7 +129,7 @@ fn costs() -> io::Result<()> {
     let _ = events.run();
     each("a task that yields", begun);
 
-    // Last: what has freed so much memory at once is slower for a while.
+    // Last: a program that has freed so large a memory at once is slower for a while.
     let begun = cpu_ns();
     (0..TIMES).for_each(|n| _ = events.submit(Event::best_effort(n % 7, |_| {})));
     let _ = events.run();

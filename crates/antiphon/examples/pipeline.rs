@@ -17,10 +17,10 @@ use antiphon::message::{ActionId, Actions, Mailbox, Message, Sender, SignalId};
 const ITEMS: u64 = 3_000;
 const GAP: Duration = Duration::from_micros(100);
 
-/// What is done to an item.
+/// The work of a stage on an item.
 type Stage = fn(u64) -> u64;
 
-/// What the stages do to an item, one after the other.
+/// The stages that an item goes through, one after the other.
 const STAGES: [(&str, Stage); 3] =
     [("decode", |item| item ^ 0x5a), ("scale", |item| item * 3), ("clip", |item| item.min(5_000))];
 
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     })?;
 
-    // What stops a thread: a flag, and a signal that has it look.
+    // A thread is stopped by a flag, and a signal that makes it look.
     let stopped = AtomicBool::new(false);
     let stop = actions.register_signal(|| {})?;
 
@@ -75,7 +75,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let _ = main.wait(None);
         stopped.store(true, Relaxed);
         for sender in senders {
-            // One that has failed has stopped.
+            // A thread that has failed has stopped.
             let _ = sender.signal(stop);
         }
         Ok(())
@@ -102,7 +102,7 @@ impl Drop for End {
     }
 }
 
-/// What each thread does: runs what comes, until it is told to stop.
+/// The work of each thread: runs the messages that come, until it is told to stop.
 fn run(mut mailbox: Mailbox, stopped: &AtomicBool, _end: End) {
     while !stopped.load(Relaxed) {
         // Spins for a while, and then sleeps.

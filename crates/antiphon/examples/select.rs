@@ -1,5 +1,5 @@
-//! What a message costs that is received by a select: from one channel alone, from two of which
-//! both have something, and from two where each has to be waited for; beside crossbeam's.
+//! Cost of a message that is received by a select: from one channel alone, from two of which both
+//! have something, and from two where each has to be waited for; beside crossbeam's.
 //!
 //! `cargo run --release -p antiphon --example select`: median of 9 rounds in turn, of nanoseconds
 //! for a message. `threads` are two; `fibers` are two of one thread.
@@ -17,7 +17,7 @@ const MESSAGES: usize = 200_000;
 const ROOM: usize = 128;
 
 fn main() {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let fibers = unsafe { Pool::builder().threads(1).fibers(STACK_BYTES) }.build().expect("fibers");
     let there = |ns: f64| ns / MESSAGES as f64;
     let cases: [(&str, &dyn Fn() -> f64); 9] = [

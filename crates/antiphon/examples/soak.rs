@@ -16,9 +16,9 @@ use std::time::Instant;
 
 use antiphon::pool::{self, Pool};
 
-/// So many tasks are there at a time for each worker that spawns some.
+/// The number of tasks that exist at a time for each worker that spawns some.
 const BATCH: u64 = 1_000;
-/// Memory may grow by so much after the first tenth.
+/// The most that memory may grow after the first tenth.
 const SLACK_KIB: u64 = 16 << 10;
 
 /// Runs the tasks of these numbers.
@@ -27,7 +27,7 @@ type Kind = fn(&Pool, Range<u64>);
 const KINDS: [(&str, Kind); 4] =
     [("closures", closures), ("handles", handles), ("futures", futures), ("forks", forks)];
 
-/// What is run if nothing is said.
+/// The arguments if none are given.
 const USUAL: [&str; 4] = ["closures=1000000", "handles=100000", "futures=100000", "forks=1000000"];
 /// More would take centuries.
 const MOST: u64 = 1_000_000_000_000_000_000;
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if arguments.is_empty() {
         arguments = USUAL.map(str::to_owned).to_vec();
     }
-    // Before the first of them runs for hours.
+    // Checked before the first of them runs for hours.
     let soaks: Vec<_> = arguments.iter().map(|text| asked(text)).collect::<Result<_, _>>()?;
     let pool = Pool::builder().build()?;
     println!("{} workers", pool.threads());
@@ -141,7 +141,7 @@ fn forks(_: &Pool, tasks: Range<u64>) {
     halves(tasks);
 }
 
-/// How many tasks a thread has run, and the sum of their numbers.
+/// The number of tasks that a thread has run, and the sum of their numbers.
 type Ran = [AtomicU64; 2];
 
 static ALL: Mutex<Vec<Arc<Ran>>> = Mutex::new(Vec::new());
@@ -154,7 +154,7 @@ thread_local! {
     };
 }
 
-/// What a task does.
+/// The work of a task.
 fn run(task: u64) {
     MINE.with(|mine| {
         let [ran, sum] = &**mine;
@@ -164,13 +164,13 @@ fn run(task: u64) {
     });
 }
 
-/// Of all threads.
+/// The counts of all threads, summed up.
 fn seen() -> [u64; 2] {
     let all = ALL.lock().expect("nobody panics");
     [0, 1].map(|at| all.iter().fold(0, |sum, ran| ran[at].load(Relaxed).wrapping_add(sum)))
 }
 
-/// What the process has of the machine's memory.
+/// The resident memory of the process.
 fn resident_kib() -> Result<u64, Box<dyn Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -28,7 +28,7 @@ fn main() {
 }
 
 fn storm(fibers: usize, of_children: bool, what: &str) {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let builder = unsafe { Pool::builder().threads(2).fibers(STACK_BYTES) };
     let pool = builder.build().expect("fibers");
     let token = Token::new();

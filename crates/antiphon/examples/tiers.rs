@@ -1,4 +1,5 @@
-//! Players and hogs on one CPU, by tier: how late timers are, and who gets how much of the CPU.
+//! Players and hogs on one CPU, by tier: how late timers are, and the share of the CPU that each
+//! process gets.
 //!
 //! Each player shows 60 frames a second, which takes 50 µs, and decodes in pieces of 250 µs as fast
 //! as it can; a hog does nothing but run. `cargo run --release --example tiers -- [SECONDS [CPU
@@ -28,7 +29,7 @@ const PIECE_NS: u64 = 250_000;
 const SHOW_NS: u64 = 50_000;
 const WARM_NS: u64 = 1_000_000_000;
 
-/// What a thread has done while it was measured.
+/// The work of a thread while it was measured.
 #[derive(Default)]
 struct Done {
     late_ns: Vec<u64>,
@@ -61,7 +62,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What is asked for; pinned to the CPU.
+/// The CPU and the case that the words ask for. Pins the calling thread to the CPU.
 fn asked(words: &[String]) -> Result<(u32, Case), String> {
     let number = |at: usize, what: &str, or: u32, least: u32, most: u32| {
         let number = words.get(at).map_or(Ok(or), |word| word.parse());
@@ -182,11 +183,12 @@ fn split(tier: Tier, case: Case, stop: &AtomicBool, first_ns: u64) -> Done {
         let now_ns = Split::now_ns();
         if from.is_none() && now_ns > first_ns + WARM_NS {
             from = Some((schedule::own_cpu_ns(), shown_ns.load(Relaxed)));
-            // What is due from now on: those before were submitted a second ago.
+            // The first frame that counts is due from now on: the frames before it were submitted a
+            // second ago.
             first = ((now_ns - first_ns) / FRAME_NS + 1) as usize;
             done.pieces = 0;
         }
-        // It looks ahead by a second.
+        // The player looks ahead by a second.
         while release_ns < now_ns + 60 * FRAME_NS && frame < late.len() {
             let (late, shown_ns) = (Arc::clone(&late), Arc::clone(&shown_ns));
             timers.submit(release_ns, move |late_ns| {
@@ -313,7 +315,7 @@ impl Files {
 
 impl Drop for Files {
     fn drop(&mut self) {
-        // SAFETY: ours, and nobody uses them any more.
+        // SAFETY: ours, and no thread uses them any more.
         unsafe {
             libc::close(self.timer);
             libc::close(self.epoll);

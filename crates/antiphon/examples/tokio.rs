@@ -16,10 +16,10 @@ use antiphon::pool::Pool;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::mpsc;
 
-/// Does something so often, and waits for that.
+/// Does something many times, and waits for that.
 type Measured = fn(&Runtime, &Pool);
 
-/// Of each measurement.
+/// The messages of each measurement.
 const MESSAGES: u32 = 20_000;
 const ROUNDS: usize = 9;
 
@@ -34,7 +34,7 @@ async fn within<F: Future>(handle: &Handle, future: F) -> F::Output {
     .await
 }
 
-/// What a service of Tokio's would do.
+/// The work of a service of Tokio's.
 async fn look_up(number: u32) -> u32 {
     tokio::time::sleep(Duration::from_millis(1)).await;
     number * number
@@ -42,14 +42,14 @@ async fn look_up(number: u32) -> u32 {
 
 fn main() -> io::Result<()> {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_time().build()?;
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(1).fibers(fiber::STACK_BYTES) }.build()?;
     let pool = Arc::new(pool);
 
     // A fiber that waits for Tokio: the future runs there, and the fiber waits for its handle.
     let handle = runtime.handle().clone();
     let spawned = pool.spawn(move || block_on(handle.spawn(look_up(6))).expect("no panic"));
-    // Or it is polled here, in the fiber; it may borrow then.
+    // Otherwise the future is polled here, in the fiber; it may borrow then.
     let handle = runtime.handle().clone();
     let polled = pool.spawn(move || block_on(within(&handle, look_up(7))));
     println!("fibers that wait for Tokio: {:?}, {:?}", spawned.join().ok(), polled.join().ok());

@@ -1,6 +1,6 @@
-//! A file is sent to a server whose disk is slow, and then fast: what is slow at the end holds up
-//! what is before it, stage by stage, and the sender by its window, so that no more is in memory
-//! than there is room for.
+//! A file is sent to a server whose disk is slow, and then fast: a slow last stage holds up those
+//! before it, stage by stage, and the sender by its window, so that no more is in memory than there
+//! is room for.
 //!
 //! `cargo run --release -p antiphon --example upload -- [FILE]`
 
@@ -20,18 +20,18 @@ use antiphon::stage::{Inlet, Stage, Stats};
 use antiphon::{Mutex, fiber};
 
 const BLOCK: usize = 64 << 10;
-/// How fast the disk is at first, and for how long.
+/// The speed of the disk at first, and for how long it is slow.
 const SLOW_BYTES_PER_S: u64 = 4 << 20;
 const SLOW_FOR: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(250);
 
-/// How far it has come, in bytes.
+/// The progress of the upload, in bytes.
 #[derive(Default)]
 struct Progress {
     sent: AtomicU64,
     received: AtomicU64,
     written: AtomicU64,
-    /// Of the sender, as the receiver's system has told it last.
+    /// The window of the sender, as the receiver's system has told it last.
     window: AtomicU64,
     over: AtomicBool,
 }
@@ -49,12 +49,12 @@ fn upload(file: &Path) -> io::Result<()> {
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))?;
     let target = env::temp_dir().join(format!("antiphon-upload-{}", process::id()));
     let progress = Arc::new(Progress::default());
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(2).fibers(4 * fiber::STACK_BYTES) }.build()?;
     let pool = Arc::new(pool);
 
     let (write, writes) = writer(&pool, File::create(&target)?, &progress);
-    // For what a server does with what comes: here it adds up.
+    // The work of a server on the blocks: here it adds up.
     let sum = Arc::new(AtomicU64::new(0));
     let sums = sum.clone();
     let check = Stage::builder("check").room(8).width(1).on(&pool, move |block: Vec<u8>| {
@@ -97,7 +97,7 @@ fn writer(pool: &Arc<Pool>, file: File, progress: &Arc<Progress>) -> (Inlet<Vec<
         }
         let written = blocking(|| file.lock().write_all(&block));
         if let Err(error) = written {
-            // It is its item's, and the stage's `join` returns it.
+            // The panic is its item's, and the stage's `join` returns it.
             panic!("not written: {error}");
         }
         progress.written.fetch_add(block.len() as u64, Relaxed);
@@ -125,7 +125,7 @@ fn send(mut stream: net::TcpStream, content: &[u8], progress: &Progress) -> io::
         progress.window.store(window(&stream)?, Relaxed);
     }
     stream.shutdown(net::Shutdown::Write)?;
-    // What is sent has a window still while it is on its way.
+    // Sent bytes have a window still while they are on their way.
     while progress.received.load(Relaxed) < content.len() as u64 {
         progress.window.store(window(&stream)?, Relaxed);
         thread::sleep(LOOK / 10);
@@ -133,7 +133,7 @@ fn send(mut stream: net::TcpStream, content: &[u8], progress: &Progress) -> io::
     Ok(())
 }
 
-/// How many bytes the other side has room for: `tcpi_snd_wnd` of `struct tcp_info` in
+/// The number of bytes that the other side has room for: `tcpi_snd_wnd` of `struct tcp_info` in
 /// `linux/tcp.h`, from Linux 5.4 on; 0 before.
 fn window(stream: &net::TcpStream) -> io::Result<u64> {
     const AT: usize = 228;
@@ -156,7 +156,7 @@ fn window(stream: &net::TcpStream) -> io::Result<u64> {
     Ok(window.into())
 }
 
-/// One line for each look, until all is written.
+/// Prints one line for each look, until all is written.
 fn report(progress: &Progress, stages: &[Stage; 2], all: u64) {
     println!("   time     sent received  written   inside  window  check  write");
     let began = Instant::now();

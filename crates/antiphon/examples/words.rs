@@ -38,7 +38,7 @@ fn main() {
 }
 
 fn staged(directory: &Path, threads: usize) -> io::Result<Words> {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool =
         unsafe { Pool::builder().threads(threads).fibers(4 * fiber::STACK_BYTES) }.build()?;
     let pool = Arc::new(pool);
@@ -50,14 +50,14 @@ fn staged(directory: &Path, threads: usize) -> io::Result<Words> {
     let (count, counts) = Stage::builder("count").room(16).on(&pool, move |text: String| {
         add.send(words(&text));
     });
-    // Where it waits for the disk another thread goes on.
+    // While a stage waits for the disk, another thread goes on.
     let (read, reads) = Stage::builder("read").room(64).width(4).on(&pool, move |path: PathBuf| {
         if let Some(text) = blocking(|| text(&path)) {
             count.send(text);
         }
     });
-    // This thread waits where there is no room; so there are never more names, nor texts, in
-    // memory than that.
+    // This thread waits where there is no room; so there are never more names, nor texts, in memory
+    // than the stages have room for.
     find(directory, &mut |path| read.send(path))?;
     drop(read);
     println!("{:8} {:>8} {:>8}", "stage", "served", "was full");
@@ -80,7 +80,7 @@ fn looped(directory: &Path) -> io::Result<Words> {
     Ok(all)
 }
 
-/// All files below it, but not those that links lead to.
+/// Finds all files below it, but not those that links lead to.
 fn find(directory: &Path, found: &mut impl FnMut(PathBuf)) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;

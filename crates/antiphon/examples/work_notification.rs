@@ -16,7 +16,7 @@ static WORK: Broadcast = Broadcast::new();
 static MADE: AtomicU32 = AtomicU32::new(0);
 static CLAIMED: AtomicU32 = AtomicU32::new(0);
 
-/// The number of a task that is the caller's, if there is one that nobody has.
+/// The number of a task that is now the caller's, if there is one that no thread has.
 fn claim() -> Option<u32> {
     // Relaxed: `now` and `wait` order what was done before a send.
     let made = MADE.load(Relaxed);

@@ -1,7 +1,7 @@
-//! Deadlines of what futures wait for: a thread that wakes them, started with the first.
+//! Deadlines of futures' waits: a thread that wakes them, started with the first.
 //!
 //! A child of a fork has no such thread, and perhaps a lock whose owner is not there: it begins
-//! anew, and what the parent has set is left as it was.
+//! anew, and the parent's alarms are left as they were.
 
 use std::collections::BTreeMap;
 use std::mem::forget;
@@ -23,7 +23,7 @@ use crate::unpoisoned::lock;
 /// When, in nanoseconds of the monotonic clock, and a number, as several may have that.
 type At = (u64, u64);
 
-/// Those of a process: never freed.
+/// The alarms of a process: never freed.
 struct Process {
     epoch: u32,
     alarms: Mutex<Alarms>,
@@ -40,7 +40,7 @@ struct Alarms {
 /// The last that there was, or null.
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new(ptr::null_mut());
 
-/// One that is set; put off when it is dropped.
+/// An alarm that is set. Dropping it removes it.
 pub(crate) struct Alarm(At, &'static Process);
 
 impl select::Alarm<Linux> for Alarm {
@@ -56,7 +56,8 @@ impl select::Alarm<Linux> for Alarm {
         }
         if !alarms.started {
             drop(alarms);
-            // It looks for itself.
+            // Without a thread that waits, the future is polled again at once, and looks at the
+            // time itself.
             waker.wake();
             return Self(at, process);
         }
@@ -73,14 +74,14 @@ impl Drop for Alarm {
         // A parent's is left.
         if self.1.epoch == Linux::epoch() {
             let waker = self.1.lock().set.remove(&self.0);
-            // What it drops may set another.
+            // A value that the waker drops may set another alarm.
             drop(waker);
         }
     }
 }
 
 impl Process {
-    /// That of the caller.
+    /// The alarms of the calling process.
     fn current() -> &'static Self {
         let epoch = Linux::epoch();
         // Acquire: what it is made of; pairs with the release of the exchange.
@@ -98,7 +99,7 @@ impl Process {
             // SAFETY: made above, and never freed from now on.
             Ok(_) => unsafe { &*made },
             Err(others) => {
-                // SAFETY: made above, and nobody else has it.
+                // SAFETY: made above, and no other code has it.
                 drop(unsafe { Box::from_raw(made) });
                 // SAFETY: another thread of this process has made it, and it is never freed.
                 unsafe { &*others }
@@ -127,7 +128,7 @@ impl Process {
             }
             let waker = first.remove();
             drop(alarms);
-            // One that panics keeps no others from theirs.
+            // A waker that panics does not keep the other alarms from theirs.
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
                 forget(panic);
             }

@@ -2,7 +2,7 @@
 
 use crate::{RawMutex, RawRwLock, ThreadIdentity};
 
-/// What [`Mutex::lock_arc`](crate::Mutex::lock_arc) returns.
+/// The guard that [`Mutex::lock_arc`](crate::Mutex::lock_arc) returns.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::{RawMutex, RawRwLock, ThreadIdentity};
 /// assert_eq!(*locked(), 5);
 /// ```
 pub type ArcMutexGuard<T> = lock_api::ArcMutexGuard<RawMutex, T>;
-/// What [`RwLock::read_arc`](crate::RwLock::read_arc) returns.
+/// The guard that [`RwLock::read_arc`](crate::RwLock::read_arc) returns.
 pub type ArcRwLockReadGuard<T> = lock_api::ArcRwLockReadGuard<RawRwLock, T>;
-/// What [`RwLock::write_arc`](crate::RwLock::write_arc) returns.
+/// The guard that [`RwLock::write_arc`](crate::RwLock::write_arc) returns.
 pub type ArcRwLockWriteGuard<T> = lock_api::ArcRwLockWriteGuard<RawRwLock, T>;
-/// What [`RwLock::upgradable_read_arc`](crate::RwLock::upgradable_read_arc) returns.
+/// The guard that [`RwLock::upgradable_read_arc`](crate::RwLock::upgradable_read_arc) returns.
 pub type ArcRwLockUpgradableReadGuard<T> = lock_api::ArcRwLockUpgradableReadGuard<RawRwLock, T>;
-/// What [`ReentrantMutex::lock_arc`](crate::ReentrantMutex::lock_arc) returns.
+/// The guard that [`ReentrantMutex::lock_arc`](crate::ReentrantMutex::lock_arc) returns.
 pub type ArcReentrantMutexGuard<T> = lock_api::ArcReentrantMutexGuard<RawMutex, ThreadIdentity, T>;

@@ -30,7 +30,7 @@ use crate::raw::deadline_after;
 #[repr(transparent)]
 pub struct Barrier(wait::Barrier<Linux>);
 
-/// What [`Barrier::wait`] returns.
+/// The result of [`Barrier::wait`].
 pub struct BarrierWaitResult(pub(crate) bool);
 
 impl Barrier {

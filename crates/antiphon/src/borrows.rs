@@ -1,5 +1,5 @@
-//! What the compiler must refuse: a borrow that outlives what it is of, by way of anything here
-//! that runs or keeps what others have made. For tests of documentation only.
+//! Programs that the compiler must refuse: a borrow that outlives its variable, by way of anything
+//! here that runs or keeps values of others. For tests of documentation only.
 //!
 //! Each program that is refused stands below its twin, which differs in the place of a line or a
 //! word and is accepted, and run: so it is refused for that difference, and not for a slip. The
@@ -22,7 +22,7 @@ mod waits;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// What ends with the body of the scope does not.
+/// A variable that ends with the body of the scope does not live long enough.
 ///
 /// ```compile_fail,E0597
 /// # let pool = antiphon::pool::Pool::new(1)?;
@@ -60,7 +60,7 @@ struct TasksOfAScope;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// It can't be kept for later.
+/// The scope can't be kept for later.
 ///
 /// ```compile_fail,E0521
 /// # let pool = antiphon::pool::Pool::new(1)?;
@@ -82,7 +82,7 @@ struct TasksOfAScope;
 /// ```
 struct ScopesThatAreKept;
 
-/// What a task writes to nobody else uses before the scope ends.
+/// No other code uses a variable that a task writes to before the scope ends.
 ///
 /// ```
 /// # let pool = antiphon::pool::Pool::new(1)?;
@@ -197,11 +197,11 @@ struct Futures;
 /// ```
 struct Joins;
 
-/// Who asks for fibers promises something.
+/// The caller that asks for fibers promises something.
 ///
 /// ```
 /// # use antiphon::{fiber, pool::Pool};
-/// // SAFETY: no thread-local is made by what waits.
+/// // SAFETY: no fiber waits while it makes a thread-local.
 /// let pool = unsafe { Pool::builder().threads(1).fibers(fiber::STACK_BYTES) }.build()?;
 /// let words = ["one", "two"];
 /// pool.scope(|scope| scope.spawn(|| assert_eq!(words.len(), 2)));
@@ -220,7 +220,7 @@ struct Joins;
 ///
 /// ```compile_fail,E0597
 /// # use antiphon::{fiber, pool::Pool};
-/// // SAFETY: no thread-local is made by what waits.
+/// // SAFETY: no fiber waits while it makes a thread-local.
 /// let pool = unsafe { Pool::builder().threads(1).fibers(fiber::STACK_BYTES) }.build()?;
 /// pool.scope(|scope| {
 ///     let words = ["one", "two"];

@@ -61,7 +61,7 @@
 //! };
 //! let token = Token::new();
 //! assert_eq!(append(&token, 1), Ok(()));
-//! // Somebody has it.
+//! // Now the vector is out.
 //! let held = take.recv().unwrap();
 //! std::thread::scope(|scope| {
 //!     let waits = scope.spawn(|| append(&token, 2));
@@ -130,7 +130,8 @@ impl Cancelled {
     }
 }
 
-/// Of kind `Other`: `std` would begin what is `Interrupted` anew, and a time is another thing.
+/// The error is of kind `Other`: `std` would repeat a call that ends with `Interrupted`, and a
+/// timeout is another kind.
 impl From<Cancelled> for io::Error {
     fn from(cancelled: Cancelled) -> Self {
         Self::other(cancelled)
@@ -273,7 +274,7 @@ impl Token {
         let sent = self.check().and_then(|()| {
             self.or_cancelled().send(sender, &mut value, |sent| Ok(sent.is_ok())).wait()
         });
-        // One that is sent is gone.
+        // A value that was sent is gone.
         let Some(value) = value else { return Ok(()) };
         Err(if sent.is_err() { NotSent::Cancelled(value) } else { NotSent::Disconnected(value) })
     }

@@ -3,7 +3,7 @@
 //! ```
 //! use antiphon::{channel, fiber, pool::Pool};
 //!
-//! // SAFETY: no thread-local is made by what waits.
+//! // SAFETY: no fiber waits while it makes a thread-local.
 //! let pool = unsafe { Pool::builder().threads(1).fibers(fiber::STACK_BYTES) }.build()?;
 //! let (numbers, squares) = (channel::bounded(4), channel::bounded(4));
 //! let (sender, receiver) = (numbers.0, numbers.1);

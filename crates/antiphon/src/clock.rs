@@ -11,11 +11,12 @@ use crate::Mutex;
 
 /// Rounds of a meeting of two CPUs, if there is time: on an idle machine a tenth of a millisecond.
 const ROUNDS: u32 = 256;
-/// All meetings together, unless each has its least number of rounds only.
+/// Limit for all meetings together, unless each has its least number of rounds only.
 const WITHIN_NS: u64 = 30_000_000;
-/// How long ticks are counted, to tell them in nanoseconds.
+/// Time for which ticks are counted, to convert them to nanoseconds.
 const RATE_NS: u64 = 1_000_000;
-/// What is less certain than that was measured on a busy machine: it is tried again so often.
+/// A measurement that is less certain than this was made on a busy machine, and is tried again, up
+/// to `TRIES` times.
 const POOR_NS: u64 = 10_000;
 const TRIES: u32 = 4;
 
@@ -211,12 +212,12 @@ impl Clock {
     ///
     /// # Errors
     ///
-    /// What has changed. This clock can no longer be used then.
+    /// Returns an error that says what has changed. This clock can no longer be used then.
     pub fn verify(&self) -> Result<(), Changed> {
         self.pace.verify()
     }
 
-    /// The clock in ticks, for what is generic over the machine.
+    /// The clock in ticks, for code that is generic over the machine.
     #[must_use]
     pub fn ordo(&self) -> Ordo<Linux> {
         self.ordo
@@ -287,7 +288,7 @@ mod tests {
         assert_eq!(Timestamp::from_bits(now.to_bits()), now);
         assert_eq!(clock.cmp(Timestamp::from_bits(0), now), Order::Less);
         assert!(clock.cpus() > 0);
-        // Two counters are apart by what a line takes at the least, if there are two.
+        // If there are two counters, they are apart by at least the time that a cache line takes.
         assert!(clock.cpus() == 1 || clock.uncertainty_ns() > 0);
         assert_eq!(clock.verify(), Ok(()));
         Ok(())

@@ -21,7 +21,7 @@ pub struct RawCondvar<Q: Policy = Chosen>(wait::Condvar<Linux>, PhantomData<Q>);
 
 impl<Q: Policy> RawCondvar<Q> {
     fn wait_deadline(&self, mutex: &RawMutex<Q>, deadline: Option<Deadline>) -> bool {
-        // SAFETY: whoever waits owns the mutex.
+        // SAFETY: the waiter owns the mutex.
         unsafe { self.0.wait_with(&mutex.0, deadline) }
     }
 }

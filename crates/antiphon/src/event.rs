@@ -153,8 +153,7 @@ impl Latch {
         Self(wait::Latch::new(count))
     }
 
-    /// Counts down by `step`, or by what is left if that is less. At zero, all waiters are
-    /// released.
+    /// Counts down by `step`, or by the rest if that is less. At zero, all waiters are released.
     #[inline]
     pub fn count_down(&self, step: u32) {
         self.0.count_down(step);

@@ -119,9 +119,9 @@ pub use semaphore::{MAX_PERMITS, Semaphore, SemaphorePermit, TooManyPermits};
 
 /// A blocking mutex: [`ShflMutex`](generic::ShflMutex) on Linux.
 pub type Mutex<T> = lock_api::Mutex<RawMutex, T>;
-/// What [`Mutex::lock`] returns; unlocks when dropped.
+/// The guard that [`Mutex::lock`] returns; unlocks when dropped.
 pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, RawMutex, T>;
-/// A part of what a [`MutexGuard`] guards; [`MutexGuard::map`] makes it.
+/// A guard of a part of the value that a [`MutexGuard`] guards; [`MutexGuard::map`] makes it.
 ///
 /// ```
 /// use antiphon::{MappedMutexGuard, Mutex, MutexGuard};
@@ -155,9 +155,9 @@ pub type MappedMutexGuard<'a, T> = lock_api::MappedMutexGuard<'a, RawMutex, T>;
 pub type Condvar = lock_api::Condvar<RawCondvar>;
 /// A spinlock, for critical sections well under a microsecond: [`ShflSpin`](generic::ShflSpin).
 pub type SpinMutex<T> = lock_api::Mutex<RawSpin, T>;
-/// What [`SpinMutex::lock`] returns; unlocks when dropped.
+/// The guard that [`SpinMutex::lock`] returns; unlocks when dropped.
 pub type SpinMutexGuard<'a, T> = lock_api::MutexGuard<'a, RawSpin, T>;
-/// A part of what a [`SpinMutexGuard`] guards.
+/// A guard of a part of the value that a [`SpinMutexGuard`] guards.
 pub type MappedSpinMutexGuard<'a, T> = lock_api::MappedMutexGuard<'a, RawSpin, T>;
 
 /// A blocking readers-writer lock: [`ShflRwLock`](generic::ShflRwLock) on Linux.
@@ -173,20 +173,20 @@ pub type MappedSpinMutexGuard<'a, T> = lock_api::MappedMutexGuard<'a, RawSpin, T
 /// assert_eq!(*names, ["reader"]);
 /// ```
 pub type RwLock<T> = lock_api::RwLock<RawRwLock, T>;
-/// What [`RwLock::read`] returns; unlocks when dropped.
+/// The guard that [`RwLock::read`] returns; unlocks when dropped.
 pub type RwLockReadGuard<'a, T> = lock_api::RwLockReadGuard<'a, RawRwLock, T>;
-/// What [`RwLock::write`] returns; unlocks when dropped.
+/// The guard that [`RwLock::write`] returns; unlocks when dropped.
 pub type RwLockWriteGuard<'a, T> = lock_api::RwLockWriteGuard<'a, RawRwLock, T>;
-/// What [`RwLock::upgradable_read`] returns; unlocks when dropped.
+/// The guard that [`RwLock::upgradable_read`] returns; unlocks when dropped.
 pub type RwLockUpgradableReadGuard<'a, T> = lock_api::RwLockUpgradableReadGuard<'a, RawRwLock, T>;
 
-/// A part of what a [`RwLockReadGuard`] guards.
+/// A guard of a part of the value that a [`RwLockReadGuard`] guards.
 pub type MappedRwLockReadGuard<'a, T> = lock_api::MappedRwLockReadGuard<'a, RawRwLock, T>;
-/// A part of what a [`RwLockWriteGuard`] guards.
+/// A guard of a part of the value that a [`RwLockWriteGuard`] guards.
 pub type MappedRwLockWriteGuard<'a, T> = lock_api::MappedRwLockWriteGuard<'a, RawRwLock, T>;
 
 /// A readers-writer lock that a thread may read-lock again while it holds it for reading, a writer
-/// waiting or not. In return, readers who are never all out keep writers out.
+/// waiting or not. In return, readers that overlap without end keep writers out.
 ///
 /// ```
 /// use antiphon::RecursiveRwLock;

@@ -1,5 +1,5 @@
-//! What this crate keeps for each thread, and code on a fiber's stack asks for: where fibers may
-//! move, anew each time (MIGRATE-3).
+//! The state that this crate keeps for each thread, and that code on a fiber's stack asks for:
+//! where fibers may move, anew each time (MIGRATE-3).
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -17,13 +17,13 @@ pub(crate) struct Thread {
     pub(crate) fiber: Cell<Option<Fiber>>,
     /// The fiber of an event loop that runs on it.
     pub(crate) looped: Cell<Option<NonNull<Looped>>>,
-    /// Its fibers, if it is one of a pool that has some.
+    /// The host of its fibers, if it is a thread of a pool that has some.
     pub(crate) host: Cell<Option<NonNull<Host>>>,
-    /// As which worker it is known.
+    /// The worker that it is, in a form without a type.
     pub(crate) here: Cell<Option<NonNull<Known>>>,
-    /// What it has forked, and not begun.
+    /// The forks that it has made, and not begun.
     pub(crate) forks: Forks<Linux>,
-    /// How many tasks it runs where they were made, inside of one another.
+    /// The number of tasks that it runs where they were made, one inside of the other.
     pub(crate) nested: Cell<u32>,
     /// How many tasks it makes before one that is recorded.
     pub(crate) unrecorded: Cell<u32>,
@@ -35,7 +35,7 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    /// One that has done nothing yet. All of it is zero bytes.
+    /// The state of a thread that has done nothing yet. All of it is zero bytes.
     #[cfg_attr(
         all(feature = "migrating", any(target_arch = "x86_64", target_arch = "aarch64")),
         expect(dead_code, reason = "zero bytes are put there by the linker")

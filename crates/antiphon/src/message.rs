@@ -82,7 +82,7 @@
 //!     if let Some(doze) = mailbox.doze() {
 //!         let fd = doze.notifier().as_fd().as_raw_fd();
 //!         let mut files = [libc::pollfd { fd, events: libc::POLLIN, revents: 0 }];
-//!         // SAFETY: so many files.
+//!         // SAFETY: `files.len()` files.
 //!         unsafe { libc::poll(files.as_mut_ptr(), files.len() as _, -1) };
 //!     }
 //!     messages += mailbox.poll().messages;
@@ -107,10 +107,10 @@
 //!
 //! let message = Message { action, payload: [0; 3] };
 //! assert_eq!(group.multicast(SocketId(1), message), Ok(()));
-//! // Who is not full has it; who is, is named.
+//! // A mailbox that is not full has it; one that is full is named.
 //! let why = NotPosted::Full(message);
 //! assert_eq!(group.broadcast(message), Err(vec![Missed { member: 1, why }]));
-//! // Or somebody waits for room, for so long.
+//! // Or the sender waits for room, for this long.
 //! let soon = deadline_after(Duration::from_millis(1));
 //! assert_eq!(mailboxes[1].sender().post_wait(message, Some(soon)), Err(why));
 //! assert!(mailboxes.iter_mut().all(|mailbox| mailbox.poll().messages == 1));
@@ -137,11 +137,11 @@ pub type Park = message::Park<Linux>;
 pub type Spin = message::Spin<Linux>;
 /// A mailbox: its owner runs what others post; see [`message::Mailbox`].
 pub type Mailbox = message::Mailbox<Linux, Park>;
-/// What posts to a [`Mailbox`]; see [`message::Sender`].
+/// The posting end of a [`Mailbox`]; see [`message::Sender`].
 pub type Sender = message::Sender<Linux, Park>;
 /// Several mailboxes, by socket; see [`message::Group`].
 pub type Group = message::Group<Linux, Park>;
 /// A mailbox whose owner sleeps in its own way.
 pub type MailboxWith<N> = message::Mailbox<Linux, N>;
-/// What posts to a [`MailboxWith`].
+/// The posting end of a [`MailboxWith`].
 pub type SenderWith<N> = message::Sender<Linux, N>;

@@ -98,8 +98,8 @@ impl<T> OnceLock<T> {
     /// The value, if it has been set. Never blocks.
     #[inline]
     pub fn get(&self) -> Option<&T> {
-        // SAFETY: completed, so the value was written, which happens before; and nobody writes it
-        // again.
+        // SAFETY: completed, so the value was written, which happens before; and no thread writes
+        // it again.
         self.once.is_completed().then(|| unsafe { (*self.value.get()).assume_init_ref() })
     }
 
@@ -118,7 +118,8 @@ impl<T> OnceLock<T> {
         let mut value = Some(value);
         self.once.call_once(|| {
             if let Some(value) = value.take() {
-                // SAFETY: one thread at a time runs this, and nobody looks before it is completed.
+                // SAFETY: one thread at a time runs this, and no thread looks before it is
+                // completed.
                 unsafe { (*self.value.get()).write(value) };
             }
         });

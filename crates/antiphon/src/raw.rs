@@ -21,8 +21,8 @@ pub struct RawSpin(ShflSpin<Linux>);
 
 const _: () = assert!(size_of::<RawMutex>() == 8 && size_of::<RawSpin>() == 4);
 
-/// Implements `lock_api`'s trait by the lock's own methods of the same names. Who locks does
-/// `before` first.
+/// Implements `lock_api`'s trait by the lock's own methods of the same names. A thread that locks
+/// does `before` first.
 macro_rules! raw_mutex {
     ([$($policy:ident)?] $raw:ty, $lock:ty, $before:block) => {
         // SAFETY: both locks are mutexes with acquire and release semantics, which may be moved or
@@ -87,7 +87,7 @@ pub fn deadline_after(timeout: Duration) -> Deadline {
     Deadline { clock: Clock::Monotonic, ns }
 }
 
-/// How many nanoseconds that are, or the most that can be counted.
+/// The time in nanoseconds, or the most that can be counted.
 pub(crate) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -30,8 +30,8 @@ use crate::fiber::identity;
 /// assert_eq!(DEPTH.lock().get(), 3);
 /// ```
 pub type ReentrantMutex<T> = lock_api::ReentrantMutex<RawMutex, ThreadIdentity, T>;
-/// What [`ReentrantMutex::lock`] returns. It unlocks when dropped, and cannot be sent to another
-/// thread.
+/// The guard that [`ReentrantMutex::lock`] returns. It unlocks when dropped, and cannot be sent to
+/// another thread.
 pub type ReentrantMutexGuard<'a, T> =
     lock_api::ReentrantMutexGuard<'a, RawMutex, ThreadIdentity, T>;
 

@@ -27,7 +27,7 @@ pub struct RawRwLock<F: RwForm = Standard>(ShflRwLock<Linux, Numa, F>);
 const _: () = assert!(size_of::<RawRwLock>() == 16);
 
 impl<F: RwForm> Drop for RawRwLock<F> {
-    /// Gives back what it has taken to count readers by socket.
+    /// Gives back the memory that it has taken to count readers by socket.
     #[inline]
     fn drop(&mut self) {
         self.0.gather();
@@ -40,7 +40,7 @@ fn shared(had: Result<(), Refused>) -> Option<GuardSend> {
     had.is_ok().then_some(GuardSend::new())
 }
 
-/// As [`shared`], of a read without a deadline: it ends in no other way.
+/// As [`shared`], of a read without a deadline, which ends only with the lock.
 fn shared_at_last(had: Result<(), Refused>) -> GuardSend {
     assert!(had.is_ok(), "too many readers");
     GuardSend::new()

@@ -63,7 +63,7 @@ impl Semaphore {
     ///
     /// # Panics
     ///
-    /// If `permits` is above [`MAX_PERMITS`]: so many can never be free.
+    /// If `permits` is above [`MAX_PERMITS`]: that many can never be free.
     pub fn acquire_many(&self, permits: u32) -> SemaphorePermit<'_> {
         may_be_ready();
         self.0.acquire_many(permits);
@@ -140,7 +140,7 @@ impl Drop for SemaphorePermit<'_> {
     ///
     /// # Panics
     ///
-    /// If so many permits were added meanwhile that the semaphore has no room for these.
+    /// If the permits that were added meanwhile leave no room for these in the semaphore.
     fn drop(&mut self) {
         let given = self.semaphore.0.release(self.permits);
         // Not a second panic, which would end the process.

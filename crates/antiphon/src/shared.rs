@@ -111,7 +111,8 @@ pub struct Mutex<T> {
 // SAFETY: the value is touched by the owner alone.
 unsafe impl<T: Send> Sync for Mutex<T> {}
 
-/// What [`Mutex::lock`] returns; it unlocks when dropped. The owner is the thread that has locked.
+/// The guard that [`Mutex::lock`] returns; it unlocks when dropped. The owner is the thread that
+/// has locked.
 #[must_use = "a mutex is unlocked when its guard is dropped"]
 pub struct MutexGuard<'a, T> {
     mutex: &'a Mutex<T>,
@@ -193,15 +194,15 @@ impl<T> Deref for MutexGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: this thread owns the mutex, for as long as it lives; and who made the mutex has
-        // promised that the reference is used no longer.
+        // SAFETY: this thread owns the mutex, for as long as it lives; and the maker of the mutex
+        // has promised that the reference is used no longer.
         unsafe { &*self.mutex.value.get() }
     }
 }
 
 impl<T> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above, and the guard is borrowed by nobody else.
+        // SAFETY: as above, and no other code borrows the guard.
         unsafe { &mut *self.mutex.value.get() }
     }
 }

@@ -5,11 +5,11 @@
 //! use antiphon::{fiber, pool::Pool, stage::Stage};
 //! use std::sync::{Arc, Mutex};
 //!
-//! // SAFETY: no thread-local is made by what waits.
+//! // SAFETY: no fiber waits while it makes a thread-local.
 //! let pool = Arc::new(unsafe { Pool::builder().fibers(fiber::STACK_BYTES) }.build()?);
 //! let sum = Arc::new(Mutex::new(0));
 //! let total = sum.clone();
-//! // The last one first: who sends to it has its inlet.
+//! // The last one first: the stage that sends to it has its inlet.
 //! let (add, adds) = Stage::builder("add").width(1).on(&pool, move |number: u64| {
 //!     *total.lock().unwrap() += number;
 //! });
@@ -30,7 +30,7 @@
 //! also by way of other stages, never ends. A stage must not [send](Inlet::send) to itself if all
 //! its servers may do so at once: when its queue is full, they wait for each other.
 //!
-//! # Who is served when
+//! # Order of service
 //!
 //! - **Room**: if the queue of a stage is full, the sender waits: a fiber is suspended, and its
 //!   thread runs others; a thread sleeps. So a slow stage slows down the stages before it, back to
@@ -108,9 +108,9 @@ pub struct Stats {
 struct Shared<T: Send> {
     name: String,
     line: line::Stage<Linux, T>,
-    /// Until the stage is over.
+    /// `Some` until the stage is over.
     serve: UnsafeCell<Option<Box<Serve<T>>>>,
-    /// Puts what is to be done on the pool.
+    /// Puts a server of the stage on the pool.
     begin: Box<Begin<T>>,
     weight: u32,
     /// How many turns were over.
@@ -119,7 +119,7 @@ struct Shared<T: Send> {
     served: AtomicU64,
     full: AtomicU64,
     panicked: AtomicU64,
-    /// What the first one has panicked with.
+    /// The value of the first panic.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     over: Latch,
 }
@@ -128,16 +128,17 @@ type Serve<T> = dyn Fn(T) + Send + Sync;
 type Begin<T> = dyn Fn(Arc<Shared<T>>, Work<T>, At) + Send + Sync;
 type Work<T> = fn(&Arc<Shared<T>>);
 
-/// Where a task begins.
+/// The place in the pool's queues where a task begins.
 enum At {
-    /// Where the policy has it.
+    /// The place that the policy chooses.
     Its,
-    /// Behind what the thread has.
+    /// Behind the tasks that the thread has.
     End,
 }
 
-// SAFETY: items, and what serves them, are `Send`, and that is `Sync`. It is taken out by one who
-// has seen that nobody serves, nor will (STAGE-2), and until then it is shared.
+// SAFETY: items, and the closure that serves them, are `Send`, and that closure is `Sync`. It is
+// taken out by a thread that has seen that none serves, nor will (STAGE-2), and until then it is
+// shared.
 unsafe impl<T: Send> Sync for Shared<T> {}
 
 /// A stage, whatever its items are.
@@ -148,9 +149,9 @@ trait Watched: Send + Sync {
     fn take_panic(&self) -> Option<Box<dyn Any + Send>>;
 }
 
-/// How long a turn is of weight 1, in nanoseconds.
+/// Length of a turn of weight 1, in nanoseconds.
 const TURN_NS: u64 = 100_000;
-/// So many turns of a stage may be on end where others wait.
+/// After this number of turns of a stage on end, one is behind the others that wait.
 const BEHIND_EVERY: u32 = 8;
 /// For how many items there is room by default.
 const ROOM: usize = 128;
@@ -260,7 +261,7 @@ impl Builder {
 }
 
 impl<T: Send + 'static> Shared<T> {
-    /// Has a server begin that was asked for.
+    /// Begins a server that was asked for.
     fn begin(self: &Arc<Self>) {
         (self.begin)(self.clone(), Self::take_turn, At::Its);
     }
@@ -281,8 +282,8 @@ impl<T: Send + 'static> Shared<T> {
         }
     }
 
-    /// Has another server go on. A policy may prefer what was made ready last, as that is, for
-    /// good: so now and then it is behind all.
+    /// Lets another server go on. A policy may prefer what was made ready last, as that server is,
+    /// for good: so now and then it is behind all.
     fn go_on(self: &Arc<Self>) {
         // Relaxed: a count.
         let turns = self.turns.fetch_add(1, Relaxed);
@@ -290,9 +291,9 @@ impl<T: Send + 'static> Shared<T> {
         (self.begin)(self.clone(), Self::take_turn, at);
     }
 
-    /// For servers.
+    /// Serves an item, on a server.
     fn serve(&self, item: T) {
-        // SAFETY: STAGE-2, the caller serves, so it is not over, and nobody writes to it.
+        // SAFETY: STAGE-2, the caller serves, so it is not over, and no thread writes to it.
         let serve = unsafe { &*self.serve.get() };
         let serve = serve.as_ref().expect("it is there until the stage is over");
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| serve(item))) {
@@ -310,18 +311,20 @@ impl<T: Send + 'static> Shared<T> {
             return;
         }
         drop(first);
-        // What it has may panic in turn.
+        // Dropping the value of a panic may panic in turn.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
             forget(panic);
         }
     }
 
-    /// For the one who has seen that it is over, as a task of the pool: what served has the inlets
-    /// of others, and those of yet others, and not all of these can end on one stack.
+    /// Called by the server that has seen that the stage is over, as a task of the pool: the
+    /// closure that served has the inlets of others, and those of yet others, and not all of these
+    /// can end on one stack.
     fn end(self: &Arc<Self>) {
-        // SAFETY: STAGE-2, nobody serves, nor will, and this is called once.
+        // SAFETY: STAGE-2, no thread serves, nor will, and this is called once.
         let serve = unsafe { (*self.serve.get()).take() };
-        // With it go the inlets of others; if what else it has panics, that is as an item's.
+        // The inlets of other stages go with it; a panic of anything else in it is kept like that
+        // of an item.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(serve))) {
             self.keep_first(panic);
         }
@@ -409,7 +412,7 @@ impl<T: Send + 'static> Clone for Inlet<T> {
 
 impl<T: Send + 'static> Drop for Inlet<T> {
     fn drop(&mut self) {
-        // Release, Acquire: what was sent by all comes before the end; pairs with itself.
+        // Release, Acquire: all sends come before the end; pairs with itself.
         if self.0.inlets.fetch_sub(1, AcqRel) == 1 && self.0.line.close() {
             (self.0.begin)(self.0.clone(), Shared::end, At::Its);
         }

@@ -1,5 +1,5 @@
-//! Mutexes of `std`, whoever has panicked with one: what they guard here is whole between any two
-//! steps.
+//! Mutexes of `std` that are not poisoned for their users here: the values that they guard are
+//! whole between any two steps, even if a thread has panicked with one.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -6,7 +6,7 @@ use antiphon::fiber;
 use antiphon::select::Select;
 
 const IN_CHILD: i32 = 7;
-/// In seconds: as long as no child waits that is woken.
+/// Longer than any wait of a child that is woken, in seconds.
 const LONG: u32 = 60;
 
 fn waits_for_a_time() {
@@ -18,7 +18,7 @@ fn waits_for_a_time() {
 #[test]
 fn a_child_wakes_its_own_futures() {
     waits_for_a_time();
-    // SAFETY: the child waits by what this crate has, and ends by itself.
+    // SAFETY: the child waits by functions of this crate, and ends by itself.
     let child = unsafe { libc::fork() };
     if child == 0 {
         // SAFETY: has a signal end the process then.

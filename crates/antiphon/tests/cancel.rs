@@ -13,7 +13,7 @@ use antiphon::select::Select;
 use antiphon::{Event, Latch};
 
 fn fibers(threads: usize, room: usize) -> Pool {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let builder = unsafe { Pool::builder().threads(threads).room(room).fibers(STACK_BYTES) };
     builder.build().expect("fibers")
 }
@@ -92,7 +92,7 @@ fn children_that_are_gone_leave_nothing() {
     assert!(token.places() <= 11 && !again[0].is_cancelled());
 }
 
-/// Neither to cancel nor to drop it calls itself.
+/// Neither cancelling nor dropping a tree recurses.
 #[test]
 fn a_tree_may_be_deep() {
     let top = Token::new();
@@ -107,7 +107,7 @@ fn a_tree_may_be_deep() {
     drop((last, top));
 }
 
-/// All that wait are told, whatever they wait by.
+/// All waiters are told, by whatever they wait.
 #[test]
 fn a_storm_reaches_all() {
     const FIBERS: usize = 10_000;

@@ -1,4 +1,4 @@
-//! What fibers do, as their threads tell.
+//! Reports of fibers, as their threads tell.
 
 use std::hint::black_box;
 use std::mem::ManuallyDrop;
@@ -11,11 +11,11 @@ use antiphon::fiber::{Frame, STACK_BYTES, sleep, yield_now};
 use antiphon::pool::{Builder, Pool};
 use antiphon::{Latch, Mutex, channel};
 
-/// So long that a thread which answers has.
+/// Longer than a thread takes that answers at all.
 const LONG: Duration = Duration::from_secs(60);
 
 fn fibers(threads: usize) -> Builder {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES).name("told") }
 }
 
@@ -52,7 +52,8 @@ fn deep(levels: u32, at_last: &dyn Fn()) -> u8 {
 
 #[test]
 fn places_are_named_and_counted() {
-    // Not dropped: one sleeps for an hour; and it would wait for the others where this fails.
+    // Not dropped: one fiber sleeps for an hour; and the drop would wait for the others where this
+    // fails.
     let pool = ManuallyDrop::new(fibers(2).build().expect("fibers"));
     let gate = Arc::new(Latch::new(1));
     let (sender, receiver) = channel::bounded(1);
@@ -92,12 +93,12 @@ fn places_are_named_and_counted() {
         assert!(by.iter().any(|name| name.starts_with(module)), "{by:?}");
     }
     assert!(!text.contains("suspend") && !text.contains("/crates/linux/"), "{text}");
-    // Not more than were asked for, and all are counted.
+    // Not more fibers than were asked for are listed, and all are counted.
     let few = pool.fibers(3, LONG);
     assert_eq!(few.waiting(), 102);
     let told = few.threads.into_iter().filter_map(|thread| thread.answer);
     assert!(told.into_iter().all(|answer| answer.waits.len() <= 3));
-    // They go on as if nobody had asked.
+    // They go on as if no census had been taken.
     gate.count_down(1);
     sender.send(42).expect("it is awaited");
     assert_eq!(received.join().expect("no panic"), 42);
@@ -110,7 +111,7 @@ fn who_is_deep_on_its_stack_is_counted() {
     let gate = Arc::new(Latch::new(1));
     let waits = {
         let gate = gate.clone();
-        // Of some 70 KiB, some 60.
+        // A fiber of some 70 KiB, of which it uses some 60.
         pool.spawn(move || deep(56, &|| gate.wait()))
     };
     let census = loop {
@@ -145,7 +146,7 @@ fn a_thread_that_hogs_does_not_answer_and_is_named() {
     assert!(census.to_string().contains("told-0: in one task"), "{census}");
     end.store(true, Release);
     hog.join().expect("no panic");
-    // It has no fibers, and so it rests without reading its mail.
+    // The thread has no fibers, and so it rests without reading its mail.
     assert_eq!(pool.fibers(10, LONG).waiting(), 0);
 }
 
@@ -174,7 +175,7 @@ fn who_asks_takes_no_answer_from_another() {
     began.recv().expect("it begins");
     let told = thread::scope(|scope| {
         let asks = [(); 3].map(|()| scope.spawn(|| pool.fibers(1, LONG)));
-        // All have asked by then, as a rule.
+        // All callers have asked by then, as a rule.
         thread::sleep(Duration::from_millis(50));
         end.store(true, Release);
         asks.map(|asks| asks.join().expect("no panic").waiting())
@@ -196,7 +197,7 @@ fn all_may_ask_at_any_time() {
             let mut asked = 0;
             while !over.load(Relaxed) {
                 let Some(pool) = weak.upgrade() else { break };
-                // Itself, at least: unless another has asked since.
+                // It counts itself, at least: unless another caller has asked meanwhile.
                 asked += usize::from(pool.fibers(2, Duration::from_millis(1)).waiting() > 0);
             }
             asked

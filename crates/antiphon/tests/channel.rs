@@ -12,7 +12,7 @@ use antiphon::fiber::STACK_BYTES;
 use antiphon::pool::Pool;
 
 fn fibers(threads: usize) -> Pool {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let builder = unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES) };
     builder.build().expect("fibers")
 }
@@ -23,7 +23,7 @@ fn one_thread_sends_and_receives() {
         let (sender, receiver) = bounded(room);
         assert_eq!(sender.room(), room.next_power_of_two());
         let mut model = VecDeque::new();
-        // As far as it goes, and back: each slot, and several laps.
+        // From one end of its numbers to the other: each slot, and several laps.
         for number in 0..100 {
             if number % 7 < 4 {
                 match sender.try_send(number) {
@@ -40,7 +40,7 @@ fn one_thread_sends_and_receives() {
     }
 }
 
-/// All values, each once, and those of each sender in order.
+/// Passes all values, each once, and those of each sender in order.
 fn pass(senders: Vec<Sender<(usize, u64)>>, receiver: Receiver<(usize, u64)>, each: u64) {
     let count = senders.len();
     let received: Vec<Vec<(usize, u64)>> = thread::scope(|scope| {
@@ -99,7 +99,8 @@ fn fibers_send_to_fibers_and_to_threads() {
     }
 }
 
-/// Who sends faster than others receive waits: so no more is under way than there is room for.
+/// A sender that is faster than the receivers waits: so no more is under way than there is room
+/// for.
 #[test]
 fn room_is_what_bounds_what_is_under_way() {
     let pool = fibers(1);
@@ -165,7 +166,7 @@ fn who_has_waited_long_enough_goes_on() {
     assert_eq!(receiver.recv_timeout(wait), Err(RecvTimeoutError::Disconnected));
 }
 
-/// What is there when both ends are gone is dropped, once.
+/// Values that are there when both ends are gone are dropped, once.
 #[test]
 fn what_nobody_receives_is_dropped() {
     let counted = Arc::new(());

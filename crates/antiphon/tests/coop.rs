@@ -1,5 +1,5 @@
 //! Processes that share a CPU: shares, processes that are killed, stopped, or lie, a restart, and
-//! who may not take part. Without the usual harness: who forks has one thread.
+//! users that may not take part. Without the usual harness: a process that forks has one thread.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod processes;
@@ -22,14 +22,14 @@ use antiphon::coop::{
 use antiphon_runtime::coop::PAGE_BYTES;
 use processes::{LONG, child, exits_well, kill};
 
-/// What the processes of a case have in common.
+/// The memory that the processes of a case share.
 #[repr(C)]
 struct Common {
     stop: AtomicU32,
     players: [Player; 8],
 }
 
-/// What a process tells of itself.
+/// The counts of one process.
 #[repr(C)]
 #[derive(Default)]
 struct Player {
@@ -130,7 +130,7 @@ fn play(member: &mut Membership, me: &Player, stop: &AtomicU32) -> bool {
 fn players(name: &'static str, common: &'static Common, count: usize) -> Vec<libc::pid_t> {
     let player = |me: &'static Player| {
         child(move || {
-            // Or they play for good, where a case fails.
+            // Otherwise the players would play for good where a case fails.
             antiphon_linux::end_with_parent();
             let mut member = open(name).join(Group::Own, WEIGHT).expect("a place");
             play(&mut member, me, &common.stop)
@@ -139,7 +139,7 @@ fn players(name: &'static str, common: &'static Common, count: usize) -> Vec<lib
     common.players[..count].iter().map(player).collect()
 }
 
-/// Waits until each of them has done so many pieces of work more.
+/// Waits until each of them has done `chunks` pieces of work more.
 #[track_caller]
 fn go_on(players: &[&Player], chunks: u64) {
     let had: Vec<_> = players.iter().map(|player| player.chunks.load(Relaxed)).collect();
@@ -167,7 +167,7 @@ fn players_share() {
     go_on(&common.players.each_ref(), 20);
     let (began_ns, fired) = (now_ns(), timers(common));
     share_alike(common, &[0, 1, 2, 3, 4, 5, 6, 7], 1_500_000_000, 0.9);
-    // Each that has come since, but for those of its last turn.
+    // Each timer that has come meanwhile, but for those of its last turn.
     let due = (now_ns() - began_ns) / FRAME_NS;
     go_on(&common.players.each_ref(), 2);
     let turns = domain.turns();
@@ -183,8 +183,8 @@ fn timers(common: &Common) -> [u64; 8] {
     common.players.each_ref().map(|player| player.timers.load(Relaxed))
 }
 
-/// What the players have had of the CPU until all of them together have had so much: how long that
-/// takes is the machine's affair.
+/// The CPU time that each player has had when all of them together have had `together_ns`: the time
+/// that it takes depends on the machine.
 #[track_caller]
 fn have(common: &Common, together_ns: u64) -> [u64; 8] {
     let cpu = || common.players.each_ref().map(|player| player.cpu_ns.load(Relaxed));
@@ -200,8 +200,9 @@ fn have(common: &Common, together_ns: u64) -> [u64; 8] {
     }
 }
 
-/// These come to have equal parts of so much CPU time, by their own clocks: Jain's index is no less
-/// than that. Not at once, where the machine has run one of them and not another.
+/// Waits until these players have equal parts of that much CPU time, by their own clocks: Jain's
+/// index is at least `least`. This is not so at once, where the machine has run one of them and not
+/// another.
 #[track_caller]
 fn share_alike(common: &Common, players: &[usize], together_ns: u64, least: f64) {
     let jain = || {
@@ -230,9 +231,9 @@ fn killed() {
         thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(domain.members().len(), 2);
-    // As if those had never been there.
+    // The remaining members share as if the others had never been there.
     share_alike(common, &[0, 1], 400_000_000, 0.8);
-    // One comes again.
+    // One member comes again.
     let again = child(|| {
         let mut member = open("killed").join(Group::Own, WEIGHT).expect("a place");
         play(&mut member, &common.players[7], &common.stop)
@@ -255,7 +256,7 @@ fn stopped() {
         signal(children[0], libc::SIGCONT);
         go_on(&common.players.each_ref()[..3], 20);
         is_cooperative(&domain, children[0]);
-        // What it has missed is not made up for.
+        // The time that it has missed is not made up for.
         share_alike(common, &[0, 1, 2], 450_000_000, 0.8);
     }
     assert_eq!(domain.died(), 0);
@@ -275,7 +276,7 @@ fn is_cooperative(domain: &Domain, process: libc::pid_t) {
     }
 }
 
-/// It says that it has a timer now and the most important work, each time.
+/// A player that says, each time, that it has a timer now and the most important work.
 fn liar() {
     let common = common();
     let mut children = players("liar", common, 2);
@@ -308,7 +309,7 @@ fn several() {
         let options = Options::default();
         Domain::open_lightest("several", &[one, other], options).expect("domains")
     };
-    // What it makes is there while it is used, and members stay on their CPUs.
+    // The file exists while it is used, and members stay on their CPUs.
     let fine = exits_well(child(|| {
         let first = lightest();
         let place = first.join(Group::Own, WEIGHT);
@@ -316,7 +317,7 @@ fn several() {
         let stranger = child(|| {
             let place = lightest().join(Group::Own, 2 * WEIGHT);
             let fine = place.is_ok();
-            // It ends as one that is killed.
+            // Ends like a process that is killed.
             std::mem::forget(place);
             fine
         });
@@ -330,7 +331,7 @@ fn several() {
     assert!(fine, "it was not where there is room");
 }
 
-/// What a member that lies may leave: a word here and there, and in the end all of them.
+/// The words that a member that lies may leave: one here and there, and in the end all of them.
 fn scribbled() {
     let common = common();
     let domain = open("scribbled");
@@ -348,10 +349,10 @@ fn scribbled() {
         let word = words.get(lot(8) as usize).copied().unwrap_or(lot(u64::MAX));
         file.write_all_at(&word.to_le_bytes(), at).expect("room");
     };
-    // Nobody is there, says the header.
+    // The header says that no member is there.
     file.write_all_at(&[0; 4], 12).expect("room");
     go_on(&all, 10);
-    // What is going on, and the lines of the three and of one who is not there.
+    // The turn that is going on, and the lines of the three members and of one that is not there.
     for at in (64..384).step_by(8) {
         scribble(at);
         go_on(&all, 2);
@@ -386,7 +387,7 @@ fn closed() {
         // Never dropped: the number of its file may be another's by then.
         let member = open("closed").join(Group::Own, WEIGHT).expect("a place");
         let mut member = ManuallyDrop::new(member);
-        // SAFETY: nobody here uses a file but the domain, which does not use its own any more.
+        // SAFETY: no code here uses a file but the domain, which does not use its own any more.
         assert_eq!(unsafe { libc::close_range(3, u32::MAX, 0) }, 0);
         while common.stop.load(Relaxed) == 0 {
             let _: Answer = member.poll(Ask { release_ns: None, importance: Some(0) }, &mut |_| ());
@@ -396,7 +397,7 @@ fn closed() {
     });
     go_on(&[me], 5);
     for _ in 0..500 {
-        // Nobody has a lock: each makes it anew.
+        // No process has a lock: each call makes the file anew.
         drop(open("closed"));
     }
     go_on(&[me], 5);
@@ -414,7 +415,7 @@ fn file_of(name: &str) -> PathBuf {
     runtime.join("antiphon").join(format!("{name}.{}", on().cpu))
 }
 
-/// Only root can be somebody else.
+/// Only root can be another user.
 fn strangers() {
     const NOBODY: libc::uid_t = 65_534;
     let domain = open("strangers");
@@ -423,7 +424,7 @@ fn strangers() {
     let mode = |path: &PathBuf| fs::metadata(path).expect("it is there").permissions().mode();
     assert_eq!(mode(&file) & 0o777, 0o600);
     assert_eq!(mode(&file.parent().expect("it has one").to_owned()) & 0o777, 0o700);
-    // Where there is no room for it, that is found when it is opened, and not by SIGBUS.
+    // If there is no room for the file, opening it fails; there is no SIGBUS.
     let opened = File::open(&file).expect("it is ours");
     // SAFETY: an open file.
     let hole = unsafe { libc::lseek(opened.as_raw_fd(), 0, libc::SEEK_HOLE) };
@@ -456,7 +457,7 @@ fn versions() {
         }
         other => panic!("{other:?}"),
     }
-    // Whatever is there when nobody uses it is written over.
+    // Content of a file that no process uses is written over.
     drop(domain);
     file.set_len(100).expect("it is ours");
     drop(file);

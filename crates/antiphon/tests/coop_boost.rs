@@ -1,5 +1,5 @@
-//! The booster on this system: who is raised when, who is not any longer, and what it gives back.
-//! Where real-time priorities are refused, each test says so and is skipped.
+//! The booster on this system: when a thread is raised, when it is raised no longer, and the time
+//! that it gives back. Where real-time priorities are refused, each test says so and is skipped.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -33,7 +33,7 @@ fn policy(thread: ThreadId) -> Option<Policy> {
     schedule::class(thread).ok().map(|class| class.policy)
 }
 
-/// Runs until then, whatever else is to be done.
+/// Runs until that time, whatever else is to be done.
 fn run_until(at_ns: u64) {
     while now() < at_ns {
         std::hint::spin_loop();
@@ -80,14 +80,14 @@ fn a_loop_is_raised_while_its_timer_is_overdue_and_only_then() {
         let mut tier = booster.boost(Alone);
         let cpus = allowed();
         for round in 0..50 {
-            // It migrates, too.
+            // The thread migrates, too.
             pin(cpus[round % cpus.len()]).expect("it may run there");
             let release = now() + MS;
             poll(&mut tier, Some(release));
             run_while(|| policy(ME) == Some(Policy::Other));
             assert_eq!(policy(ME), Some(Policy::Fifo));
             assert!(now() >= release, "its timer is not due yet");
-            // It has dispatched its timer.
+            // The loop has dispatched its timer.
             poll(&mut tier, None);
             run_while(|| policy(ME) == Some(Policy::Fifo));
         }
@@ -127,11 +127,11 @@ fn a_hog_is_lowered_after_the_slack_and_helped_less_and_less_until_it_polls() {
             run_while(|| policy(ME) == Some(Policy::Fifo));
             run_until(now() + 50 * MS);
             let counts = tier.counts();
-            // BOOST-6: so long it was not raised in between.
+            // BOOST-6: the time for which it was not raised in between.
             let pauses = (1_u64 << (counts.raises - before.raises - 1)) - 1;
             assert!(pauses * MS / 4 <= now() - began, "{before:?} {counts:?}");
         }
-        // One that had not been lowered would have borrowed all of it.
+        // A thread that had not been lowered would have borrowed all of it.
         assert!(tier.counts().borrowed_ns < 75 * MS, "{:?}", tier.counts());
     })
     .join()
@@ -176,7 +176,7 @@ fn who_sleeps_beyond_its_release_is_lowered_for_a_while() {
     let slept = || booster.stats().counts.demotions[Demotion::Slept as usize];
     run_while(|| slept() == 0);
     run_while(|| policy(thread) == Some(Policy::Fifo));
-    // After a pause it is raised again (BOOST-6).
+    // After a pause the thread is raised again (BOOST-6).
     run_while(|| booster.stats().counts.raises < 2);
     sleeper.thread().unpark();
     let counts = sleeper.join().expect("the loop has failed");
@@ -194,7 +194,7 @@ fn threads_that_leave_or_end_while_they_are_raised_leave_nothing_behind() {
             poll(&mut tier, Some(now() + 200_000));
             run_until(now() + 150_000 + 1000 * round);
             if round % 4 == 0 {
-                // It ends, and has said nothing.
+                // The thread ends without leaving its place.
                 std::mem::forget(tier);
                 return;
             }
@@ -317,7 +317,7 @@ fn is_stopped_in_a_process_of_its_own() {
             }
             let began = now();
             run_until(began + MS / 2);
-            // It was stopped: the helper goes on first.
+            // The program was stopped: the helper goes on first.
             if now() > began + 100 * MS {
                 run_while(|| policy(ME) == Some(Policy::Fifo));
                 poll(&mut tier, None);
@@ -404,7 +404,7 @@ fn the_child_of_a_fork_shares_time_and_is_not_helped() {
 }
 
 /// A loop and three hogs on one CPU: the loop is late at each of its timers, and has no more of the
-/// CPU for that than a fourth. Without giving back it would have had far more: nobody polices it.
+/// CPU for that than a fourth. Without giving back it would have had far more: nothing polices it.
 #[test]
 fn what_was_borrowed_is_given_back() {
     let options = Options { threshold_ns: u64::MAX, ..Options::default() };
@@ -435,7 +435,7 @@ fn what_was_borrowed_is_given_back() {
                     release += 2 * MS;
                 }
                 poll(&mut tier, Some(release));
-                // Its pieces are long: each timer is late, and much is borrowed.
+                // The pieces of work are long: each timer is late, and much is borrowed.
                 if now() < release {
                     let until = schedule::own_cpu_ns() + MS / 2;
                     while schedule::own_cpu_ns() < until {}

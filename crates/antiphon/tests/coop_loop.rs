@@ -1,6 +1,6 @@
-//! Event loops by tiers, which change while they run; those whose work never ends are told of, too;
-//! and who loses its place in a tier, for each reason. Where real-time priorities are refused, a
-//! test says so and is skipped.
+//! Event loops by tiers, which change while they run; loops whose work never ends are told of, too;
+//! and loops that lose their place in a tier, for each reason. Where real-time priorities are
+//! refused, a test says so and is skipped.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -81,14 +81,14 @@ fn a_loop_that_always_has_work_is_raised_when_its_timer_is_overdue() {
     let called = timers.clone();
     events.submit(Event::timer_in_steps(now_ns() + MS, move |context| {
         called.set(called.get() + 1);
-        // It is overdue, and the helper was told.
+        // The loop is overdue, and the helper was told.
         run_until(Policy::Fifo);
         if called.get() == 5 {
             context.stop();
         }
         Step::At(now_ns() + 5 * MS)
     }));
-    // It goes by no budget.
+    // Its work does not look at the budget of a step.
     events.submit(Event::best_effort_in_steps(0, move |_| {
         run_until(Policy::Fifo);
         Step::More(0)

@@ -1,11 +1,11 @@
-//! What a thread may do that has a real-time priority, and no right to one: as one that rtkit has
-//! given it to. Needs root, to give it and to go on as another user.
+//! The calls that are allowed to a thread that has a real-time priority, and no right to one: like
+//! a thread that rtkit has given it to. Needs root, to give it and to go on as another user.
 
 use antiphon_linux::schedule::{self, Refused};
 use antiphon_platform::ThreadId;
 
 const ME: ThreadId = ThreadId(0);
-/// `nobody`.
+/// A user without privileges.
 const USER: libc::c_long = 65_534;
 
 /// The calling thread alone is another user's from here on, and has no capabilities.

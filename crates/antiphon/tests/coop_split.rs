@@ -1,4 +1,5 @@
-//! Timers in a thread of their own: order, cancelling, what is left at the end, and the tiers.
+//! Timers in a thread of their own: order, cancelling, the timers that are left at the end, and the
+//! tiers.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -20,7 +21,7 @@ fn timers_run_in_the_order_of_their_releases_and_not_before() {
     let Some(timers) = start() else { return };
     let (send, receive) = mpsc::channel();
     let begin = Split::now_ns() + 20 * MS;
-    // In some other order, from several threads.
+    // Submitted in some other order, from several threads.
     thread::scope(|scope| {
         for first in 0..4_u64 {
             let (timers, send) = (&timers, send.clone());
@@ -38,7 +39,7 @@ fn timers_run_in_the_order_of_their_releases_and_not_before() {
     });
     let mut ran: Vec<_> = (0..400).map(|_| receive.recv().expect("all run")).collect();
     assert_eq!(timers.tardiness().count(), 400);
-    // Those that were late when they came may be out of order; none of these can be.
+    // Timers that were late when they came may be out of order; none of these can be.
     let late = timers.tardiness().most_ns();
     let in_order = ran.is_sorted();
     ran.sort_unstable();

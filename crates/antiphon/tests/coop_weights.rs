@@ -41,7 +41,8 @@ fn poll(member: &mut Weighted, importance: Option<u64>, release_ns: Option<u64>)
     member.poll(Ask { release_ns, importance }, &mut |_| ())
 }
 
-/// Frames that cost so much CPU time each, until then: the fewer it has, the more important.
+/// Works on frames that cost `cost_ns` of CPU time each, until `until_ns`: the fewer frames it has,
+/// the more important it is.
 fn frames(member: &mut Weighted, cost_ns: u64, until_ns: u64) -> u64 {
     let begun_ns = schedule::own_cpu_ns();
     let mut done = 0;
@@ -75,7 +76,7 @@ fn whose_frames_cost_more_has_more_of_the_cpu() {
         });
         players.map(|player| player.join().expect("no panic"))
     });
-    // By the kernel alone the first would have three times as many.
+    // By the kernel alone the first would have three times as many frames.
     let [cheap, dear] = done;
     assert!(dear > 0 && cheap * 2 <= dear * 3, "{done:?}");
 }

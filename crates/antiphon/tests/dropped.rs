@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use antiphon::pool::{self, Pool};
 
-/// For so long who drops a pool is given time to begin with that.
+/// Time that the thread that drops a pool is given to begin with that.
 const BEGUN: Duration = Duration::from_millis(50);
-/// Nothing that is meant to end takes so long.
+/// Longer than anything takes that is meant to end.
 const FOR_EVER: Duration = Duration::from_secs(60);
 
 /// Drops the pool; fails if that does not end.
@@ -23,7 +23,7 @@ fn dropped<T: Send + 'static>(pool: T) {
     said.recv_timeout(FOR_EVER).expect("the pool is at its end");
 }
 
-/// What is there is run, and what the hog makes when all others have ended.
+/// Tasks that are there are run, and those that the hog makes when all others have ended.
 #[test]
 fn a_pool_may_be_dropped_while_a_hog_has_no_seat() {
     let pool = Arc::new(Pool::new(1).unwrap());
@@ -74,7 +74,7 @@ fn who_has_no_seat_may_wait_for_its_pool() {
     assert_eq!(blocks.join().unwrap(), 42);
 }
 
-/// And what waits behind it is run.
+/// The tasks that wait behind it are run, too.
 #[test]
 fn who_blocks_gives_its_seat_away_though_the_pool_is_dropped() {
     let pool = Pool::new(1).unwrap();
@@ -89,7 +89,7 @@ fn who_blocks_gives_its_seat_away_though_the_pool_is_dropped() {
     assert_eq!(waits.join().unwrap(), Ok(42));
 }
 
-/// One that waits for what is behind it, and says nothing: the watchdog is there to the end.
+/// The hog waits for a task behind it, and never asks the pool: the watchdog is there to the end.
 #[test]
 fn a_hog_is_seen_though_the_pool_is_dropped() {
     let pool = Pool::builder().threads(1).patience(2 * BEGUN).build().unwrap();

@@ -16,11 +16,11 @@ use antiphon::{Latch, Mutex};
 const MS: u64 = 1_000_000;
 
 fn fibers() -> Fibers {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { Fibers::new(STACK_BYTES) }.expect("stacks")
 }
 
-/// What was dropped.
+/// The numbers of values that were dropped.
 type Dropped = Rc<RefCell<Vec<u32>>>;
 
 struct Drops(Dropped, u32);
@@ -63,14 +63,14 @@ fn a_loop_that_is_dropped_unwinds_them() {
             match number {
                 0 => fiber.more(9),
                 1 => fiber.sleep_until(u64::MAX),
-                // Who catches that is unwound again.
+                // A fiber that catches that is unwound again.
                 _ => while catch_unwind(AssertUnwindSafe(|| _ = fiber.wait())).is_ok() {},
             }
             fiber.more(9);
             unreachable!("the loop is gone");
         }));
     }
-    // One that has not begun.
+    // A fiber that has not begun.
     let drops = Drops(dropped.clone(), 3);
     events.submit(Event::best_effort(1, |context| context.stop()));
     events.submit(fibers.event(8, move |_| drop(drops)));
@@ -217,7 +217,7 @@ fn loops_run_inside_fibers() {
 
 #[test]
 fn loops_and_pools_run_in_each_other() {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(1).fibers(STACK_BYTES) }.build().expect("fibers");
     let pool = Arc::new(pool);
     let within = pool.clone();

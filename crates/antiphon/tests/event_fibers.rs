@@ -17,7 +17,7 @@ use antiphon::{Latch, Mutex, ReentrantMutex, channel};
 const MS: u64 = 1_000_000;
 
 fn fibers() -> Fibers {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { Fibers::new(STACK_BYTES) }.expect("stacks")
 }
 
@@ -42,7 +42,7 @@ fn what_computes_is_suspended_where_timers_are_due() {
     let (ticked, turned, mut seen) = (ticks.clone(), turns.clone(), 0);
     events.submit(
         Event::timer_in_steps(now_ns() + MS, move |context| {
-            // One that has found that the fiber has gone on since.
+            // It counts a tick if the fiber has gone on meanwhile.
             ticked.set(ticked.get() + u32::from(turned.get() > seen));
             seen = turned.get();
             let next_ns = context.release_ns().expect("a timer") + MS;
@@ -94,7 +94,7 @@ fn after_a_sleep_it_is_a_timer() {
         assert!(now_ns() >= at_ns + MS);
     };
     events.submit(fibers().event(0, sleeps).named("sleeps"));
-    // It does not keep this from being called.
+    // The wait does not keep this event from being called.
     let other = Rc::new(Cell::new(false));
     let called = other.clone();
     events.submit(Event::best_effort(9, move |_| called.set(true)));
@@ -142,7 +142,7 @@ fn waits_end_by_their_deadline_or_by_another_thread() {
     let (sender, receiver) = channel::bounded(1);
     let told = done.clone();
     events.submit(fibers.event(1, move |_| {
-        // By futures, too.
+        // The fiber waits by futures, too.
         let first = fiber::block_on(receiver.recv_async());
         assert_eq!(first, Ok(1));
         assert_eq!(receiver.recv(), Ok(2));

@@ -1,5 +1,5 @@
-//! The examples, as their users run them, with small numbers: that they end well, say what they are
-//! to say, and refuse what is none of their arguments in one line.
+//! The examples, as their users run them, with small numbers: that they end well, print the
+//! expected text, and refuse wrong arguments in one line.
 
 #[path = "support/example.rs"]
 mod example;
@@ -134,7 +134,7 @@ fn upload_writes_what_was_sent() {
     refuses("upload", &["/no/such/file"], 1, "/no/such/file: No such file");
 }
 
-/// It fails by itself if a sample that was heard is wrong.
+/// The example fails by itself if a sample that was heard is wrong.
 #[test]
 fn conference_has_each_hear_the_sum_of_the_others() {
     let Some(said) = succeeds("conference", &["3", "3", "1", "2"]) else { return };

@@ -1,4 +1,4 @@
-//! What a Rust user writes.
+//! Code as a Rust user writes it.
 
 use std::thread;
 use std::time::{Duration, Instant};

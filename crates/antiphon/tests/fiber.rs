@@ -14,7 +14,7 @@ use antiphon::pool::{self, BoxedPolicy, Builder, Pool};
 use antiphon::{Barrier, Condvar, Event, Latch, Mutex, RwLock, Semaphore};
 
 fn fibers(threads: usize) -> Builder {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES) }
 }
 
@@ -46,7 +46,7 @@ fn as_many_wait_on_one_thread_as_there_are() {
     assert_eq!(sum, FIBERS * (FIBERS - 1) / 2);
 }
 
-/// What a thread spawns beyond the room that there is waits for what that thread does next.
+/// A task that a thread spawns beyond the room that there is waits for the thread's next acts.
 #[test]
 fn a_thread_runs_no_fiber_though_there_is_no_room() {
     const FIBERS: usize = 100;
@@ -56,7 +56,7 @@ fn a_thread_runs_no_fiber_though_there_is_no_room() {
         let open = open.clone();
         let me = thread::current().id();
         pool.spawn(move || {
-            // Or it would never be open.
+            // Otherwise the latch would never be open.
             assert_ne!(thread::current().id(), me);
             open.wait();
         })
@@ -64,7 +64,7 @@ fn a_thread_runs_no_fiber_though_there_is_no_room() {
     let all: Vec<_> = (0..FIBERS).map(spawn).collect();
     open.count_down(1);
     all.into_iter().for_each(|fiber| fiber.join().expect("on a thread of the pool"));
-    // As of spawns, of scopes, of many, and of ranks.
+    // The same for spawns, scopes, many tasks, and ranks.
     let (me, away) = (thread::current().id(), AtomicUsize::new(0));
     pool.scope(|scope| {
         for _ in 0..FIBERS {
@@ -149,7 +149,7 @@ fn one_that_has_begun_stays_on_its_thread() {
     assert_eq!(moved, 0);
 }
 
-/// Whatever the policy: else this does not end.
+/// This holds for each policy: otherwise the test does not end.
 #[test]
 fn what_one_waits_for_by_yielding_gets_its_turn() {
     for name in ["lifo", "fifo", "lifo-slot", "stochastic", "adaptive", "fifo/blocks"] {
@@ -182,7 +182,8 @@ fn what_one_waits_for_by_yielding_gets_its_turn() {
     }
 }
 
-/// What a fiber waits for by yielding is in the queue of a worker that does not look at it.
+/// The task that a fiber waits for by yielding is in the queue of a worker that does not look at
+/// it.
 #[test]
 fn one_that_yields_takes_from_others_in_the_end() {
     let pool = Arc::new(pool(2));
@@ -234,8 +235,8 @@ fn panics_stay_in_their_fibers() {
     }
 }
 
-/// What is dropped in a panic waits for a thread, and blocks the fiber's own meanwhile: another
-/// fiber would be taken to panic.
+/// A value that is dropped in a panic waits for a thread, and blocks the fiber's own meanwhile:
+/// another fiber would be taken to panic.
 #[test]
 fn a_fiber_that_unwinds_does_not_leave_its_thread() {
     struct Waits<'a>(&'a Event, &'a AtomicBool);
@@ -296,7 +297,7 @@ fn deadlines_pass_and_wakes_come_before_them() {
     assert!(waits.join().expect("no panic"));
 }
 
-/// Where turns are long deadlines are looked at each.
+/// If turns are long, deadlines are looked at after each.
 #[test]
 fn deadlines_pass_beside_long_turns() {
     const SLEEPS: u32 = 20;
@@ -336,7 +337,7 @@ fn scopes_borrow_and_their_fibers_wait() {
             let gate = &gate;
             scope.spawn(move || {
                 gate.count_down(1);
-                // All of them are on their stacks at once.
+                // All fibers are on their stacks at once.
                 gate.wait();
                 *slot = number as u64;
             });
@@ -381,7 +382,7 @@ fn forks_of_fibers_that_wait_are_their_own() {
     }
 }
 
-/// Where there is no room a fiber waits for some, and is not run out of its stack.
+/// If there is no room, a fiber waits for some, and does not run out of its stack.
 #[test]
 fn a_fiber_that_makes_more_than_there_is_room_for_waits() {
     let policy: BoxedPolicy<_> = "lifo".parse().expect("a policy");
@@ -463,12 +464,12 @@ fn identities_are_those_of_fibers() {
         yield_now();
         assert_eq!(guard.get(), before + 1);
     };
-    // Of a fiber, so that they are in its worker's queue.
+    // Spawned by a fiber, so that they are in its worker's queue.
     pool.scope(|scope| scope.spawn(|| (0..4).for_each(|_| scope.spawn(takes))));
     assert_eq!(lock.lock().get(), 4);
 }
 
-/// Its stack is another task's, then.
+/// The fiber's stack is another task's, then.
 #[test]
 fn what_a_fiber_has_locked_and_forgotten_stays_locked() {
     let pool = pool(1);
@@ -492,7 +493,7 @@ fn outside_of_fibers_these_are_calls_for_threads() {
 
 #[test]
 fn sizes_of_stacks_that_cannot_be_are_refused() {
-    // There can be the third size, but there is no memory for a single one.
+    // The third size is possible, but there is no memory for a single stack of it.
     for bytes in [0, 100, 1 << 50, usize::MAX] {
         // SAFETY: as above.
         let refused = unsafe { Pool::builder().threads(1).fibers(bytes) }.build();
@@ -542,7 +543,7 @@ fn stacks_of_a_burst_are_given_back() {
     let most = resident();
     open.count_down(1);
     all.into_iter().for_each(|fiber| fiber.join().expect("no panic"));
-    // At least three quarters of what they had, in the end.
+    // At least three quarters of the memory that they had is given back, in the end.
     while resident() + 4 * FIBERS * 3 / 4 > most {
         thread::sleep(Duration::from_millis(1));
     }
@@ -569,7 +570,7 @@ fn what_has_not_begun_is_run_though_fibers_hog() {
     waiting.join().expect("no panic");
 }
 
-/// One that computes lets those run that may, and no more often than it has to.
+/// A fiber that computes lets others run that may, and no more often than it has to.
 #[test]
 fn a_fiber_that_computes_has_others_run() {
     let pool = pool(1);

@@ -14,7 +14,7 @@ use antiphon::pool::{
 use antiphon::{Event, Latch};
 
 fn fibers(threads: usize) -> Builder {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES) }
 }
 
@@ -65,7 +65,7 @@ fn fibers_go_on_where_they_began_though_the_policy_panics() {
         .collect();
     began.wait();
     fails.store(true, Release);
-    // Until it is asked: by the wake of the first.
+    // Until the fiber is asked: by the wake of the first.
     while waiting.iter().all(|fiber| !fiber.is_finished()) {
         event.set();
         thread::yield_now();
@@ -84,7 +84,7 @@ fn fibers_go_on_where_they_began_though_the_policy_panics() {
     }
 }
 
-/// What a fiber does when it is dropped.
+/// A closure that runs when this is dropped.
 struct Then<F: FnMut()>(F);
 
 impl<F: FnMut()> Drop for Then<F> {
@@ -93,7 +93,7 @@ impl<F: FnMut()> Drop for Then<F> {
     }
 }
 
-/// It may not leave its thread to others, which would make room.
+/// A fiber that unwinds may not leave its thread to others, which would make room.
 #[test]
 fn one_that_unwinds_makes_more_than_there_is_room_for() {
     const TASKS: usize = 1_000;
@@ -117,7 +117,7 @@ fn one_that_unwinds_makes_more_than_there_is_room_for() {
     }
 }
 
-/// Its thread is blocked, and was the only one to run what it waits for.
+/// The fiber's thread is blocked, and was the only one to run the awaited task.
 #[test]
 fn one_that_unwinds_waits_for_a_task_of_its_pool() {
     let pool = Arc::new(fibers(1).spares(1).build().expect("fibers"));
@@ -130,7 +130,7 @@ fn one_that_unwinds_waits_for_a_task_of_its_pool() {
     assert!(panicked.is_err());
 }
 
-/// That waits for a fiber of the same thread.
+/// The other pool waits for a fiber of the same thread.
 #[test]
 fn one_that_drops_another_pool_lets_others_run() {
     let pool = fibers(1).spares(0).build().expect("fibers");
@@ -157,7 +157,7 @@ fn one_that_drops_another_pool_lets_others_run() {
     });
 }
 
-/// What a task has panicked with, and waits when it is dropped.
+/// A panic's value that waits when it is dropped.
 #[test]
 fn what_is_dropped_of_a_panic_waits() {
     struct Waits(Arc<Event>);
@@ -179,7 +179,7 @@ fn what_is_dropped_of_a_panic_waits() {
                 panic!("the first");
             });
             scope.spawn(|| {
-                // Both others are over, but for what is dropped.
+                // Both others are over, but for the values that are dropped.
                 (0..8).for_each(|_| yield_now());
                 event.set();
             });

@@ -18,7 +18,7 @@ use antiphon::{Barrier, Condvar, Event, Latch, Mutex, ReentrantMutex, RwLock, Se
 type AnyPool = Pool<BoxedPolicy<Linux>>;
 
 fn fibers(threads: usize) -> Builder {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES) }
 }
 
@@ -27,7 +27,7 @@ fn moving(threads: usize) -> Builder {
     unsafe { fibers(threads).migrating() }
 }
 
-/// What a fiber of these tests knows of its thread.
+/// The thread that a fiber of these tests runs on.
 #[inline(never)]
 fn here() -> ThreadId {
     thread::current().id()
@@ -62,10 +62,10 @@ fn panics(value: u64, after: Duration) {
     assert!(!thread::panicking());
 }
 
-/// What fibers of a run share.
+/// The objects that fibers of a run share.
 struct Common {
     pool: AnyPool,
-    /// Room for one of each fiber: who has put one in takes one.
+    /// Room for one of each fiber: a fiber that has put one in takes one.
     channel: (Sender<u64>, Receiver<u64>),
     count: Mutex<u64>,
     changed: Condvar,
@@ -91,7 +91,7 @@ impl Common {
         }
     }
 
-    /// One step of a fiber, of each kind of wait; what it adds to `count`.
+    /// One step of a fiber, with each kind of wait; returns its addition to `count`.
     fn step(&self, lot: &mut Lot) -> u64 {
         let (kind, value) = (lot.draw(KINDS), lot.draw(1 << 20));
         let short = Duration::from_micros(lot.draw(40));
@@ -122,7 +122,7 @@ impl Common {
             5 => {
                 let _outer = self.again.lock();
                 fiber::sleep(short);
-                // It is who holds it, on whatever thread.
+                // The fiber holds it, on whatever thread it is.
                 drop(self.again.lock());
             }
             6 => {
@@ -191,7 +191,7 @@ fn run(builder: Builder, policy: &str, seed: u64) -> Vec<HashSet<ThreadId>> {
     assert_eq!(*common.count.lock(), added);
     assert!(common.channel.1.is_empty());
     assert_eq!(common.permits.available_permits(), 2);
-    // What has ended is nobody's.
+    // Fibers that have ended are not in it.
     let census = common.pool.fibers(10, Duration::from_secs(10));
     let answers: Vec<_> = census.threads.iter().filter_map(|it| it.answer.as_ref()).collect();
     assert_eq!(answers.len(), census.threads.len(), "{census}");
@@ -216,7 +216,7 @@ fn fibers_of_other_pools_stay() {
     }
 }
 
-/// One thread sets them free, the other is where they all were.
+/// One thread sets the fibers free, the other is the one that they were all on.
 #[test]
 fn one_goes_on_elsewhere_while_its_thread_is_busy() {
     let pool = moving(2).build().expect("fibers");
@@ -227,7 +227,7 @@ fn one_goes_on_elsewhere_while_its_thread_is_busy() {
             scope.spawn(|| {
                 let before = here();
                 free.wait();
-                // Until another thread has one: both can't but take some.
+                // Until another thread has one: both threads are sure to take some.
                 let began = Instant::now();
                 while moved.load(Relaxed) == 0 && began.elapsed() < Duration::from_secs(60) {
                     yield_now();
@@ -241,7 +241,7 @@ fn one_goes_on_elsewhere_while_its_thread_is_busy() {
     assert!(busy.is_set() && moved.load(Relaxed) > 0);
 }
 
-/// Whoever yields so is in the line of its thread.
+/// A fiber that yields so is in the line of its thread.
 #[test]
 fn one_that_yields_softly_stays_for_that() {
     let pool = moving(2).build().expect("fibers");
@@ -259,7 +259,7 @@ fn one_that_yields_softly_stays_for_that() {
     });
 }
 
-/// By a policy that has the last first it would go on itself, for ever.
+/// By a policy that runs the last one first, the fiber itself would go on for ever.
 #[test]
 fn what_one_waits_for_by_yielding_gets_its_turn() {
     for threads in [1, 2] {
@@ -283,7 +283,8 @@ fn what_one_waits_for_by_yielding_gets_its_turn() {
     }
 }
 
-/// Its thread has no seat any more when it waits, and another goes on with it.
+/// The fiber's thread has no seat any more when the fiber waits, and another thread goes on with
+/// it.
 #[test]
 fn one_that_blocks_goes_on_where_there_is_a_seat() {
     let pool = moving(1).spares(1).patience(Duration::from_millis(1)).build().expect("fibers");
@@ -323,7 +324,7 @@ fn a_dropped_pool_waits_for_fibers_that_are_queued_or_wait() {
     }
 }
 
-/// So large that there are a few of them: those that have begun need no other.
+/// Stacks so large that there are a few of them: fibers that have begun need no other.
 #[test]
 fn where_stacks_are_few_those_that_have_begun_go_on() {
     const HUGE: usize = 1 << 44;
@@ -352,8 +353,9 @@ fn one_that_waits_for_a_socket_goes_on_on_its_thread() {
     assert_eq!(moved, 0);
 }
 
-/// How often one was on another thread after it had waited for a socket. They accept, meet and read
-/// less often, all of them together, than one yields that may have found something (128).
+/// The number of times that a fiber was on another thread after it had waited for a socket. All of
+/// them together accept, meet and read less often than the number of ready steps after which a
+/// fiber yields (128).
 fn moved_while_they_read() -> usize {
     use std::io::{Read, Write};
     const STREAMS: usize = 10;
@@ -374,7 +376,7 @@ fn moved_while_they_read() -> usize {
                         stream.read_exact(&mut byte).expect("as many");
                         assert_eq!(byte[0], number);
                         moved.fetch_add(usize::from(here() != before), Relaxed);
-                        // For the other thread to take one that may be taken.
+                        // Time for the other thread to take a fiber that may be taken.
                         let began = Instant::now();
                         while began.elapsed() < Duration::from_micros(20) {}
                     }
@@ -425,14 +427,14 @@ fn each_that_waits_is_told_once() {
                 break census;
             }
         };
-        // What fails before that is waited for.
+        // A failure before that would be waited for.
         open.count_down(1);
         let places = census.places();
         assert_eq!(places.iter().map(|place| place.count).sum::<usize>(), WAIT, "{census}");
     });
 }
 
-/// Beside threads, at one barrier.
+/// Fibers meet threads at one barrier.
 #[test]
 fn threads_meet_fibers_that_move() {
     let pool = moving(2).build().expect("fibers");

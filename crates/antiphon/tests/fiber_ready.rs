@@ -15,14 +15,14 @@ use antiphon::{
     Barrier, Broadcast, Event, EventCount, Latch, Mutex, ReentrantMutex, RwLock, Semaphore, promise,
 };
 
-/// Of how many such waits the last lets others run.
+/// The number of such waits of which the last lets others run.
 const EACH: u32 = 128;
-/// So many are made where none of them does.
+/// The number of steps that are made where none of them lets others run.
 const MOST: u32 = 20 * EACH;
 
-/// How many steps a fiber makes before another goes on that may, on the only worker.
+/// The number of steps that a fiber makes before another one goes on, on the only worker.
 fn steps_in_a_turn(mut step: impl FnMut() + Send + 'static) -> u32 {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(1).fibers(STACK_BYTES) }.build().expect("fibers");
     let pool = Arc::new(pool);
     let inner = pool.clone();
@@ -34,7 +34,7 @@ fn steps_in_a_turn(mut step: impl FnMut() + Send + 'static) -> u32 {
                 step();
             }
         });
-        // It has not begun.
+        // The fiber has not begun.
         while steps.load(Relaxed) == 0 {
             yield_now();
         }
@@ -139,10 +139,10 @@ fn channels_times_and_tokens_are_steps() {
     is_fair("a token", move || token.wait());
 }
 
-/// What a fiber asks for in this way comes, though nobody else has its thread.
+/// The change that a fiber polls for in this way comes, though the fiber has its thread to itself.
 #[test]
 fn who_looks_again_and_again_lets_that_come() {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(1).fibers(STACK_BYTES) }.build().expect("fibers");
     let (there, looks) = (Arc::new(Mutex::new(false)), Arc::new(AtomicBool::new(false)));
     let (seen, began) = (there.clone(), looks.clone());
@@ -153,7 +153,7 @@ fn who_looks_again_and_again_lets_that_come() {
     while !looks.load(Relaxed) {
         thread::yield_now();
     }
-    // Behind it, from outside.
+    // This task is behind the fiber, from outside.
     pool.spawn(move || *there.lock() = true).join().expect("no panic");
     looker.join().expect("no panic");
 }

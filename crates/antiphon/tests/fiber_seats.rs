@@ -1,5 +1,5 @@
-//! Threads with fibers that lose their seats, end, or have no stacks left: what there is to do is
-//! done by others, or by them again.
+//! Threads with fibers that lose their seats, end, or have no stacks left: their tasks are run by
+//! others, or by them again.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::{Arc, mpsc};
@@ -11,11 +11,11 @@ use antiphon::pool::{Builder, Pool, blocking, join};
 use antiphon::{Event, Latch};
 
 fn fibers(threads: usize, stack_bytes: usize) -> Builder {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { Pool::builder().threads(threads).fibers(stack_bytes) }
 }
 
-/// One after the other blocks, and waits then; there are two threads for all of them.
+/// The fibers block one after the other, and wait then; there are two threads for all of them.
 #[test]
 fn a_thread_whose_fibers_wait_has_another_seat() {
     // Patience: the other may be on its way to its wait when one blocks.
@@ -38,7 +38,7 @@ fn a_thread_whose_fibers_wait_has_another_seat() {
     }
 }
 
-/// What it forks then is run by the other, or never.
+/// The tasks that it forks then are run by the other thread, or never.
 #[test]
 fn the_threads_of_a_closed_pool_stay_for_fibers_that_wait() {
     for _ in 0..10 {
@@ -61,7 +61,7 @@ fn the_threads_of_a_closed_pool_stay_for_fibers_that_wait() {
         };
         began.wait();
         let drops = thread::spawn(move || drop(pool));
-        // For the other thread to come to its end, if it would.
+        // Time for the other thread to come to its end, if it would.
         thread::sleep(Duration::from_millis(5));
         event.set();
         waits.join().expect("no panic");
@@ -69,7 +69,7 @@ fn the_threads_of_a_closed_pool_stay_for_fibers_that_wait() {
     }
 }
 
-/// So large that there are a few of them.
+/// Stacks so large that there are a few of them.
 #[test]
 fn where_stacks_are_few_tasks_wait_for_one() {
     const HUGE: usize = 1 << 44;

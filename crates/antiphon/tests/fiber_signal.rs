@@ -35,9 +35,9 @@ fn a_timed_fiber_goes_on_while_its_account_is_read() {
     // SAFETY: it wakes a fiber of a thread that may be in the middle of anything, and counts.
     assert_ne!(unsafe { libc::signal(libc::SIGUSR1, handler) }, libc::SIG_ERR);
     let builder = Pool::builder().threads(1);
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { builder.fibers(STACK_BYTES) }.build().expect("fibers");
-    // Not dropped: it would wait for the fibers where this fails.
+    // Not dropped: the drop would wait for the fibers where this fails.
     let pool: &'static Pool = Box::leak(Box::new(pool));
     let waits = || {
         block_on(poll_fn(|context| {

@@ -1,6 +1,6 @@
-//! What is forgotten has no destructor, and what others borrow by it must stay all the same: scopes
-//! wait, tasks go on, and queues have nobody in them who is gone. `src/borrows.rs` has what the
-//! compiler refuses.
+//! A guard or future that is forgotten has no destructor, and what others borrow by it must stay
+//! all the same: scopes wait, tasks go on, and queues have no waiter in them that is gone.
+//! `src/borrows.rs` has what the compiler refuses.
 
 use std::future::Future;
 use std::mem::forget;
@@ -15,9 +15,9 @@ use antiphon::pool::Pool;
 use antiphon::select::Select;
 use antiphon::{Event, Latch, channel, fiber, promise};
 
-/// One whose tasks block their threads, and one whose tasks are fibers.
+/// A pool whose tasks block their threads, and one whose tasks are fibers.
 fn pools() -> [Pool; 2] {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let fibers = unsafe { Pool::builder().threads(2).fibers(fiber::STACK_BYTES) };
     [Pool::new(2).unwrap(), fibers.build().unwrap()]
 }
@@ -27,7 +27,7 @@ fn pools() -> [Pool; 2] {
 struct Ended(AtomicUsize);
 
 impl Ended {
-    /// Is dropped by who ends.
+    /// Is dropped by the task that ends.
     fn one(self: &Arc<Self>) -> One {
         One(self.clone())
     }
@@ -54,7 +54,7 @@ impl Drop for Opens<'_> {
     }
 }
 
-/// Its tasks wait until its body is over, and then read what they borrow.
+/// The scope's tasks wait until its body is over, and then read the values that they borrow.
 #[test]
 fn a_scope_that_is_forgotten_waits_for_its_tasks() {
     for pool in pools() {
@@ -82,7 +82,7 @@ fn a_scope_that_is_forgotten_waits_for_its_tasks() {
     }
 }
 
-/// Its task runs on, with what it owns, which is dropped where it ends.
+/// The task runs on, with its own values, which are dropped where it ends.
 #[test]
 fn a_handle_that_is_forgotten_leaves_its_task_alone() {
     for pool in pools() {
@@ -111,8 +111,8 @@ impl Wake for Woken {
     }
 }
 
-/// What is awaited and has been polled is forgotten: who comes up with the value wakes by what was
-/// left, and the value stays.
+/// A future that was polled is forgotten: the thread that comes up with the value wakes by the
+/// state that was left, and the value stays.
 #[test]
 fn an_awaited_value_that_is_forgotten_may_come() {
     let (woken, ended) = (Arc::new(Woken(AtomicUsize::new(0))), Arc::new(Ended::default()));
@@ -139,8 +139,8 @@ fn a_select_that_is_forgotten_takes_nothing() {
     assert_eq!((receiver.recv(), had.len()), (Ok(5), 0));
 }
 
-/// One that is forgotten as it waits has left its name with what it waits for, which the next to
-/// wait does not take for a waker.
+/// A select that is forgotten as it waits has left its name with its sources; the next waiter does
+/// not take that for a waker.
 #[test]
 fn a_select_that_is_forgotten_as_it_waits_is_nobody() {
     let woken = Arc::new(Woken(AtomicUsize::new(0)));
@@ -156,7 +156,7 @@ fn a_select_that_is_forgotten_as_it_waits_is_nobody() {
     assert_eq!(pin!(&mut awaited).poll(&mut context), Poll::Ready(Ok(7)));
 }
 
-/// A token that is forgotten is one that nobody cancels by itself: its parent still does.
+/// A token that is forgotten can't be cancelled by itself any more: its parent still cancels it.
 #[test]
 fn a_token_that_is_forgotten_is_cancelled_with_its_parent() {
     let parent = Token::new();
@@ -167,7 +167,7 @@ fn a_token_that_is_forgotten_is_cancelled_with_its_parent() {
     assert!(same.is_cancelled());
 }
 
-/// The ends of a channel that are forgotten close nothing, and what is in it stays.
+/// The ends of a channel that are forgotten close nothing, and its values stay.
 #[test]
 fn a_sender_that_is_forgotten_closes_nothing() {
     let ended = Arc::new(Ended::default());

@@ -18,7 +18,7 @@ fn fibonacci(n: u32) -> u64 {
     one + other
 }
 
-/// How many leaves a tree has, each of which runs `leaf`.
+/// The number of leaves of a tree, each of which runs `leaf`.
 fn tree(depth: u32, leaf: &(impl Fn(u32) + Sync)) -> u32 {
     if depth == 0 {
         leaf(depth);
@@ -34,7 +34,7 @@ fn a_tree_of_forks_has_all_its_leaves() {
         let pool = Pool::new(threads).unwrap();
         assert_eq!(pool.run(|| fibonacci(27)), 196_418);
     }
-    // No worker of anybody's.
+    // The caller is no worker of any pool.
     assert_eq!(fibonacci(20), 6_765);
 }
 
@@ -62,7 +62,7 @@ fn are_run_by_several<Y: Policy<Linux>>(pool: Pool<Y>) {
     assert!(threads.lock().unwrap().len() > 1);
 }
 
-/// One that has no room for what is forked keeps it.
+/// A pool that has no room for a fork keeps it.
 #[test]
 fn a_small_pool_forks_all_the_same() {
     let policy = Scheme::new(Fifo, Steal { share: Share::One }).capacity(1, 1);
@@ -97,7 +97,7 @@ fn what_forks_borrow_is_theirs_until_they_are_done() {
     assert!(numbers.iter().enumerate().all(|(place, &number)| number == 2 * place as u64));
 }
 
-/// Sleeps, so that what was forked around it becomes tasks, and panics if it is the `at`th leaf.
+/// Sleeps, so that the forks around it become tasks, and panics if it is the `at`th leaf.
 fn fragile(depth: u32, at: u32, place: u32, done: &AtomicU32) {
     if depth == 0 {
         thread::sleep(Duration::from_micros(300));
@@ -120,12 +120,12 @@ fn a_panic_comes_out_of_the_fork() {
         let ran = catch_unwind(AssertUnwindSafe(|| pool.run(|| fragile(4, at, 0, &done))));
         let panic = ran.unwrap_err();
         assert_eq!(panic.downcast_ref::<String>(), Some(&format!("leaf {at}")));
-        // None of it is going on: nobody counts any more.
+        // None of it is going on: no task counts any more.
         let count = done.load(Relaxed);
         assert!(count < 16);
         thread::sleep(Duration::from_millis(1));
         assert_eq!(done.load(Relaxed), count);
-        // And the workers are there still.
+        // The workers are there still.
         assert_eq!(pool.run(|| fibonacci(10)), 55);
     }
 }

@@ -51,7 +51,8 @@ is!(RwLock<Sent>: Send);
 is_not!(RwLock<Sent>: Sync);
 is_not!(RwLock<Shared>: Sync);
 
-// Who holds a guard alone may hand it on with the value; the lock doesn't mind who unlocks it.
+// The only holder of a guard may hand it on with the value; the lock doesn't mind which thread
+// unlocks it.
 is!(MutexGuard<'static, Sent>: Send);
 is!(SpinMutexGuard<'static, Sent>: Send);
 is!(MappedMutexGuard<'static, Sent>: Send);
@@ -68,7 +69,7 @@ is_not!(RwLockWriteGuard<'static, Shared>: Send);
 is_not!(RwLockReadGuard<'static, Sent>: Send);
 is_not!(RwLockReadGuard<'static, Sent>: Sync);
 is_not!(RwLockUpgradableReadGuard<'static, Sent>: Send);
-// This one knows its owner.
+// The reentrant mutex knows its owner.
 is_not!(ReentrantMutexGuard<'static, u32>: Send);
 is!(ReentrantMutexGuard<'static, u32>: Sync);
 is_not!(ReentrantMutexGuard<'static, Sent>: Sync);
@@ -91,7 +92,7 @@ fn a_recursive_reader_passes_a_writer() {
     std::thread::scope(|scope| {
         let first = lock.read();
         let writer = scope.spawn(|| drop(lock.write()));
-        // Until the writer waits as the head it would be let in anyhow.
+        // Until the writer waits as the head, the reader would be let in anyhow.
         std::thread::sleep(std::time::Duration::from_millis(20));
         let patience = std::time::Duration::from_secs(5);
         assert!(lock.try_read_for(patience).is_some());

@@ -1,4 +1,4 @@
-//! What hogs are in the middle of.
+//! The functions that hogs are in the middle of.
 
 use std::hint::black_box;
 use std::io::{self, Read as _, Write as _};
@@ -21,7 +21,7 @@ fn named(threads: usize) -> Builder {
 }
 
 fn fibers(builder: Builder) -> Builder {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { builder.fibers(STACK_BYTES) }
 }
 
@@ -36,7 +36,7 @@ fn spins_until(over: &AtomicBool) -> bool {
     black_box(over.load(Relaxed))
 }
 
-/// In a system call, and in that again when it was interrupted.
+/// Sleeps in a system call, and in that again when it was interrupted.
 #[inline(never)]
 fn sleeps_until(over: &AtomicBool) -> bool {
     let begun = Instant::now();
@@ -63,7 +63,7 @@ fn begin(pool: &Pool, hog: fn(&AtomicBool) -> bool) -> Running {
 }
 
 impl Running {
-    /// It was there all the time.
+    /// Ends the hog, which was there all the time.
     fn end(self) {
         self.over.store(true, Relaxed);
         assert!(self.task.join().expect("no panic"), "it was not named in time");
@@ -112,7 +112,7 @@ fn one_that_waits_in_the_kernel_is_named_and_goes_on() {
     is_named(&named(1).spares(0).build().expect("a pool"), sleeps_until, "sleeps_until");
 }
 
-/// Up to its first function: what is below is its thread's.
+/// Its frames go up to its first function: those below are its thread's.
 #[test]
 fn a_fiber_that_spins_is_named() {
     let pool = fibers(named(1)).spares(0).build().expect("fibers");
@@ -142,7 +142,7 @@ fn a_census_says_where_a_thread_is_that_does_not_answer() {
     );
 }
 
-/// As long as it lasts, and afterwards.
+/// It is told of hogs as long as they last, and afterwards.
 #[test]
 fn who_looks_at_the_program_is_told_of_hogs() {
     let pool = fibers(named(1)).spares(0).name("told").build().expect("fibers");
@@ -194,7 +194,8 @@ fn threads_that_switch_may_be_looked_at_at_any_time() {
     let glances = antiphon_linux::glance::Glances::new().expect("a signal");
     assert!(glances.signal() >= libc::SIGRTMIN());
     let (mut asked, mut looks) = (0, 0);
-    // Who has no answer in no time is looked at: all, but where this thread is stopped meanwhile.
+    // A thread that does not answer within no time is looked at: all are, except while this thread
+    // is stopped.
     while asked < 20 || looks == 0 {
         let census = pool.fibers(1, Duration::ZERO);
         looks += census.threads.iter().filter(|thread| thread.busy.is_some()).count();

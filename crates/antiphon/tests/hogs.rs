@@ -11,10 +11,10 @@ use antiphon::pool::{self, BoxedPolicy, Hog, Item, JoinHandle, Others, Own, Poli
 use antiphon_sync::queue::Blocks;
 
 const PATIENCE: Duration = Duration::from_millis(10);
-/// No task that is meant to end sooner takes so long.
+/// Longer than any task takes that is meant to end sooner.
 const FOR_EVER: Duration = Duration::from_secs(60);
 
-/// Is in each worker of the pool until it is told to go on. If that never comes, the test fails.
+/// A hog in each worker of the pool until it is told to go on. If that never comes, the test fails.
 struct Hogs {
     over: Arc<AtomicBool>,
     handles: Vec<JoinHandle<bool>>,
@@ -78,10 +78,10 @@ fn short_tasks_are_done_while_all_workers_are_in_long_ones() {
     short_tasks_are_done(&pool, 1_000);
 }
 
-/// One that has lost its seat nobody looks after any more; and a fiber.
+/// A hog that has lost its seat, which no thread looks after any more; and a hog that is a fiber.
 #[test]
 fn a_hog_is_seen_for_as_long_as_it_lasts() {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let fibers = unsafe { patient(1).spares(0).fibers(STACK_BYTES) };
     for builder in [patient(1).spares(1), fibers] {
         let pool = builder.build().unwrap();
@@ -106,7 +106,7 @@ fn a_hog_is_seen_for_as_long_as_it_lasts() {
     }
 }
 
-/// Two by two, more than there are spare threads: who is back is the next spare.
+/// Two by two, more than there are spare threads: the thread that is back is the next spare.
 #[test]
 fn threads_change_places_again_and_again() {
     let pool = Pool::builder().threads(2).patience(Duration::from_millis(1)).build().unwrap();
@@ -117,7 +117,7 @@ fn threads_change_places_again_and_again() {
     }
 }
 
-/// What the hog itself has made is in a queue that is its own.
+/// The tasks that the hog itself has made are in a queue that is its own.
 fn what_a_hog_has_made_is_done<Y: Policy<Linux> + 'static>(policy: Y, name: &str) {
     let pool = patient(2).build_with(policy).unwrap();
     let pool: &'static Pool<Y> = Box::leak(Box::new(pool));
@@ -151,7 +151,7 @@ fn no_policy_leaves_tasks_to_a_hog() {
     what_a_hog_has_made_is_done(Keeps, "blocks that nobody steals");
 }
 
-/// Blocks of tasks, which nobody steals.
+/// Blocks of tasks, which no worker steals.
 struct Keeps;
 
 // SAFETY: tasks go into one queue each, and come out of queues.
@@ -228,7 +228,7 @@ fn who_blocks_gives_its_seat_away() {
     assert_eq!(pool::blocking(|| 5), 5, "no worker");
 }
 
-/// By itself, too.
+/// The default pool has no more threads, too.
 #[test]
 fn without_spares_or_patience_a_pool_has_no_more_threads() {
     tasks_wait(patient(1).spares(0).build().unwrap());

@@ -1,4 +1,4 @@
-//! What the time of fibers went to.
+//! The parts of the time of fibers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::*};
@@ -14,7 +14,7 @@ const LONG: Duration = Duration::from_millis(20);
 const HOG: Duration = Duration::from_millis(100);
 
 fn fibers(threads: usize) -> Builder {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES) }
 }
 
@@ -37,7 +37,7 @@ fn tasks(pool: &Pool) -> Vec<Timed> {
     pool.recording().tasks
 }
 
-/// When so many are over: who waits for a task is told before its account is closed.
+/// The times when `count` tasks are over: a waiter for a task is told before its account is closed.
 fn tasks_over(pool: &Pool, count: usize) -> Vec<Timed> {
     loop {
         let tasks = tasks(pool);
@@ -75,7 +75,7 @@ fn a_fiber_that_sleeps_waits_and_one_that_spins_runs() {
     assert!(latency.to_string().contains("waiting"), "{latency}");
 }
 
-/// By whatever they were spawned.
+/// Tasks are spawned in each way.
 #[test]
 fn fibers_know_the_line_that_has_spawned_them() {
     type Spawns = fn(&Arc<Pool>) -> u32;
@@ -112,10 +112,11 @@ fn fibers_know_the_line_that_has_spawned_them() {
     assert_eq!(places.iter().map(|place| place.places).collect::<Vec<_>>(), [1, 1, 1, 5]);
 }
 
-/// One that may go on, as its deadline is over or as it is told so, while another has the thread.
+/// The fiber may go on, as its deadline is over or as it is told so, while another task has the
+/// thread.
 #[test]
 fn a_fiber_beside_a_hog_is_hogged() {
-    // Where the thread had no CPU for long the one that sleeps was awake before the hog came.
+    // Where the thread had no CPU for long, the sleeping fiber was awake before the hog came.
     let tasks = (0..50).find_map(|_| beside_a_hog()).expect("a hog comes while the other sleeps");
     let [waits, sleeps, hogs] = &tasks[..] else { panic!("three were timed: {tasks:?}") };
     for beside in [waits, sleeps] {
@@ -127,7 +128,7 @@ fn a_fiber_beside_a_hog_is_hogged() {
     assert!(hogs.running_ns >= ns(LONG + HOG), "{tasks:?}");
 }
 
-/// One that waits, one that sleeps, and the hog, if that came in time.
+/// A fiber that waits, one that sleeps, and the hog, if that came in time.
 fn beside_a_hog() -> Option<Vec<Timed>> {
     let pool = fibers(1).patience(LONG / 4).spares(0).build().expect("fibers");
     let (event, asleep) = (Arc::new(Event::new()), Arc::new(AtomicBool::new(false)));
@@ -159,7 +160,7 @@ fn beside_a_hog() -> Option<Vec<Timed>> {
     in_time.then(|| tasks_over(&pool, 3))
 }
 
-/// Also where all yield, of which few are timed.
+/// This holds also where all fibers yield, of which few are timed.
 #[test]
 fn who_yields_beside_a_hog_is_hogged_and_the_hog_runs() {
     let pool = fibers(1).patience(HOG / 40).spares(0).build().expect("fibers");
@@ -188,7 +189,7 @@ fn who_yields_beside_a_hog_is_hogged_and_the_hog_runs() {
     assert!(hogs.running_ns >= ns(HOG) && hogs.running_ns > 2 * hogs.runnable_ns, "{tasks:?}");
 }
 
-/// After many short turns, too.
+/// This holds after many short turns, too.
 #[test]
 fn who_is_long_itself_among_many_that_yield_runs() {
     let pool = fibers(1).patience(HOG / 40).spares(0).build().expect("fibers");
@@ -241,7 +242,7 @@ fn parts_are_all(task: &Timed) {
     assert_eq!(parts, task.until_ns - task.began_ns, "{task:?}");
 }
 
-/// Of quick waits few are timed; the others are theirs too.
+/// Few quick waits are timed; the time of the others is the fiber's, too.
 #[test]
 fn quick_waits_and_runs_are_all_of_a_fibers_time() {
     for (threads, count) in [(1, 1), (1, 2), (1, 30), (2, 1000), (1, 100_000)] {
@@ -274,14 +275,14 @@ fn a_long_wait_among_quick_ones_waits() {
     let tasks = tasks_over(&pool, 2);
     for task in &tasks {
         parts_are_all(task);
-        // Who sleeps, and who waits for its message.
+        // The task that sleeps, and the task that waits for its message.
         let is_long = |it: &Span| it.part == Part::Waiting && it.to_ns - it.from_ns > ns(LONG) / 2;
         assert!(task.spans.iter().any(is_long), "{tasks:?}");
         assert!(task.waiting_ns > ns(LONG) / 2, "{tasks:?}");
     }
 }
 
-/// One of the two is in line when the hog is long, and many turns were short before.
+/// One of the two fibers is in line when the hog is long, and many turns were short before.
 #[test]
 fn who_waits_quickly_beside_a_hog_is_hogged() {
     let pool = fibers(1).patience(HOG / 40).spares(0).build().expect("fibers");
@@ -321,7 +322,7 @@ fn many_that_yield_are_nobodys_hogs() {
     assert!(others > 2 * runs, "{runs} {others} {tasks:?}");
 }
 
-/// What lasts is there: one that waits.
+/// A task that lasts is there: a fiber that waits.
 #[test]
 fn a_fiber_that_has_not_ended_is_told() {
     let pool = fibers(1).build().expect("fibers");

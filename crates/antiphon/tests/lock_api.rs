@@ -1,5 +1,5 @@
-//! What lock_api promises its users, tried on our locks; and on those of parking_lot, so that a
-//! test which asks for more than lock_api promises is noticed.
+//! The promises of lock_api to its users, tried on our locks; and on those of parking_lot, so that
+//! a test which asks for more than lock_api promises is noticed.
 
 #[path = "lock_api/mutex.rs"]
 mod mutex;
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Longer than any operation here that is not to wait, and short enough to wait for.
 const SHORT: Duration = Duration::from_millis(5);
 
-/// What `f` returns on another thread.
+/// The result of `f` on another thread.
 fn elsewhere<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(f).join().expect("a panic in the other thread"))
 }

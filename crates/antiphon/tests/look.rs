@@ -1,4 +1,4 @@
-//! Programs that show their pools: what is answered to whom.
+//! Programs that show their pools: the answers, and which users get them.
 
 use std::io::{Read, Write};
 use std::mem::ManuallyDrop;
@@ -20,7 +20,7 @@ fn socket() -> UnixStream {
     UnixStream::connect_addr(&address).expect("somebody listens")
 }
 
-/// What is answered to this.
+/// The answer to this request.
 fn told(request: &[u8]) -> String {
     let mut socket = socket();
     socket.write_all(request).expect("it is read");
@@ -49,7 +49,7 @@ fn seen(name: &str, is: impl Fn(&str) -> bool) -> String {
 }
 
 fn fibers(name: &str, threads: usize) -> Builder {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES).name(name) }
 }
 
@@ -113,7 +113,8 @@ fn number(text: &str, key: &str) -> Option<u128> {
     rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// Its seat was taken from it before anybody looked, and nobody looks after it since.
+/// Its seat was taken from it before any program looked, and no thread has looked after it from
+/// then on.
 #[test]
 fn who_is_away_is_in_its_task_since_that_was_seen() {
     let patience = Duration::from_millis(10);
@@ -145,7 +146,7 @@ fn who_is_away_is_in_its_task_since_that_was_seen() {
     assert!(answer.contains("\"worker\":0") && answer.contains("\"worker\":1"), "{answer}");
 }
 
-/// Who looks takes it out of what is recorded anyway, and that may be nothing.
+/// A program that looks takes the times out of the usual records, and these may be empty.
 #[test]
 fn times_are_told_of_pools_that_record() {
     let off = Pool::builder().threads(1).recorder(0).name("off").build().expect("a pool");
@@ -177,7 +178,7 @@ fn what_is_told_of_time_is_bounded() {
         let _waits = thread::scope(|scope| scope.spawn(waits).join()).expect("it spawns");
     }
     let all = format!("\"recorded\":{TASKS},\"tasks\":{TASKS},\"live\":{TASKS},");
-    // In all, and of the place.
+    // Once for all tasks, and once for the place.
     let told = seen("bounded", |pool| pool.matches(&all).count() == 2);
     assert_eq!(told.matches("\"number\":").count(), 16, "{told}");
     gate.count_down(1);
@@ -199,7 +200,8 @@ fn garbage_and_other_versions_are_refused() {
     }
 }
 
-/// Whoever asks, and reads nothing, or goes away, or says nothing, the next has an answer.
+/// Whether a program asks and reads nothing, goes away, or says nothing: the next one has an
+/// answer.
 #[test]
 fn lookers_that_go_or_stay_silent_are_left() {
     let silent = socket();

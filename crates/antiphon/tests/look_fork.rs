@@ -15,7 +15,7 @@ fn told(process: u32) -> Option<String> {
     Some(answer)
 }
 
-/// A child does not show what its parent has, nor answers for it; and shows what it has itself.
+/// A child does not show its parent's pools, nor answers for them; and shows its own.
 #[test]
 fn a_child_shows_its_own_pools() {
     look::open().expect("a socket");

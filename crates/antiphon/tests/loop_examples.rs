@@ -1,5 +1,6 @@
 //! The examples of event loops and of tiers, in a short form: that they end, that nothing is lost,
-//! and that what they say has its shape. How late anything was is not asked: others run here, too.
+//! and that their output has its shape. It is not checked how late anything was: others run here,
+//! too.
 
 #[path = "support/example.rs"]
 mod example;
@@ -28,7 +29,7 @@ fn rise(numbers: &[f64]) -> bool {
 fn tiers<'a>(said: &'a str, tiers: &'a [Tier]) -> impl Iterator<Item = (Tier, &'a str)> {
     let here = available();
     tiers.iter().filter_map(move |&tier| {
-        // Behind the header: what tells of the tiers that there are comes before.
+        // Behind the header: the text about the tiers that there are comes before.
         let row = row(&said[said.find("p99").expect("a header")..], &format!("{tier} "));
         here.tier(tier).is_ok().then_some((tier, row))
     })
@@ -45,7 +46,7 @@ fn tiers_show_frames_from_the_first_second_on() {
             panic!("{row}")
         };
         assert!(rise(&[p50, p99, p999, max]) && max > 0.0, "{row}");
-        // Of the 120 of a second; who is late may have some to show yet.
+        // Of the 120 of a second; a player that is late may have some to show yet.
         assert!(frames >= 30.0, "{row}");
         // Three threads that always want the CPU, of which one may have had little.
         assert!((0.3..=1.0).contains(&jain), "{row}");
@@ -56,7 +57,7 @@ fn tiers_show_frames_from_the_first_second_on() {
     refuses("tiers", &["1", "8191"], 2, "may not run on CPU 8191");
 }
 
-/// It fails by itself if a message is read that was not sent so.
+/// The example fails by itself if a message is read that was not sent so.
 #[test]
 fn midi_writes_and_reads_each_message() {
     let Some(said) = succeeds("midi", &["1", "1"]) else { return };
@@ -87,7 +88,7 @@ fn on_time_drops_no_timer() {
     for name in ["steps of as long as there is", "steps of 250 pieces", "steps of 5000 pieces"] {
         let numbers = numbers(row(&said, name), name);
         assert!(numbers.len() == 4 && rise(&numbers[1..]), "{said}");
-        // Of a second at 60 Hz, however late.
+        // The frames of a second at 60 Hz, however late.
         assert!((59.0..=60.0).contains(&numbers[0]), "{said}");
     }
     for name in ["a step of one event", "from another thread", "a task that yields"] {

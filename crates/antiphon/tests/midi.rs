@@ -24,7 +24,7 @@ fn a_status_is_said_once() {
     let bytes = [
         (Message::NoteOn(2, 60, 100), &[0x92, 60, 100][..]),
         (Message::NoteOn(2, 64, 100), &[64, 100]),
-        // Which does not end it.
+        // A clock does not end the running status.
         (Message::Clock, &[0xF8]),
         (Message::NoteOn(2, 60, 0), &[60, 0]),
         (Message::NoteOn(3, 60, 1), &[0x93, 60, 1]),

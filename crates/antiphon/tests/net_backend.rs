@@ -19,7 +19,7 @@ const RINGS: &str = "ANTIPHON_IO_URING";
 
 /// Fibers echo; whether this process has a ring meanwhile.
 fn serves() -> bool {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(1).fibers(STACK_BYTES) }.build().expect("fibers");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound");
@@ -60,7 +60,7 @@ fn has_rings() -> bool {
     })
 }
 
-/// From now on the kernel says to this thread, and those that it makes, that this may not be.
+/// From now on the kernel refuses this call to this thread, and to those that it makes.
 fn refuse(call: libc::c_long) {
     let op = |code: u32, jt, k| libc::sock_filter { code: code as u16, jt, jf: 0, k };
     let load = op(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0);
@@ -82,7 +82,7 @@ fn refuse(call: libc::c_long) {
     }
 }
 
-/// This test, in a child that may not have that.
+/// Runs this test in a child that may not make that call.
 fn child(test: &str, without: &str, rings: Option<&str>) {
     let mut command = Command::new(env::current_exe().expect("a path"));
     command.args(["--exact", test]).env(CHILD, without).env_remove(RINGS);
@@ -109,7 +109,7 @@ fn a_process_that_is_told_to_uses_no_rings() {
     assert_eq!((backend(), serves()), (Backend::Epoll, false));
 }
 
-/// As containers refuse them.
+/// Rings are refused as by containers.
 #[test]
 fn a_process_that_may_have_no_rings_goes_without() {
     let Some(without) = env::var_os(CHILD) else {

@@ -11,7 +11,7 @@ use antiphon::pool::Pool;
 /// A child goes on with the fibers of the thread that has forked, and has their files.
 #[test]
 fn a_child_takes_nothing_from_its_parent() {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(1).fibers(STACK_BYTES) }.build().expect("fibers");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let one = TcpStream::connect(listener.local_addr().expect("bound")).expect("it listens");
@@ -31,7 +31,8 @@ fn a_child_takes_nothing_from_its_parent() {
     // The thread waits for files from now on.
     assert!(answers());
     let fork = pool.spawn(|| {
-        // SAFETY: the child goes on with what its one thread has, and ends by itself or is killed.
+        // SAFETY: the child goes on with the state of its one thread, and ends by itself or is
+        // killed.
         let child = unsafe { libc::fork() };
         if child == 0 {
             (0..10_000).for_each(|_| sleep(Duration::from_millis(1)));
@@ -55,6 +56,6 @@ fn a_child_takes_nothing_from_its_parent() {
         libc::waitpid(child, std::ptr::null_mut(), 0);
     }
     drop(one);
-    // By the parent all, and none by what the child has of the fiber.
+    // All were answered by the parent, and none by the child's copy of the fiber.
     assert_eq!((answered, echo.join().expect("no panic")), (200, 201));
 }

@@ -14,7 +14,7 @@ const IN_CHILD: i32 = 7;
 /// until their time is over. What comes is the parent's.
 #[test]
 fn a_copy_of_a_wait_is_over_in_time_and_takes_nothing() {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(1).fibers(STACK_BYTES) }.build().expect("fibers");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let one = TcpStream::connect(listener.local_addr().expect("bound")).expect("it listens");
@@ -41,7 +41,7 @@ fn a_copy_of_a_wait_is_over_in_time_and_takes_nothing() {
     let fork = pool.spawn(|| {
         // The other waits by then.
         sleep(Duration::from_millis(5));
-        // SAFETY: the child goes on with what its one thread has, and ends by itself.
+        // SAFETY: the child goes on with the state of its one thread, and ends by itself.
         let child = unsafe { libc::fork() };
         if child == 0 {
             loop {

@@ -12,7 +12,7 @@ use antiphon::pool::Pool;
 /// A file that is closed while a clone of it is not, and the number is another's.
 #[test]
 fn a_number_that_is_used_again_is_another_file() {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(1).fibers(STACK_BYTES) }.build().expect("fibers");
     let run = pool.spawn(|| {
         for _ in 0..20 {

@@ -1,4 +1,4 @@
-//! Pools: what was spawned is run once, and who waits for it goes on.
+//! Pools: a spawned task is run once, and its waiter goes on.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -27,7 +27,7 @@ fn what_is_spawned_from_outside_is_run_once() {
     }
 }
 
-/// 64-bit: the sum of what tasks and theirs return.
+/// 64-bit: the sum of the results of two tasks, and of theirs.
 fn fibonacci<Y: Policy<antiphon::generic::Linux>>(pool: &'static Pool<Y>, n: u64) -> u64 {
     if n < 2 {
         return n;
@@ -43,7 +43,7 @@ fn workers_that_wait_run_others() {
     assert_eq!(fibonacci(pool, 14), 377);
 }
 
-/// Full queues have who spawns run it: nothing waits for room.
+/// If queues are full, the spawning thread runs the task: nothing waits for room.
 #[test]
 fn full_queues_slow_down_who_spawns() {
     let pool: &'static _ = Box::leak(Box::new(Pool::with_policy(2, small()).unwrap()));
@@ -52,7 +52,7 @@ fn full_queues_slow_down_who_spawns() {
     assert_eq!(handles.into_iter().map(|handle| handle.join().unwrap()).sum::<u64>(), 49_995_000);
 }
 
-/// The only worker of a small pool is kept busy until what has no room was refused.
+/// The only worker of a small pool is kept busy until a task without room was refused.
 #[test]
 fn a_task_that_has_no_room_comes_back() {
     let pool = Pool::with_policy(1, small()).unwrap();
@@ -86,7 +86,7 @@ fn a_task_that_has_no_room_comes_back() {
     }
 }
 
-/// From outside, by a worker of the pool, and by one of another.
+/// Waiters are outside, a worker of the pool, and one of another pool.
 #[test]
 fn who_waits_for_room_runs_nothing_out_of_turn() {
     static POOL: std::sync::OnceLock<Pool<Scheme<Fifo, Steal>>> = std::sync::OnceLock::new();
@@ -123,7 +123,7 @@ fn many_are_spawned_together() {
     }
 }
 
-/// Has room for one task, the last: for a new one the one before comes back.
+/// Room for one task, the last: for a new one the one before comes back.
 struct Latest;
 
 // SAFETY: tasks go into the worker's queue, and come out of it.

@@ -11,7 +11,7 @@ use antiphon::promise::{self, Broken};
 use antiphon::select::Select;
 
 fn fibers(threads: usize) -> Pool {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let builder = unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES) };
     builder.build().expect("fibers")
 }

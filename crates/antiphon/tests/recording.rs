@@ -1,4 +1,4 @@
-//! What a pool records of itself.
+//! A pool's recording of itself.
 
 use std::sync::mpsc;
 use std::thread;
@@ -34,7 +34,7 @@ fn a_task_behind_a_long_one_was_hogged() {
     assert_eq!(recording.latency(100 * LONG).hogged.max_ns, 0);
 }
 
-/// As many tasks are told as there were, though few are recorded; and none that is not over.
+/// The number of tasks is as told, though few are recorded; and no task is told that is not over.
 #[test]
 fn events_tile_the_time_of_a_worker_and_count_its_tasks() {
     const TASKS: u64 = 1_000;
@@ -62,11 +62,12 @@ fn events_tile_the_time_of_a_worker_and_count_its_tasks() {
     }
 }
 
-/// Tasks from outside are recorded, who took them has searched for them, and the end is told.
+/// Tasks from outside are recorded, the workers that took them have searched for them, and the end
+/// is told.
 #[test]
 fn a_task_from_outside_is_found_by_a_search() {
     let pool = Pool::new(1).unwrap();
-    // It looks there before it searches when it comes.
+    // A worker looks there before it searches when it comes.
     while pool.stats().rests == 0 {
         thread::yield_now();
     }

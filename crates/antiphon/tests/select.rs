@@ -12,7 +12,7 @@ use antiphon::select::{Lot, Select};
 use antiphon::{Event, EventCount, Latch};
 
 fn fibers(threads: usize) -> Pool {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let builder = unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES) };
     builder.build().expect("fibers")
 }
@@ -102,7 +102,7 @@ fn the_choice_is_fair() {
         ends.iter().for_each(|(sender, _)| _ = sender.try_send(()));
         chosen[Select::new().recv_each(ends.iter().map(|ends| &ends.1), |at, _| at).wait()] += 1;
     }
-    // By so much they differ once in a great many years.
+    // A greater difference comes once in a great many years.
     let fair = TURNS / 3 - TURNS / 12..TURNS / 3 + TURNS / 12;
     assert!(chosen.iter().all(|times| fair.contains(times)), "{chosen:?}");
 }
@@ -176,7 +176,7 @@ fn exchange(run: impl Fn(Box<dyn FnOnce() + Send>), each: usize) -> usize {
                     None => patient = false,
                 }
             }
-            // What is left when it is told to stop.
+            // The values that are left when it is told to stop.
             for receiver in &receivers {
                 while let Ok(value) = receiver.try_recv() {
                     sum.fetch_add(value, Relaxed);
@@ -218,7 +218,7 @@ fn no_value_is_lost_between_threads_and_fibers() {
     assert_eq!(exchange(run, 2_000), (1..=4_000).sum());
 }
 
-/// Who waits for either, and who waits for one alone, have as many sets as there were.
+/// Waiters for either, and waiters for one alone, have as many sets as there were.
 #[test]
 fn a_set_that_is_not_used_is_another_waiters() {
     const TURNS: u32 = 2_000;
@@ -303,7 +303,7 @@ fn a_task_that_ends_is_had_by_one_of_many_waits() {
     }
 }
 
-/// One that is always ready, and one that is told by who has to run on the same thread.
+/// One source is always ready, and one is told by a task that has to run on the same thread.
 #[test]
 fn what_is_always_ready_lets_others_run() {
     let pool = fibers(1);
@@ -384,7 +384,7 @@ fn a_fiber_is_suspended_until_the_first_of_two_times() {
         let (soon, late) = (begun + Duration::from_millis(10), begun + Duration::from_secs(3600));
         Select::new().timer(late, || "late").timer(soon, || "soon").wait()
     });
-    // Which does not keep its thread.
+    // This wait does not keep its thread.
     assert_eq!(pool.spawn(|| 6 * 7).join().ok(), Some(42));
     assert_eq!(waits.join().ok(), Some("soon"));
     assert!(begun.elapsed() >= Duration::from_millis(10));

@@ -12,7 +12,7 @@ use antiphon::shared::{Barrier, Condvar, Mutex, RwLock, Semaphore, Shared};
 
 use processes::{LONG, child, exits_well, kill, wait_for};
 
-/// What the processes share. All zero at first.
+/// The memory that the processes share. All zero at first.
 #[repr(C)]
 struct Common {
     mutex: Mutex<[u64; 2]>,
@@ -182,7 +182,7 @@ fn each_owner_is_told_until_one_recovers() {
 #[test]
 fn a_killed_waiter_takes_no_wake_with_it() {
     let common = map();
-    // It takes what wakes there are, and is killed in between.
+    // The victim takes the wakes that there are, and is killed in between.
     let victim = child(|| {
         common.note.store(1, Relaxed);
         loop {
@@ -209,7 +209,7 @@ fn rounds_of_a_barrier_cross_processes() {
     const ROUNDS: u32 = 2_000;
     let common = map();
     let barrier = share_barrier(3);
-    // Between two waits all are in the same round.
+    // Between two waits all processes are in the same round.
     let work = || {
         (1..=ROUNDS).all(|round| {
             common.note.fetch_add(1, Relaxed);
@@ -319,7 +319,7 @@ fn a_killed_reader_keeps_writers_out_and_a_killed_waiter_nobody() {
         assert!(begun.elapsed() < LONG, "it doesn't wait");
         thread::sleep(Duration::from_millis(1));
     }
-    // Who reads again doesn't wait for ever, and a dead writer is in nobody's way.
+    // A thread that reads again doesn't wait for ever, and a dead writer blocks no thread.
     drop(common.rwlock.read().unwrap());
     kill(writer);
     drop(common.rwlock.read().unwrap());
@@ -340,7 +340,7 @@ fn they_are_as_small_as_promised_and_written_once() {
     assert_eq!((size_of::<Mutex<()>>(), size_of::<Condvar>(), size_of::<Semaphore>()), (4, 8, 8));
     assert_eq!((size_of::<RwLock<()>>(), size_of::<Barrier>()), (4, 8));
     let mut semaphore = Semaphore::new(2);
-    // SAFETY: alive and used by nobody else.
+    // SAFETY: alive and used by no other code.
     let semaphore: &Semaphore = unsafe { Shared::from_ptr(&raw mut semaphore) };
     assert!(semaphore.try_acquire() && semaphore.try_acquire() && !semaphore.try_acquire());
     // SAFETY: no guard is leaked.

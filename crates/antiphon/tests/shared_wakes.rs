@@ -13,12 +13,12 @@ use antiphon::shared::{Broadcast, Event, Latch};
 
 use processes::{LONG, child, exits_well, kill, map, place, wait_for};
 
-/// What the processes share. All zero at first.
+/// The memory that the processes share. All zero at first.
 #[repr(C)]
 struct Common {
     events: [Event; 2],
     broadcasts: [Broadcast; 2],
-    /// It counts from 1.
+    /// This latch counts from 1.
     latch: Latch,
     round: AtomicU32,
     note: AtomicU32,

@@ -13,7 +13,7 @@ use antiphon::stage::{Inlet, Stage};
 use antiphon::{Latch, Semaphore};
 
 fn fibers(threads: usize) -> Builder {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES) }
 }
 
@@ -21,7 +21,7 @@ fn pool(threads: usize) -> Arc<Pool> {
     Arc::new(fibers(threads).build().expect("fibers"))
 }
 
-/// From one to two, and from these to one.
+/// From one stage to two, and from these to one.
 #[test]
 fn each_item_goes_each_way_once() {
     const ITEMS: usize = 10_000;
@@ -81,7 +81,8 @@ fn one_that_is_one_wide_keeps_the_order() {
     assert!(order.lock().unwrap().iter().copied().eq(0..5_000));
 }
 
-/// What is slow at the end holds those up that come in; as many as there is room for are inside.
+/// A slow stage at the end holds up the items that come in; as many as there is room for are
+/// inside.
 #[test]
 fn what_is_slow_is_waited_for_up_to_the_beginning() {
     const BOUND: usize = (4 + 1) + (2 + 2);
@@ -97,7 +98,7 @@ fn what_is_slow_is_waited_for_up_to_the_beginning() {
     for _ in 0..500 {
         first.send(());
         let sent = sent.fetch_add(1, Relaxed) + 1;
-        // Who has been served may have been counted since.
+        // The sender that has been served may have been counted meanwhile.
         assert!(sent <= done.load(Acquire) + BOUND + 1, "{sent} were sent");
     }
     drop(first);
@@ -106,7 +107,7 @@ fn what_is_slow_is_waited_for_up_to_the_beginning() {
     assert_eq!(lasts.join().expect("no panic").served, 500);
 }
 
-/// All of its width, though there is one thread: they wait for each other.
+/// As many servers as it is wide, though there is one thread: they wait for each other.
 #[test]
 fn it_serves_as_many_at_a_time_as_it_is_wide() {
     const WIDTH: usize = 8;
@@ -138,7 +139,7 @@ fn who_does_not_wait_has_its_item_back() {
     });
     inlet.send(0);
     began.wait();
-    // One is served, and two wait.
+    // One item is served, and two wait.
     assert_eq!(inlet.try_send(1), Ok(()));
     assert_eq!(inlet.send_timeout(2, Duration::from_millis(1)), Ok(()));
     assert_eq!(inlet.try_send(3), Err(3));
@@ -192,9 +193,9 @@ fn what_others_have_panicked_with_is_dropped() {
     });
     (0..ITEMS).for_each(|_| inlet.send(()));
     drop(inlet);
-    // It ends, though what served panics when it is dropped.
+    // The stage ends, though its closure panics when it is dropped.
     forget(stage.join().expect_err("all have panicked"));
-    // All but the first, and what served.
+    // All panics but the first were dropped, and the closure.
     assert_eq!(dropped.load(Relaxed), ITEMS);
 }
 
@@ -205,7 +206,7 @@ fn by_their_weights_they_have_shares() {
     let policy = Scheme::new(Fifo, Steal { share: Share::Half });
     // No seat changes hands: what a thread without one makes ready is from outside.
     let pool = Arc::new(fibers(1).spares(0).build_with(policy).expect("fibers"));
-    // What comes from outside waits for 61 tasks of the worker's own.
+    // A task from outside waits for 61 tasks of the worker's own.
     let (both_began, go_on) = (Arc::new(Latch::new(2)), Arc::new(Latch::new(1)));
     // How many of each were served when all of one were.
     let counts: Arc<[AtomicUsize; 2]> = Arc::default();
@@ -237,7 +238,8 @@ fn by_their_weights_they_have_shares() {
     assert!(2 * light < heavy, "{light} and {heavy}");
 }
 
-/// Where the policy prefers what was made ready last: that is the next turn of who had the last.
+/// Where the policy prefers what was made ready last: that is the next turn of the stage that had
+/// the last.
 #[test]
 fn one_that_has_always_items_leaves_others_their_turns() {
     const ITEMS: usize = 400;
@@ -265,7 +267,7 @@ fn one_that_has_always_items_leaves_others_their_turns() {
     assert!(seen.load(Relaxed) < ITEMS, "the other had no turn before");
 }
 
-/// Ten of all, each with a pool of its own; and one for what they have in common.
+/// Ten stages, each with a pool of its own; and one pool for the stage that they have in common.
 #[test]
 fn pools_are_joined_by_stages() {
     let common = pool(1);
@@ -277,7 +279,7 @@ fn pools_are_joined_by_stages() {
     let silos: Vec<(Inlet<usize>, Stage)> = (0..10)
         .map(|_| {
             let add = add.clone();
-            // The stage has it, and nobody else.
+            // The stage has it, and no other code.
             Stage::builder("silo").room(4).on(&pool(1), move |number| add.send(number))
         })
         .collect();
@@ -307,7 +309,7 @@ fn what_serves_is_dropped_when_it_is_over() {
         (0..items).for_each(|_| inlet.send(()));
         assert!(!dropped.load(Acquire));
         drop(inlet);
-        // In a fiber, too.
+        // Also in a fiber.
         let stats = pool.spawn(move || stage.join().expect("no panic")).join().expect("no panic");
         assert_eq!(stats.served, items);
         assert!(dropped.load(Acquire));

@@ -1,4 +1,4 @@
-//! Pools in which all fibers wait: what is said of them, and when nothing is.
+//! Pools in which all fibers wait: the reports about them, and when there is none.
 
 use std::hint::black_box;
 use std::io::Read;
@@ -16,10 +16,10 @@ use antiphon::pool::{Pool, Stuck};
 use antiphon::{Latch, Mutex};
 
 const AFTER: Duration = Duration::from_millis(20);
-/// As long as nobody has to wait who is right.
+/// Longer than any wait of a thread that is right.
 const LONG: Duration = Duration::from_secs(60);
 
-/// What is known of a report.
+/// The parts of a report.
 struct Report {
     text: String,
     waiting: usize,
@@ -31,11 +31,11 @@ fn fibers(threads: usize) -> (Pool, Receiver<Report>) {
     let tell = move |stuck: &Stuck| {
         assert_eq!(stuck.pool, "bank");
         let (text, waiting) = (stuck.to_string(), stuck.census.waiting());
-        // Who listens may have gone.
+        // The listener may have gone.
         let _ = sender.send(Report { text, waiting, still_for: stuck.still_for });
     };
     let builder = Pool::builder().threads(threads).name("bank").on_stuck(AFTER, tell);
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     (unsafe { builder.fibers(STACK_BYTES) }.build().expect("fibers"), reports)
 }
 
@@ -57,7 +57,7 @@ fn transfers(first: &Mutex<u32>, second: &Mutex<u32>, both: &Latch) {
 
 #[test]
 fn a_deadlock_is_reported_once_with_its_places() {
-    // Not dropped: it would wait for the fibers.
+    // Not dropped: the drop would wait for the fibers.
     let (pool, reports) = fibers(2);
     let pool = ManuallyDrop::new(pool);
     let accounts = Arc::new((Mutex::new(1), Mutex::new(2), Latch::new(2)));
@@ -82,7 +82,7 @@ fn a_deadlock_is_reported_once_with_its_places() {
         assert!(chain.ends_with(&format!("fiber {other} may hold it")), "{text}");
     }
     println!("{text}");
-    // Nothing new.
+    // No new report comes.
     nothing_comes(&reports);
 }
 
@@ -131,7 +131,7 @@ fn without_fibers_that_wait_nothing_is_said() {
         let gate = gate.clone();
         pool.spawn(move || {
             begins.send(()).expect("it is awaited");
-            // As a thread does.
+            // The fiber waits as a thread does.
             ends.recv().expect_err("nothing is sent");
             gate.count_down(1);
         })
@@ -161,7 +161,7 @@ fn a_pool_that_waits_for_a_time_or_a_socket_is_not_stuck() {
     while pool.fibers(0, LONG).waiting() == 0 {}
     let waits = {
         let gate = gate.clone();
-        // What is too far to be counted is no time that comes.
+        // A deadline that is too far to be counted is no time that comes.
         pool.spawn(move || _ = gate.wait_for(Duration::MAX))
     };
     nothing_comes(&reports);
@@ -223,7 +223,7 @@ fn one_that_waits_while_it_unwinds_says_where() {
     assert_eq!(*lock.lock(), 1);
 }
 
-/// So large that there are a few of them.
+/// Stacks so large that there are a few of them.
 const HUGE: usize = 1 << 44;
 
 #[test]
@@ -231,7 +231,7 @@ fn fibers_that_wait_for_a_task_without_a_stack_are_reported() {
     let (sender, reports) = channel();
     let tell = move |stuck: &Stuck| _ = sender.send((stuck.to_string(), stuck.census.waiting()));
     let builder = Pool::builder().threads(1).on_stuck(AFTER, tell);
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { builder.fibers(HUGE) }.build().expect("one stack, at least");
     // More than there are addresses for.
     let (opens, most) = (Arc::new(Latch::new(1)), (1 << 48) / HUGE);
@@ -245,7 +245,7 @@ fn fibers_that_wait_for_a_task_without_a_stack_are_reported() {
     assert!((1..most).contains(&waiting), "{text}");
     assert!(text.contains("can't begin: no address space for more stacks"), "{text}");
     assert!(text.contains("and tasks wait for a stack"), "{text}");
-    // None of them is tried in vain.
+    // No task is begun in vain.
     let began = pool.stats().tasks;
     thread::sleep(AFTER * 5);
     assert_eq!(pool.stats().tasks, began);

@@ -1,4 +1,4 @@
-//! What a task takes up that is spawned and has not run.
+//! The memory of a task that is spawned and has not run.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -29,10 +29,10 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 const TASKS: usize = 100_000;
-/// With its place in the queue.
+/// The most bytes of a task, with its place in the queue.
 const MOST: usize = 128;
 
-/// Bytes of one of so many tasks that `spawn_all` spawns as the only worker.
+/// Bytes of one of the `TASKS` tasks that `spawn_all` spawns as the only worker.
 fn bytes_each(spawn_all: impl FnOnce()) -> usize {
     let before = ALLOCATED.load(Relaxed);
     spawn_all();

@@ -1,4 +1,4 @@
-//! What threads tell each other, where it went wrong.
+//! Cases in which threads tell each other something, and which once went wrong.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::thread;
@@ -15,7 +15,7 @@ fn readable(fd: impl AsFd, timeout: Duration) -> bool {
     unsafe { libc::poll(&raw mut file, 1, timeout.as_millis() as i32) == 1 }
 }
 
-/// It dozes, waits for its files, and polls once.
+/// The owner dozes, waits for its files, and polls once.
 #[test]
 fn a_poster_that_waits_for_room_is_told_by_an_owner_that_dozes_off_next() {
     let actions = Actions::new(1);

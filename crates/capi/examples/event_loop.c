@@ -59,7 +59,7 @@ int main(void)
 	struct pollfd files[] = { { ends[0], POLLIN, 0 },
 				  { antiphon_mailbox_fd(mailbox), POLLIN, 0 } };
 	while (open || sum < POSTS) {
-		/* What is posted from here on ends the sleep; if something is there, don't. */
+		/* A message that is posted from here on ends the sleep; if one is there, don't sleep. */
 		int sleeps = antiphon_mailbox_doze(mailbox) == 0;
 		if (poll(files, 2, sleeps ? -1 : 0) < 0)
 			return 1;

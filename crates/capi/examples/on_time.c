@@ -28,7 +28,7 @@ static int beat(antiphon_loop_t *loop, void *data, uint64_t *when)
 	return ANTIPHON_LOOP_AT;
 }
 
-/* In steps, which end when a beat is due: of this program, or of the other. */
+/* It computes in steps, which end when a beat is due: of this program, or of the other. */
 static int compute(antiphon_loop_t *loop, void *data, uint64_t *when)
 {
 	struct program *program = data;
@@ -39,7 +39,7 @@ static int compute(antiphon_loop_t *loop, void *data, uint64_t *when)
 	return ANTIPHON_LOOP_MORE;
 }
 
-/* How often what is due was called early, or not at all, or nothing was computed: 0. */
+/* Returns 0 if no beat was called early, none was left out, and something was computed. */
 static int run(const antiphon_coop_t *part)
 {
 	struct program program = { 0, 0, 0 };
@@ -53,7 +53,7 @@ static int run(const antiphon_coop_t *part)
 	timer.when = antiphon_loop_now_ns() + PERIOD_NS;
 	if (antiphon_loop_submit(loop, &timer, NULL) != 0 ||
 	    antiphon_loop_submit(loop, &work, NULL) != 0 ||
-	    /* Last: who has joined and does not poll is in the other's way. */
+	    /* Last: a member that has joined and does not poll keeps the other from the CPU. */
 	    antiphon_loop_cooperate(loop, ANTIPHON_COOP_BATON, part) != 0)
 		return 1;
 	if (antiphon_loop_run(loop) != 1 || antiphon_loop_stats(loop, "beat", &late) != 0)

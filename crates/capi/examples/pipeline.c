@@ -25,7 +25,7 @@ static uint64_t clip(uint64_t item)
 
 static struct stage {
 	uint64_t (*work)(uint64_t item);
-	/* Its action, mailbox and thread, and what posts to it. */
+	/* The action, the mailbox and the thread of a stage, and the sender that posts to it. */
 	uint32_t process;
 	antiphon_mailbox_t *mailbox;
 	antiphon_sender_t *sender;

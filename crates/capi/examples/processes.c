@@ -1,5 +1,5 @@
 /* A balance that several processes keep, in memory that they share. One of them dies in the middle
- * of a transfer; who comes next is told, and puts things right.
+ * of a transfer; the next process is told, and puts things right.
  *
  *	cc processes.c $(pkg-config --cflags --libs antiphon) -pthread -o processes */
 #define _DEFAULT_SOURCE
@@ -13,7 +13,7 @@
 
 enum { PROCESSES = 4, TRANSFERS = 1000, IN_ALL = 1000000 };
 
-/* Left and right are IN_ALL in sum whenever nobody writes. */
+/* Left and right are IN_ALL in sum whenever no process writes. */
 struct balance {
 	antiphon_pshared_rwlock_t lock;
 	antiphon_pshared_barrier_t begin;
@@ -37,7 +37,7 @@ static int transfer(struct balance *balance, int number)
 		write_lock(balance);
 		balance->left--;
 		if (number == 0 && at == TRANSFERS / 2)
-			_exit(0); /* a crash: nobody will unlock */
+			_exit(0); /* a crash: no thread will unlock */
 		balance->right++;
 		antiphon_pshared_rwlock_wrunlock(&balance->lock);
 		if (antiphon_pshared_rwlock_rdlock(&balance->lock) == 0)

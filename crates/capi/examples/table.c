@@ -1,4 +1,4 @@
-/* A table that many read and few change: who misses an entry reads, upgrades, writes, reads on.
+/* A table that many read and few change: a reader that misses an entry upgrades, writes, reads on.
  *
  *	cc table.c $(pkg-config --cflags --libs antiphon) -pthread -o table */
 #include <antiphon.h>

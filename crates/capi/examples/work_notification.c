@@ -12,8 +12,8 @@ static antiphon_broadcast_t work = ANTIPHON_BROADCAST_INIT;
 /* Tasks that were made, and those that were claimed; how many each worker has done. */
 static int made, claimed, done[WORKERS];
 
-/* Whether there is a task that nobody has: it is the caller's then. Relaxed: `now` and `wait` order
- * what was done before a send. */
+/* Whether there is a task that no thread has: it is the caller's then. Relaxed: `now` and `wait`
+ * order what was done before a send. */
 static int claim(void)
 {
 	int next = __atomic_load_n(&claimed, __ATOMIC_RELAXED);

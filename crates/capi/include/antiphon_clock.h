@@ -33,7 +33,7 @@ typedef struct antiphon_clock {
 	uint64_t antiphon_private[9];
 } antiphon_clock_t;
 
-/* What antiphon_clock_compare returns: the first stamp was taken … the second. */
+/* The results of antiphon_clock_compare: the first stamp was taken … the second. */
 enum antiphon_order {
 	ANTIPHON_BEFORE = -1,
 	/* at the same time, or so close that it is unknown which came first */

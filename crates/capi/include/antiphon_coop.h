@@ -112,8 +112,8 @@ typedef struct antiphon_coop_status {
 	uint64_t overrun;
 	uint64_t slept;
 	uint64_t share;
-	/* Boosted: how often it was raised, and could not be; the time that it ran raised, and the
-	 * part that it still has to give back, including all since the last poll. */
+	/* Boosted: how often it was raised, and could not be; the time that it ran raised, and the part
+	 * that it still has to give back, including the time after the last poll. */
 	uint64_t raises;
 	uint64_t refusals;
 	uint64_t borrowed_ns;

@@ -35,12 +35,12 @@ exports! {
         broadcast.0.send();
     }
 
-    /// Waits until something was sent since.
+    /// Waits until something was sent after `seen`.
     fn antiphon_broadcast_wait(broadcast: &Broadcast, seen: u64) {
         broadcast.0.wait(Generation::from_bits(seen));
     }
 
-    /// Waits until something was sent since, or gives up.
+    /// Waits until something was sent after `seen`, or gives up.
     fn antiphon_broadcast_timedwait(
         broadcast: &Broadcast,
         seen: u64,

@@ -18,7 +18,7 @@ pub(crate) fn uncancelled<T>(does: impl FnOnce() -> T) -> T {
     // SAFETY: a state, and memory for one.
     unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
     let done = does();
-    // SAFETY: what it was; null: nobody asks.
+    // SAFETY: the state from before; null: that of now is not wanted.
     unsafe { pthread_setcancelstate(before, ptr::null_mut()) };
     done
 }

@@ -29,18 +29,18 @@ impl Channel {
 
     /// # Safety
     ///
-    /// There is room for an item.
+    /// `into` has room for an item.
     unsafe fn recv(&self, into: *mut c_void, deadline: Option<Deadline>) -> c_int {
         may_be_ready();
         // SAFETY: the caller's.
         unsafe { self.received(self.items.recv(deadline), into, ETIMEDOUT) }
     }
 
-    /// The code of what was received, which `empty` if there was nothing.
+    /// The code of a receive: `empty` if there was nothing. Copies the item out.
     ///
     /// # Safety
     ///
-    /// There is room for an item.
+    /// `into` has room for an item.
     pub(crate) unsafe fn received(
         &self,
         received: Result<Item, NotReceived>,
@@ -59,7 +59,7 @@ impl Channel {
     }
 }
 
-/// The code of what was sent, which `full` if there was no room.
+/// The code of a send: `full` if there was no room.
 fn sent(sent: Result<(), NotSent<Item>>, full: c_int) -> c_int {
     match sent {
         Ok(()) => 0,
@@ -82,7 +82,7 @@ exports! {
         0
     }
 
-    /// Lets go of the channel, with what is in it.
+    /// Lets go of the channel, with the items in it.
     fn antiphon_channel_destroy(channel: *mut Channel) {
         // SAFETY: made above, and not used from now on.
         drop(unsafe { Box::from_raw(channel) });
@@ -136,7 +136,7 @@ exports! {
         timed(clock, until, |deadline| unsafe { channel.recv(item, Some(deadline)) })
     }
 
-    /// Nothing is sent any more.
+    /// Closes the channel: nothing is sent any more.
     fn antiphon_channel_close(channel: &Channel) {
         channel.items.close();
     }
@@ -146,7 +146,7 @@ exports! {
         channel.items.len()
     }
 
-    /// For how many there is room.
+    /// The number of items for which there is room.
     fn antiphon_channel_room(channel: &Channel) -> usize {
         channel.items.room()
     }

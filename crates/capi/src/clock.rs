@@ -61,7 +61,7 @@ exports! {
         Linux::counter()
     }
 
-    /// Which of two stamps was taken first, if that is certain.
+    /// Compares two stamps: which was taken first, if that is certain.
     fn antiphon_clock_compare(clock: &Clock, one: u64, other: u64) -> c_int {
         let stamps = (Timestamp::from_bits(one), Timestamp::from_bits(other));
         match clock.get().map(|clock| clock.cmp(stamps.0, stamps.1)) {
@@ -74,14 +74,14 @@ exports! {
     /// A stamp that is certainly after another.
     fn antiphon_clock_new_time(clock: &Clock, after: u64, later: &mut u64) -> c_int {
         let after = Timestamp::from_bits(after);
-        // One that nobody can have taken yet would be waited for.
+        // A stamp that no thread can have taken yet would be waited for.
         let taken = |clock: &&Measured| clock.cmp(after, clock.now()) != Order::Greater;
         let Some(clock) = clock.get().filter(taken) else { return EINVAL };
         *later = clock.new_time(after).to_bits();
         0
     }
 
-    /// Looks whether what was measured still holds.
+    /// Checks whether the measurement still holds.
     fn antiphon_clock_verify(clock: &Clock) -> c_int {
         let Some(clock) = clock.get() else { return EINVAL };
         unless(clock.verify().is_ok(), ESTALE)
@@ -102,7 +102,7 @@ exports! {
         c_int::from(matches!(antiphon_linux::source(), ClockSource::Counter { .. }))
     }
 
-    /// What stamps are made of, and why.
+    /// Writes which source stamps are made of, and why.
     fn antiphon_clock_source(text: *mut c_char, size: usize) -> usize {
         let said = antiphon_linux::source().to_string();
         if let Some(most) = size.checked_sub(1) {

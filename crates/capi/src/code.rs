@@ -7,7 +7,7 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Deadline, Platform as _};
 use antiphon_sync::lock::Refused;
 
-/// 0 if it was `done`, else the error.
+/// 0 if it was `done`, otherwise the error.
 pub(crate) fn unless(done: bool, error: c_int) -> c_int {
     if done { 0 } else { error }
 }
@@ -16,7 +16,7 @@ pub(crate) fn unless(done: bool, error: c_int) -> c_int {
 ///
 /// # Safety
 ///
-/// It is memory for one.
+/// It is memory for one value.
 pub(crate) unsafe fn make<T>(at: *mut T, value: T) -> c_int {
     let aligned = at.is_aligned();
     if aligned {
@@ -58,7 +58,7 @@ pub(crate) fn timed(
     attempt(Deadline { clock, ns })
 }
 
-/// How long it is until then.
+/// The time from now until the deadline.
 pub(crate) fn left(deadline: Deadline) -> Duration {
     Duration::from_nanos(deadline.ns.saturating_sub(Linux::now(deadline.clock)))
 }

@@ -1,4 +1,4 @@
-//! `antiphon_cond_t`: the condition variable, and what C adds to it.
+//! `antiphon_cond_t`: the condition variable, and the fields that C adds to it.
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
@@ -7,8 +7,8 @@
 //! | 24–31 | | zero: kept for kinds to come |
 //!
 //! The object may be destroyed while waiters that were notified have not returned, and is made new
-//! in the child of a fork, at its first use there ([`Inside`]). Who was moved in its sleep to the
-//! mutex's queue is counted out by the broadcast that did it.
+//! in the child of a fork, at its first use there ([`Inside`]). A waiter that was moved in its
+//! sleep to the mutex's queue is counted out by the broadcast that did it.
 
 use core::ffi::c_int;
 
@@ -37,13 +37,13 @@ impl Cond {
     /// Waits; returns whether it was notified before the deadline, or woken for no reason.
     fn wait(&self, mutex: &Mutex, deadline: Option<Deadline>) -> bool {
         self.adopt();
-        // Whoever destroys it had the mutex later. Before the list, from which a broadcast may
-        // count us out.
+        // The thread that destroys it had the mutex later. Before the list, from which a broadcast
+        // may count us out.
         let visit = self.inside.enter();
-        // SAFETY: who waits owns the mutex, and lets it be until the wait is over: that is below.
+        // SAFETY: the waiter owns the mutex, and lets it be until the wait is over: that is below.
         let entry = unsafe { self.waiters.prepare_with(&mutex.0) };
         let napping = entry.naps();
-        // SAFETY: who waits owns the mutex.
+        // SAFETY: the waiter owns the mutex.
         unsafe { mutex.0.unlock() };
         while !entry.sleep(deadline) {}
         let end = match entry.moved() {
@@ -80,7 +80,7 @@ impl Cond {
     fn adopt(&self) {
         self.inside.adopt(|| {
             let waiters = (&raw const self.waiters).cast_mut();
-            // SAFETY: all bytes of it are atomics, and nobody else is past this (INSIDE-2). The
+            // SAFETY: all bytes of it are atomics, and no other thread is past this (INSIDE-2). The
             // waiters that it names belong to the parent and are not in this process.
             unsafe { waiters.write(Condvar::NEW) };
         });
@@ -88,7 +88,7 @@ impl Cond {
 }
 
 exports! {
-    /// Makes a condition variable that nobody waits for.
+    /// Makes a condition variable without waiters.
     fn antiphon_cond_init(cond: *mut Cond) {
         // SAFETY: the caller's memory for one.
         unsafe { cond.write(Cond::new()) }
@@ -121,7 +121,7 @@ exports! {
         timed(clock, until, |deadline| unless(cond.wait(mutex, Some(deadline)), ETIMEDOUT))
     }
 
-    /// Notifies who has waited longest.
+    /// Notifies the waiter that has waited longest.
     fn antiphon_cond_signal(cond: &Cond) {
         if cond.waiters.has_waiters() {
             cond.adopt();

@@ -25,7 +25,7 @@ exports! {
         unsafe { make(event, Event(wait::Event::NEW)) }
     }
 
-    /// Says whether the event may go.
+    /// Checks whether the event may be destroyed.
     fn antiphon_event_destroy(event: &Event) -> c_int {
         unless(!event.0.has_waiters(), EBUSY)
     }
@@ -35,7 +35,7 @@ exports! {
         event.0.set();
     }
 
-    /// Takes back what was set.
+    /// Resets the event.
     fn antiphon_event_reset(event: &Event) {
         event.0.reset();
     }
@@ -62,7 +62,7 @@ exports! {
         c_int::from(event.0.is_set())
     }
 
-    /// Makes a latch that counts down from so many.
+    /// Makes a latch that counts down from `count`.
     fn antiphon_latch_init(latch: *mut Latch, count: u32) -> c_int {
         if count > MAX_COUNT {
             return EINVAL;
@@ -71,7 +71,7 @@ exports! {
         unsafe { make(latch, Latch(wait::Latch::new(count))) }
     }
 
-    /// Says whether the latch may go.
+    /// Checks whether the latch may be destroyed.
     fn antiphon_latch_destroy(latch: &Latch) -> c_int {
         unless(!latch.0.has_waiters(), EBUSY)
     }
@@ -98,7 +98,7 @@ exports! {
         timed(clock, until, |deadline| unless(latch.0.wait_until(Some(deadline)), ETIMEDOUT))
     }
 
-    /// How much is to be counted down yet.
+    /// The count that is left.
     fn antiphon_latch_left(latch: &Latch) -> u32 {
         latch.0.left()
     }

@@ -33,13 +33,13 @@ impl EventKey {
 }
 
 exports! {
-    /// Makes an event count that nobody waits for.
+    /// Makes an event count without waiters.
     fn antiphon_event_count_init(count: *mut EventCount) {
         // SAFETY: the caller's memory for one.
         unsafe { count.write(EventCount(wait::EventCount::NEW)) }
     }
 
-    /// Says whether the event count may go.
+    /// Checks whether the event count may be destroyed.
     fn antiphon_event_count_destroy(count: &EventCount) -> c_int {
         unless(!count.0.has_waiters(), EBUSY)
     }
@@ -63,7 +63,7 @@ exports! {
     /// Waits until notified, or gives up.
     fn antiphon_event_count_timedwait(key: &mut EventKey, clock: c_int, until: &timespec) -> c_int {
         let key = key.take();
-        // Dropped, and so cancelled, with what is not called.
+        // If the closure is not called, the key is dropped with it, and so cancelled.
         timed(clock, until, |deadline| {
             unless(key.is_none_or(|key| key.wait(Some(deadline))), ETIMEDOUT)
         })
@@ -74,7 +74,7 @@ exports! {
         drop(key.take());
     }
 
-    /// Notifies so many.
+    /// Notifies up to `waiters` waiters.
     fn antiphon_event_count_notify(count: &EventCount, waiters: u32) {
         count.0.notify(waiters);
     }

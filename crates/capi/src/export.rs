@@ -11,8 +11,8 @@ macro_rules! exports {
         /// # Safety
         ///
         /// As `antiphon.h` says. References are to objects of the caller that are initialised, and
-        /// stay where they are for as long as anybody uses them.
-        // SAFETY: nobody else has names of this prefix.
+        /// stay where they are for as long as any thread uses them.
+        // SAFETY: no other library has names of this prefix.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? $body
     )*};

@@ -53,7 +53,7 @@ exports! {
         fiber::checkpoint();
     }
 
-    /// Waits for so long.
+    /// Waits for `ns` nanoseconds.
     fn antiphon_fiber_sleep(ns: u64) {
         fiber::sleep(Duration::from_nanos(ns));
     }
@@ -61,7 +61,7 @@ exports! {
     /// Waits until then.
     fn antiphon_fiber_sleep_until(clock: c_int, until: &timespec) -> c_int {
         timed(clock, until, |deadline| {
-            // Nobody opens it.
+            // No thread opens it.
             while Latch::<Linux>::new(1).wait_until(Some(deadline)) {}
             0
         })

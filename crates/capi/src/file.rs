@@ -15,17 +15,17 @@ use crate::export::exports;
 /// `antiphon_file_t`.
 pub struct File {
     pub(crate) file: Async<OwnedFd>,
-    /// A write where nobody reads is to send no signal.
+    /// Whether it is a socket: a write without a reader is to send no signal then.
     is_socket: bool,
 }
 
 impl File {
-    /// Of one that does not block.
+    /// A file that does not block already.
     pub(crate) fn new(file: OwnedFd, is_socket: bool) -> Self {
         Self { file: Async::of_nonblocking(file), is_socket }
     }
 
-    /// For the caller.
+    /// Hands the file over to the caller.
     pub(crate) fn hand_over(self) -> *mut Self {
         Box::into_raw(Box::new(self))
     }
@@ -36,7 +36,7 @@ impl File {
 
     /// # Safety
     ///
-    /// So many bytes may be written there.
+    /// `count` bytes may be written to `bytes`.
     unsafe fn read(
         &self,
         bytes: *mut c_void,
@@ -51,7 +51,7 @@ impl File {
 
     /// # Safety
     ///
-    /// So many bytes may be read there.
+    /// `count` bytes may be read from `bytes`.
     unsafe fn write(
         &self,
         bytes: *const c_void,
@@ -94,7 +94,7 @@ pub(crate) fn code(error: &io::Error) -> c_int {
     }
 }
 
-/// The code of what was done; tells the caller how much.
+/// The code of a transfer; writes the number of bytes to `count`.
 fn done(result: io::Result<usize>, count: &mut usize) -> c_int {
     match result {
         Ok(done) => {
@@ -109,7 +109,7 @@ fn done(result: io::Result<usize>, count: &mut usize) -> c_int {
 ///
 /// # Safety
 ///
-/// So many bytes may be read there.
+/// `count` bytes may be read from `bytes`.
 unsafe fn write_all(
     file: &File,
     bytes: *const c_void,
@@ -142,7 +142,7 @@ fn ready(file: &File, number: c_int, timeout: Option<Duration>) -> c_int {
 }
 
 exports! {
-    /// Has a file not block, and waits for it.
+    /// Makes a file non-blocking, to wait for it.
     fn antiphon_file_create(file: &mut *mut File, number: c_int) -> c_int {
         let mut kind: c_int = 0;
         let mut bytes = size_of::<c_int>() as libc::socklen_t;

@@ -1,38 +1,38 @@
-//! What channels and stages carry: so many bytes, which are copied in and out.
+//! The items of channels and stages: bytes, of a fixed number, which are copied in and out.
 
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
 
 /// Bytes of an item, and no more than this.
 const MOST: usize = 1 << 20;
-/// So many need no allocation.
+/// Items of up to this many bytes need no allocation.
 const FEW: usize = size_of::<Few>();
 
 type Few = [MaybeUninit<u64>; 4];
 /// Aligned as what malloc returns.
 type Unit = MaybeUninit<u128>;
 
-/// An item, or what there is of it: who takes it out knows how many bytes it has.
+/// The bytes of an item; the code that takes it out knows how many it has.
 pub(crate) enum Item {
     Few(Few),
     Many(Box<[Unit]>),
 }
 
-/// How many bytes the items of somebody have: `MOST` at most.
+/// The number of bytes of an item of a channel or stage: `MOST` at most.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape(usize);
 
 impl Shape {
-    /// `None`: there are no items of so many bytes.
+    /// `None`: `bytes` is more than an item may have.
     pub(crate) fn new(bytes: usize) -> Option<Self> {
         (bytes <= MOST).then_some(Self(bytes))
     }
 
-    /// A copy of what is there.
+    /// Copies an item in.
     ///
     /// # Safety
     ///
-    /// So many bytes may be read there, or there are none.
+    /// The number of bytes of the shape may be read from `from`, or it is 0.
     pub(crate) unsafe fn copy_in(self, from: *const c_void) -> Item {
         let mut item = if self.0 <= FEW {
             Item::Few([MaybeUninit::uninit(); _])
@@ -50,7 +50,7 @@ impl Shape {
     ///
     /// # Safety
     ///
-    /// So many bytes may be written there, or there are none.
+    /// The number of bytes of the shape may be written to `into`, or it is 0.
     pub(crate) unsafe fn copy_out(self, mut item: Item, into: *mut c_void) {
         if self.0 > 0 {
             // SAFETY: the caller's; and as many are there: it was copied in by this shape.
@@ -60,7 +60,7 @@ impl Shape {
 }
 
 impl Item {
-    /// Where its bytes are, aligned to eight, and to sixteen if it has more than 32.
+    /// The address of its bytes, aligned to eight, and to sixteen if it has more than 32.
     pub(crate) fn bytes(&mut self) -> *mut u8 {
         match self {
             Self::Few(few) => few.as_mut_ptr().cast(),

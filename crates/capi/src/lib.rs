@@ -14,7 +14,7 @@
 //! | `clock` | timestamps without a shared counter |
 //! | `pool` | threads that run tasks |
 //! | `fiber` | pools whose tasks are fibers, and how those let others run |
-//! | `item` | what channels and stages carry: so many bytes |
+//! | `item` | the items of channels and stages: bytes, of a fixed number |
 //! | `channel`, `promise`, `token`, `select` | what fibers and threads wait by |
 //! | `stage` | stages of pipelines |
 //! | `file`, `net` | files and sockets that fibers wait for |

@@ -20,7 +20,7 @@ exports! {
         unsafe { mutex.write(Mutex(ShflMutex::NEW)) }
     }
 
-    /// Says whether the mutex may go.
+    /// Checks whether the mutex may be destroyed.
     fn antiphon_mutex_destroy(mutex: &Mutex) -> c_int {
         unless(!mutex.0.is_locked(), EBUSY)
     }

@@ -12,11 +12,11 @@ use crate::code::{left, timed};
 use crate::export::exports;
 use crate::file::{File, again, code};
 
-/// How many connections wait to be accepted, if the system lets so many.
+/// The number of connections that wait to be accepted, if the system lets this many.
 const BACKLOG: c_int = 4096;
 const FLAGS: c_int = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
 
-/// What a call says of itself by -1 and `errno`.
+/// The result of a call that tells errors by -1 and `errno`.
 fn check(returned: c_int) -> io::Result<c_int> {
     if returned == -1 { Err(io::Error::last_os_error()) } else { Ok(returned) }
 }
@@ -25,7 +25,7 @@ fn check(returned: c_int) -> io::Result<c_int> {
 ///
 /// # Safety
 ///
-/// There is an address.
+/// `address` is an address.
 unsafe fn stream(address: *const sockaddr) -> io::Result<OwnedFd> {
     // SAFETY: the caller's.
     let family = unsafe { (*address).sa_family };
@@ -37,7 +37,7 @@ unsafe fn stream(address: *const sockaddr) -> io::Result<OwnedFd> {
 
 /// # Safety
 ///
-/// There is an address of so many bytes.
+/// There is an address of `bytes` bytes.
 unsafe fn listen(address: *const sockaddr, bytes: socklen_t) -> io::Result<OwnedFd> {
     // SAFETY: the caller's.
     let socket = unsafe { stream(address) }?;
@@ -54,7 +54,7 @@ unsafe fn listen(address: *const sockaddr, bytes: socklen_t) -> io::Result<Owned
 
 /// # Safety
 ///
-/// As of `listen`.
+/// The conditions of `listen`.
 unsafe fn connect(
     made: &mut *mut File,
     address: *const sockaddr,
@@ -88,7 +88,7 @@ fn failed(file: &File) -> io::Result<()> {
 
 /// # Safety
 ///
-/// There is memory for an address of so many bytes, or both are null.
+/// There is memory for an address of `*bytes` bytes, or both are null.
 unsafe fn accept(
     listener: &File,
     made: &mut *mut File,

@@ -29,25 +29,25 @@ unsafe fn named(name: *const c_char, set: impl FnOnce(Chosen)) -> c_int {
 }
 
 exports! {
-    /// Has the waiters of a mutex sorted so.
+    /// Sets the policy that sorts the waiters of a mutex.
     fn antiphon_mutex_set_policy(mutex: &Mutex, policy: *const c_char) -> c_int {
         // SAFETY: a name of the caller's.
         unsafe { named(policy, |policy| mutex.0.set_policy(policy)) }
     }
 
-    /// Has the waiters of a readers-writer lock sorted so.
+    /// Sets the policy that sorts the waiters of a readers-writer lock.
     fn antiphon_rwlock_set_policy(lock: &RwLock, policy: *const c_char) -> c_int {
         // SAFETY: a name of the caller's.
         unsafe { named(policy, |policy| lock.0.set_policy(policy)) }
     }
 
-    /// Has the waiters of a spinlock sorted so.
+    /// Sets the policy that sorts the waiters of a spinlock.
     fn antiphon_spin_set_policy(spin: &Spin, policy: *const c_char) -> c_int {
         // SAFETY: a name of the caller's.
         unsafe { named(policy, |policy| spin.0.set_policy(policy)) }
     }
 
-    /// Says how urgent the calling thread is.
+    /// Sets the rank of the calling thread: how urgent it is.
     fn antiphon_set_priority(rank: c_int) -> c_int {
         let rank = match rank {
             -1 => None,

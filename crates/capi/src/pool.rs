@@ -16,10 +16,10 @@ use crate::export::exports;
 /// More are a mistake, such as a -1: what each takes would be gone before the system refuses one.
 const MOST_THREADS: usize = 4_096;
 
-/// Between two looks whether stages are over.
+/// Time between two looks whether stages are over.
 const STAGES_LOOK: Duration = Duration::from_micros(100);
 
-/// What is behind `antiphon_pool_t`: the policy's type is known but for those that were named.
+/// The pool behind `antiphon_pool_t`: the policy's type is known but for those that were named.
 pub enum Pooled {
     Standard(Arc<Pool>),
     Named(Arc<Pool<BoxedPolicy<Linux>>>),
@@ -51,11 +51,11 @@ pub struct TaskGroup(Countdown<Linux>);
 
 type Run = unsafe extern "C" fn(*mut c_void);
 
-/// A function of the caller's, and what it is to have.
+/// A function of the caller's, and its argument.
 struct Work {
     run: Run,
     argument: *mut c_void,
-    /// Null: it is nobody's.
+    /// Null: it is of no group.
     group: *const TaskGroup,
 }
 
@@ -97,7 +97,7 @@ impl Pooled {
         }
     }
 
-    /// Makes one for the caller: of so many threads, or 0.
+    /// Makes one for the caller, with `threads` threads, or the default number for 0.
     pub(crate) fn create(
         pool: &mut *mut Self,
         builder: Builder,
@@ -120,7 +120,7 @@ impl Pooled {
         with!(self, pool => pool.has_fibers())
     }
 
-    /// Whether nobody but its owner has it: no stage is on it.
+    /// Whether only its owner has it: no stage is on it.
     fn is_free(&self) -> bool {
         with!(self, pool => Arc::strong_count(pool) == 1)
     }
@@ -180,7 +180,7 @@ exports! {
         Pooled::create(pool, Pool::builder(), threads, names)
     }
 
-    /// Runs what is there, and ends the threads.
+    /// Runs the tasks that are there, and ends the threads.
     fn antiphon_pool_destroy(pool: *mut Pooled) {
         // SAFETY: made above, and not used from now on.
         let pool = unsafe { Box::from_raw(pool) };
@@ -198,12 +198,12 @@ exports! {
         pool.threads()
     }
 
-    /// Has another of its policies decide.
+    /// Lets another of its policies decide.
     fn antiphon_pool_put_in_charge(pool: &Pooled, policy: usize) -> c_int {
         unless(pool.put_in_charge(policy), EINVAL)
     }
 
-    /// Has a worker run a function; runs it here if there is no room.
+    /// Spawns a function for a worker; runs it here if there is no room.
     fn antiphon_pool_spawn(
         pool: &Pooled,
         group: *const TaskGroup,
@@ -214,7 +214,7 @@ exports! {
         pool.spawn(unsafe { Work::new(run, argument, group) });
     }
 
-    /// Has a worker run a function, if there is room.
+    /// Spawns a function for a worker, if there is room.
     fn antiphon_pool_tryspawn(
         pool: &Pooled,
         group: *const TaskGroup,
@@ -231,13 +231,14 @@ exports! {
         unless(spawned, EAGAIN)
     }
 
-    /// Has a worker run a function, and waits for it.
+    /// Runs a function on a worker, and waits for it.
     fn antiphon_pool_call(pool: &Pooled, run: Run, argument: *mut c_void) {
         // SAFETY: the caller's promise.
         pool.call(unsafe { Work::new(run, argument, core::ptr::null()) });
     }
 
-    /// Runs a function here, which may wait for anything, and has another thread run what is there.
+    /// Runs a function here, which may wait for anything; meanwhile another thread runs the tasks
+    /// of this worker.
     fn antiphon_pool_blocking(run: Run, argument: *mut c_void) {
         // SAFETY: the caller's promise.
         let work = unsafe { Work::new(run, argument, core::ptr::null()) };
@@ -248,7 +249,7 @@ exports! {
     fn antiphon_task_group_wait(group: *mut TaskGroup) {
         // SAFETY: the caller's.
         pool::wait_all(unsafe { &(*group).0 });
-        // SAFETY: as above, and nobody else has it any more: it may be used again.
+        // SAFETY: as above, and no other thread has it any more: it may be used again.
         unsafe { group.write(TaskGroup(Countdown::NEW)) };
     }
 

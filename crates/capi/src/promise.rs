@@ -29,7 +29,7 @@ enum State {
 }
 
 impl Awaited {
-    /// What to wait for, if it was not had.
+    /// The value to wait for, if it was not had yet.
     pub(crate) fn waits(&mut self) -> Option<&mut promise::Awaited<Value>> {
         match &mut self.0 {
             State::Waits(awaited) => Some(awaited),
@@ -44,12 +44,12 @@ impl Awaited {
         awaited.is_ready()
     }
 
-    /// Has had it, by way of others.
+    /// Keeps the value, which was received in another way.
     pub(crate) fn had(&mut self, value: Option<Value>) {
         self.0 = State::Had(value);
     }
 
-    /// The code of what it is; waits for that.
+    /// Waits for the value, and returns its code.
     pub(crate) fn get(&mut self, value: &mut *mut c_void) -> c_int {
         let had = match core::mem::replace(&mut self.0, State::Had(None)) {
             State::Waits(awaited) => awaited.wait().ok(),
@@ -63,7 +63,7 @@ impl Awaited {
 }
 
 exports! {
-    /// Makes a promise, and what to wait for it by.
+    /// Makes a promise, and the object by which to wait for it.
     fn antiphon_promise_create(promise: &mut *mut Promise, awaited: &mut *mut Awaited) {
         let (made, waits) = promise::new();
         *promise = Box::into_raw(Box::new(Promise(made)));
@@ -76,7 +76,7 @@ exports! {
         unsafe { Box::from_raw(promise) }.0.fulfil(Value(value));
     }
 
-    /// There will be no value.
+    /// Breaks the promise: there will be no value.
     fn antiphon_promise_break(promise: *mut Promise) {
         // SAFETY: made above, and not used from now on.
         drop(unsafe { Box::from_raw(promise) });

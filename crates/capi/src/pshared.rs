@@ -17,7 +17,7 @@ pub struct RwLock(SharedRwLock<Linux>);
 #[repr(transparent)]
 pub struct Barrier(SharedBarrier<Linux>);
 
-/// The code of a lock that was had, or `busy` if it was not.
+/// The code of a lock call: `busy` if it was not acquired.
 fn code(had: Option<Acquired>, busy: c_int) -> c_int {
     match had {
         Some(Acquired::Whole) => 0,
@@ -52,7 +52,7 @@ exports! {
         timed(clock, until, |deadline| code(lock.0.read_until(deadline), ETIMEDOUT))
     }
 
-    /// Releases what was acquired for reading.
+    /// Releases the lock, which the caller has to read.
     fn antiphon_pshared_rwlock_rdunlock(lock: &RwLock) {
         // SAFETY: the caller owns it so; here and below.
         unsafe { lock.0.unlock_read() }
@@ -77,13 +77,13 @@ exports! {
         timed(clock, until, |deadline| code(lock.0.write_until(deadline), ETIMEDOUT))
     }
 
-    /// Releases what was acquired for writing.
+    /// Releases the lock, which the caller has to write.
     fn antiphon_pshared_rwlock_wrunlock(lock: &RwLock) {
         // SAFETY: as above.
         unsafe { lock.0.unlock_write() }
     }
 
-    /// Says whether no writer has died, to who is in.
+    /// Says whether no writer has died, to a thread that has the lock.
     fn antiphon_pshared_rwlock_is_whole(lock: &RwLock) -> c_int {
         c_int::from(lock.0.is_whole())
     }
@@ -93,7 +93,7 @@ exports! {
         lock.0.recovered();
     }
 
-    /// Makes a barrier for so many threads.
+    /// Makes a barrier for `parties` threads.
     fn antiphon_pshared_barrier_init(barrier: *mut Barrier, parties: u32) -> c_int {
         if parties == 0 || parties > MAX_PARTIES {
             return EINVAL;
@@ -103,12 +103,12 @@ exports! {
         0
     }
 
-    /// Waits until so many have come.
+    /// Waits until all parties have come.
     fn antiphon_pshared_barrier_wait(barrier: &Barrier) -> c_int {
         c_int::from(barrier.0.wait())
     }
 
-    /// Waits until so many have come, or gives up.
+    /// Waits until all parties have come, or gives up.
     fn antiphon_pshared_barrier_timedwait(
         barrier: &Barrier,
         clock: c_int,

@@ -49,7 +49,7 @@ exports! {
         timed(clock, until, |deadline| unless(event.0.wait_until(Some(deadline)), ETIMEDOUT))
     }
 
-    /// Makes a latch that counts down from so many.
+    /// Makes a latch that counts down from `count`.
     fn antiphon_pshared_latch_init(latch: *mut Latch, count: u32) -> c_int {
         if count > MAX_COUNT {
             return EINVAL;
@@ -95,12 +95,12 @@ exports! {
         broadcast.0.send();
     }
 
-    /// Waits until something was sent since.
+    /// Waits until something was sent after `seen`.
     fn antiphon_pshared_broadcast_wait(broadcast: &Broadcast, seen: u32) {
         broadcast.0.wait(SharedGeneration::from_bits(seen));
     }
 
-    /// Waits until something was sent since, or gives up.
+    /// Waits until something was sent after `seen`, or gives up.
     fn antiphon_pshared_broadcast_timedwait(
         broadcast: &Broadcast,
         seen: u32,

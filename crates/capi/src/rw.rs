@@ -20,7 +20,7 @@ exports! {
         unsafe { lock.write(RwLock(ShflRwLock::NEW)) }
     }
 
-    /// Says whether the lock may go.
+    /// Checks whether the lock may be destroyed.
     fn antiphon_rwlock_destroy(lock: &RwLock) -> c_int {
         lock.0.gather();
         unless(!lock.0.is_locked(), EBUSY)
@@ -46,7 +46,7 @@ exports! {
         timed(clock, until, |deadline| read(lock.0.read_until(deadline), ETIMEDOUT))
     }
 
-    /// Releases what was acquired for reading.
+    /// Releases the lock, which the caller has to read.
     fn antiphon_rwlock_rdunlock(lock: &RwLock) {
         // SAFETY: the caller owns it so; here and below.
         unsafe { lock.0.unlock_read() }
@@ -67,7 +67,7 @@ exports! {
         timed(clock, until, |deadline| unless(lock.0.write_until(deadline), ETIMEDOUT))
     }
 
-    /// Releases what was acquired for writing.
+    /// Releases the lock, which the caller has to write.
     fn antiphon_rwlock_wrunlock(lock: &RwLock) {
         // SAFETY: as above.
         unsafe { lock.0.unlock_write() }
@@ -94,7 +94,7 @@ exports! {
         timed(clock, until, |deadline| unless(lock.0.upgradable_until(deadline), ETIMEDOUT))
     }
 
-    /// Releases what was acquired by `uplock`.
+    /// Releases the lock, which the caller has by `uplock`.
     fn antiphon_rwlock_upunlock(lock: &RwLock) {
         // SAFETY: as above.
         unsafe { lock.0.unlock_upgradable() }

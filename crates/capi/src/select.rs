@@ -36,10 +36,10 @@ const LATCH: c_int = 4;
 const TOKEN: c_int = 5;
 const AWAITED: c_int = 6;
 
-/// So many cases need no allocation.
+/// The number of cases that need no allocation.
 const FEW: usize = 8;
 
-/// A case, as what is waited for.
+/// A case, as a source to wait for.
 enum Each<'a> {
     Never(wait::Latch<Linux>),
     Receives(Receives<'a, Linux, Item>),
@@ -48,7 +48,7 @@ enum Each<'a> {
     Latch(&'a wait::Latch<Linux>),
     Token(&'a cancel::Token<Linux>),
     Awaits(Awaits<'a, Linux, Value>),
-    /// What was awaited was had before.
+    /// The awaited value was had before: the case is ready.
     Had,
 }
 
@@ -96,11 +96,11 @@ impl<'a> Each<'a> {
         })
     }
 
-    /// Of the one that was chosen, what the caller has. The code.
+    /// Ends the chosen case: writes its result to the caller's memory, and returns its code.
     ///
     /// # Safety
     ///
-    /// It is of that case.
+    /// It was made of that case.
     unsafe fn end(self, case: &Case) -> c_int {
         // SAFETY: of `new`, of all.
         unsafe {
@@ -149,7 +149,7 @@ impl Sources<Linux> for All<'_, '_> {
     }
 }
 
-/// Places for so many: the few, or, if these are fewer, many.
+/// Places for `count` cases: of `few`, or, if these are fewer, of `many`.
 fn places<'a, T>(
     few: &'a mut [Option<T>],
     many: &'a mut Vec<Option<T>>,
@@ -162,12 +162,12 @@ fn places<'a, T>(
     many
 }
 
-/// Has `wait` choose a case; tells the caller which, and what came of it. `missed`: the code where
-/// it chooses none.
+/// Lets `wait` choose a case; tells the caller which, and returns its code. `missed`: the code
+/// where it chooses none.
 ///
 /// # Safety
 ///
-/// So many cases are there, and are as the header has them.
+/// `count` cases are there, and are as the header has them.
 unsafe fn choose(
     cases: *mut Case,
     count: usize,
@@ -214,7 +214,7 @@ exports! {
         unsafe { choose(cases, count, chosen, EAGAIN, wait) }
     }
 
-    /// Takes what there is of one of several things.
+    /// Takes from one of several sources, if one is ready.
     fn antiphon_tryselect(cases: *mut Case, count: usize, chosen: &mut usize) -> c_int {
         // SAFETY: the caller's cases.
         unsafe { choose(cases, count, chosen, EAGAIN, |all, lot| select::try_select(all, lot)) }

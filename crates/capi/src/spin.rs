@@ -19,7 +19,7 @@ exports! {
         unsafe { spin.write(Spin(ShflSpin::NEW)) }
     }
 
-    /// Says whether the spinlock may go.
+    /// Checks whether the spinlock may be destroyed.
     fn antiphon_spin_destroy(spin: &Spin) -> c_int {
         unless(!spin.0.is_locked(), libc::EBUSY)
     }

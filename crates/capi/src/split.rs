@@ -33,7 +33,7 @@ pub struct SplitStats {
 type Call = unsafe extern "C" fn(*mut c_void, u64);
 type End = unsafe extern "C" fn(*mut c_void);
 
-/// What the caller has called.
+/// The functions of a timer, which are the caller's.
 struct Timer {
     call: Call,
     end: Option<End>,
@@ -45,7 +45,7 @@ unsafe impl Send for Timer {}
 
 impl Timer {
     fn run(self, late_ns: u64) {
-        // SAFETY: the caller's function, with what it is to have.
+        // SAFETY: the caller's function, with the arguments that it is to have.
         unsafe { (self.call)(self.data, late_ns) }
     }
 }
@@ -53,7 +53,7 @@ impl Timer {
 impl Drop for Timer {
     fn drop(&mut self) {
         if let Some(end) = self.end {
-            // SAFETY: the caller's function, with what it is to have.
+            // SAFETY: the caller's function, with the argument that it is to have.
             unsafe { end(self.data) }
         }
     }
@@ -105,7 +105,7 @@ exports! {
         uncancelled(|| drop(split));
     }
 
-    /// Has something called when it is due.
+    /// Submits a function that is called when it is due.
     fn antiphon_split_submit(
         split: &Split,
         release_ns: u64,
@@ -115,7 +115,7 @@ exports! {
         timer: *mut *mut SplitTimer,
     ) {
         let run = Timer { call, end, data };
-        // Those that were cancelled are dropped now.
+        // Timers that were cancelled are dropped now.
         let made = uncancelled(|| split.submit(release_ns, move |late_ns| run.run(late_ns)));
         if !timer.is_null() {
             // SAFETY: the caller's memory for one.
@@ -123,7 +123,7 @@ exports! {
         }
     }
 
-    /// Has it not called.
+    /// Cancels a timer: it is not called.
     fn antiphon_split_timer_cancel(timer: &SplitTimer) -> c_int {
         unless(timer.cancel(), ENOENT)
     }
@@ -141,7 +141,7 @@ exports! {
         priority(number).and_then(set).err().unwrap_or(0)
     }
 
-    /// How late its timers were.
+    /// Writes how late its timers were.
     fn antiphon_split_stats(split: &Split, stats: &mut SplitStats) {
         let late = split.tardiness();
         *stats = SplitStats {
@@ -165,7 +165,7 @@ exports! {
         }
     }
 
-    /// It has the slice of before.
+    /// Gives the thread its slice from before.
     fn antiphon_split_worker_destroy(worker: *mut Worker) {
         // SAFETY: made above, and not used from now on.
         drop(unsafe { Box::from_raw(worker) });

@@ -46,10 +46,10 @@ pub struct StageStats {
 type Serve = unsafe extern "C" fn(*mut c_void, *mut c_void);
 type End = unsafe extern "C" fn(*mut c_void);
 
-/// How much room, and how wide, a stage may be.
+/// The most room, and the most servers, of a stage.
 const MOST: usize = 1 << 20;
 
-/// What serves items: functions of the caller's.
+/// The functions that serve items, which are the caller's.
 struct Server {
     serve: Serve,
     end: Option<End>,
@@ -63,7 +63,7 @@ unsafe impl Sync for Server {}
 
 impl Server {
     fn serve(&self, mut item: Item) {
-        // SAFETY: the caller's function, with what it is to have.
+        // SAFETY: the caller's function, with the arguments that it is to have.
         unsafe { (self.serve)(self.context, item.bytes().cast()) }
     }
 }
@@ -71,7 +71,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if let Some(end) = self.end {
-            // SAFETY: the caller's function, with what it is to have.
+            // SAFETY: the caller's function, with the argument that it is to have.
             unsafe { end(self.context) }
         }
     }
@@ -146,7 +146,7 @@ exports! {
     fn antiphon_stage_join(stage: *mut Stage, stats: *mut StageStats) {
         // SAFETY: made above, and not used from now on.
         let stage = unsafe { Box::from_raw(stage) }.0;
-        // What is served is C, and does not panic.
+        // The function that serves is C, and does not panic.
         let Ok(done) = stage.join() else { return };
         if !stats.is_null() {
             // SAFETY: the caller's memory for one.
@@ -160,7 +160,7 @@ exports! {
         drop(unsafe { Box::from_raw(stage) });
     }
 
-    /// What it has done so far.
+    /// Writes the counts of the stage so far.
     fn antiphon_stage_stats(stage: &Stage, stats: *mut StageStats) {
         // SAFETY: the caller's memory for one.
         unsafe { stats.write(StageStats::of(stage.0.stats())) }

@@ -21,11 +21,11 @@ pub struct Semaphore(wait::Semaphore<Linux>);
 #[repr(transparent)]
 pub struct Once(wait::Once<Linux>);
 
-/// What `antiphon_once` runs.
+/// The function that `antiphon_once` runs.
 type Run = unsafe extern "C" fn(*mut c_void) -> c_int;
 
 exports! {
-    /// Makes a barrier for so many threads.
+    /// Makes a barrier for `parties` threads.
     fn antiphon_barrier_init(barrier: *mut Barrier, parties: u32) -> c_int {
         if parties == 0 {
             return EINVAL;
@@ -40,19 +40,19 @@ exports! {
         barrier.0.retire();
     }
 
-    /// Waits until so many have come.
+    /// Waits until all parties have come.
     fn antiphon_barrier_wait(barrier: &Barrier) -> c_int {
         c_int::from(barrier.0.wait())
     }
 
-    /// Waits until so many have come, or gives up.
+    /// Waits until all parties have come, or gives up.
     fn antiphon_barrier_timedwait(barrier: &Barrier, clock: c_int, until: &timespec) -> c_int {
         timed(clock, until, |deadline| {
             barrier.0.wait_until(deadline).map_or(ETIMEDOUT, c_int::from)
         })
     }
 
-    /// Makes a semaphore that has so many permits.
+    /// Makes a semaphore that has `permits` permits.
     fn antiphon_sem_init(sem: *mut Semaphore, permits: u32) -> c_int {
         if permits > MAX_PERMITS {
             return EINVAL;
@@ -62,7 +62,7 @@ exports! {
         0
     }
 
-    /// Says whether the semaphore may go.
+    /// Checks whether the semaphore may be destroyed.
     fn antiphon_sem_destroy(sem: &Semaphore) -> c_int {
         unless(!sem.0.has_waiters(), EBUSY)
     }
@@ -92,7 +92,7 @@ exports! {
         sem.0.permits()
     }
 
-    /// Runs `run` if it has not been, or waits for who does.
+    /// Runs `run` if it has not been, or waits for the thread that does.
     fn antiphon_once(once: &Once, run: Run, argument: *mut c_void) -> c_int {
         let run = || {
             // SAFETY: the caller's function, with the argument that it is to have.

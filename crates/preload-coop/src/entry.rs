@@ -1,4 +1,4 @@
-//! The functions that programs call, and what `shim.c` calls here.
+//! The functions that programs call, and those that `shim.c` calls here.
 //!
 //! Rust exports its own functions only, so those of C are reached by a jump: no frame of ours
 //! stands above a wait, and a cancellation finds C code alone. They are exported without a version,
@@ -31,7 +31,7 @@ macro_rules! jumps {
         ///
         /// # Safety
         ///
-        /// That of the C library.
+        /// The conditions of the C library.
         // SAFETY: it goes on in the function named, with the arguments and stack as they came.
         #[unsafe(naked)]
         // SAFETY: the C library's name, and its signature: to take its place is what this is for.
@@ -65,7 +65,7 @@ in_c! {
         => antiphon_coop_select;
     pselect(_count: c_int, _r: Set, _w: Set, _except: Set, _time: Time, _mask: Mask) -> c_int
         => antiphon_coop_pselect;
-    // Of `antiphon_coop.h`.
+    // The function that `antiphon_coop.h` declares.
     antiphon_coop_release(_ns: u64) => antiphon_coop_told;
 }
 
@@ -86,12 +86,12 @@ jumps! {
 /// A wait, as `shim.c` has it.
 #[repr(C)]
 pub struct Wait {
-    /// How long it may be, in nanoseconds; `AS_ASKED`.
+    /// The longest time of the wait, in nanoseconds; or `AS_ASKED`.
     limit_ns: i64,
     rest: MaybeUninit<Between>,
 }
 
-/// What is kept while the C library waits.
+/// The state that is kept while the C library waits.
 struct Between {
     pause: Pause,
     waited: Waited,
@@ -105,7 +105,7 @@ const _: () = assert!(size_of::<Wait>() <= 8 + 16 * 8 && align_of::<Wait>() <= 8
 pub struct Thread {
     /// A [`Loop`] that was boxed, or null.
     looping: *mut c_void,
-    /// Of the process that the rest is of.
+    /// The epoch of the process that the other fields belong to.
     epoch: u32,
     waits: u32,
 }
@@ -115,7 +115,7 @@ impl Thread {
     fn looping(&mut self) -> Option<&mut Loop> {
         let epoch = member::epoch();
         if self.epoch != epoch {
-            // In the child of a fork: what the parent had is not ours to give back.
+            // In the child of a fork, the parent's objects are not ours to give back.
             (self.looping, self.epoch, self.waits) = (core::ptr::null_mut(), epoch, 0);
         }
         if self.looping.is_null() {
@@ -125,7 +125,7 @@ impl Thread {
             // SAFETY: `shim.c` has it so; what it gives back is what it was given, once.
             unsafe { antiphon_coop_at_exit_of(self.looping) };
         }
-        // SAFETY: boxed above, by this thread, and nobody else's until it ends.
+        // SAFETY: boxed above, by this thread, and no other thread's until it ends.
         Some(unsafe { &mut *self.looping.cast::<Loop>() })
     }
 }
@@ -135,8 +135,8 @@ unsafe extern "C" {
     fn antiphon_coop_at_exit_of(looping: *mut c_void);
 }
 
-/// Before a wait of so many nanoseconds (negative: without an end), when the loop has told its next
-/// release (0: it has not). 0: the library has no part in it.
+/// Called before a wait of `timeout_ns` nanoseconds (negative: without an end), when the loop has
+/// told its next release `told_ns` (0: it has not). 0: the library has no part in it.
 extern "C" fn begin(thread: &mut Thread, wait: &mut Wait, timeout_ns: i64, told_ns: u64) -> c_int {
     if !member::enabled() {
         return 0;
@@ -148,9 +148,9 @@ extern "C" fn begin(thread: &mut Thread, wait: &mut Wait, timeout_ns: i64, told_
     1
 }
 
-/// After it; whether it ended by its timeout.
+/// Called after a wait; `timed_out` says whether it ended by its timeout.
 extern "C" fn end(thread: &mut Thread, wait: &mut Wait, timed_out: c_int) {
-    // SAFETY: `begin` has written it and said so; else `shim.c` does not call this.
+    // SAFETY: `begin` has written it and said so; otherwise `shim.c` does not call this.
     let Between { pause, waited } = unsafe { wait.rest.assume_init_read() };
     // A signal handler that has forked in between is in another process.
     if thread.epoch != member::epoch() || thread.looping.is_null() {

@@ -10,8 +10,8 @@
 //! | file | what |
 //! |---|---|
 //! | `shim.c` | the functions; timeouts; what a cancellation may unwind |
-//! | `entry` | their names, and what they call |
-//! | `member` | a thread that is a loop: what it tells, what is counted |
+//! | `entry` | the names of these functions, and the code that they call |
+//! | `member` | a thread that is a loop: its messages to others, and its counts |
 //! | `settings` | what this process was asked for |
 //!
 //! The library prints nothing, ever, and installs no signal handler. It starts a thread only where

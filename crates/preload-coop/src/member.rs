@@ -1,4 +1,4 @@
-//! A thread that is a loop: what it tells others at its waits, and what is counted.
+//! A thread that is a loop: its messages to others at its waits, and its counts.
 //!
 //! ```text
 //!                 its 2nd wait (main), its 16th (another)
@@ -25,9 +25,10 @@ use antiphon_record::coop::{BATON, BOOST, Count, Page, Refusal, RowWords};
 
 use crate::settings::{self, Settings};
 
-/// From so many waits on the process's first thread is a loop.
+/// The number of waits from which on the process's first thread is a loop.
 const WAITS_OF_MAIN: u32 = 2;
-/// From so many on any other is: what looks a name up, or waits for one answer, is none.
+/// The number of waits from which on any other thread is a loop: a thread that looks a name up, or
+/// waits for one answer, is none.
 const WAITS_OF_OTHERS: u32 = 16;
 
 /// Whether anything is wanted of this process.
@@ -44,7 +45,7 @@ fn now() -> u64 {
     Linux::now(Clock::Monotonic)
 }
 
-/// What the loops of a process have in common.
+/// The common state of the loops of a process.
 struct Common {
     epoch: u32,
     /// `None`: not wanted.
@@ -54,7 +55,7 @@ struct Common {
 }
 
 /// Made when the first loop is found. Never dropped: a program that closes all its files may have
-/// opened others under the numbers of ours since.
+/// opened others under the numbers of ours meanwhile.
 static COMMON: Mutex<Option<ManuallyDrop<Common>>> = Mutex::new(None);
 
 impl Common {
@@ -118,7 +119,7 @@ impl Tier {
         }
     }
 
-    /// Its part in the domain, and what has come of raising it.
+    /// Its part in the domain, and the counts of its raises.
     fn parts(&mut self) -> (Option<&mut Membership>, Option<Counts>) {
         match self {
             Self::None(_) => (None, None),
@@ -138,11 +139,11 @@ pub struct Loop {
     row: Option<&'static RowWords>,
 }
 
-/// What is known of a wait when it begins.
+/// The record of a wait, made when it begins.
 #[derive(Clone, Copy)]
 pub struct Waited {
     release_ns: Option<u64>,
-    /// That was told by the loop, and is not the timeout's end.
+    /// Whether that time was told by the loop, and is not the timeout's end.
     told: bool,
 }
 
@@ -151,7 +152,7 @@ impl Waited {
     pub fn limit_ns(&self, pause: &Pause) -> Option<i64> {
         match pause.until_ns {
             None => None,
-            // What was asked for ends then.
+            // The wait that was asked for ends then.
             until_ns if until_ns == self.release_ns && !self.told => None,
             Some(until_ns) => i64::try_from(until_ns.saturating_sub(now())).ok(),
         }
@@ -193,8 +194,8 @@ impl Loop {
         Self { tier, row }
     }
 
-    /// Before a wait of so long (`None`: without an end), when the loop has told its next release
-    /// (0: it has not; in centuries: it has none).
+    /// Called before a wait of `timeout_ns` (`None`: without an end), when the loop has told its
+    /// next release (0: it has not; in centuries: it has none).
     pub fn before(&mut self, timeout_ns: Option<u64>, told_ns: u64) -> (Pause, Waited) {
         let timeout_at = timeout_ns.filter(|&ns| ns > 0).map(|ns| now().saturating_add(ns));
         let told_at = (1..=i64::MAX as u64).contains(&told_ns).then_some(told_ns);

@@ -1,4 +1,4 @@
-//! What this process was asked for, by its environment: read once, before `main`.
+//! The settings of this process, from its environment: read once, before `main`.
 
 use core::ffi::c_int;
 use std::env::{var, var_os};
@@ -12,7 +12,7 @@ use antiphon_linux::schedule::{self, Class, Policy};
 use antiphon_platform::ThreadId;
 use antiphon_record::coop::{self, PAGE_BYTES, Page};
 
-/// What a process was asked for.
+/// The settings of a process.
 pub struct Settings {
     /// Name and CPU, if its loops are to hand that on.
     pub domain: Option<(String, u32)>,
@@ -25,8 +25,8 @@ pub struct Settings {
 
 static SETTINGS: OnceLock<Option<Settings>> = OnceLock::new();
 
-/// What was asked for, if anything. Nothing before the library is initialised: waits of
-/// constructors that run earlier are the C library's.
+/// The settings, if there are any. `None` before the library is initialised: waits of constructors
+/// that run earlier are the C library's.
 pub fn get() -> Option<&'static Settings> {
     SETTINGS.get()?.as_ref()
 }
@@ -45,7 +45,7 @@ impl Settings {
         (boost || domain.is_some()).then(|| Self { domain, boost, schedule: schedule(), report })
     }
 
-    /// Where it is counted, if anybody wants to know. It stays mapped.
+    /// The page of its counts, if the environment names a file for them. It stays mapped.
     pub fn page(&self) -> Option<&'static Page> {
         let file = OpenOptions::new().read(true).write(true).open(self.report.as_ref()?).ok()?;
         let mapping = Box::leak(Box::new(Mapping::new(&file, PAGE_BYTES).ok()?));
@@ -63,7 +63,7 @@ fn schedule() -> Options {
     Options { period_ns, min_slice_ns, slack_ns, threshold_ns }
 }
 
-/// What the calling thread is called.
+/// The name of the calling thread.
 pub fn thread_name() -> [u8; 16] {
     let mut name = [0; 16];
     // SAFETY: the kernel writes 16 bytes at the most. If it does not, the name is empty.
@@ -74,8 +74,9 @@ pub fn thread_name() -> [u8; 16] {
 /// Decides what this process wants, before the program's own code runs.
 extern "C" fn load(_: c_int, _: *const *const u8, _: *const *const u8) {
     let settings = SETTINGS.get_or_init(Settings::read).as_ref();
-    // A loop that was raised when it executed this program has nobody who lowers it. Who comes of a
-    // fork and was given a real-time class on purpose does not have it reset by the next.
+    // A loop that was raised when it executed this program has no helper that lowers it. A process
+    // that comes of a fork, and was given a real-time class on purpose, does not have it reset by
+    // the next fork.
     if settings.is_some_and(|settings| settings.boost)
         && let Ok(class) = schedule::class(ThreadId(0))
         && class == (Class { policy: Policy::Fifo, resets_on_fork: true })

@@ -1,4 +1,4 @@
-/* The functions that programs call, and what an ABI asks of C beside them.
+/* The functions that programs call, and the parts beside them that an ABI asks of C.
  *
  * A wait is a cancellation point: it may unwind the stack of its thread. A Rust frame may not be
  * unwound so (the library is built with panic=abort), therefore the waits are here, and call Rust
@@ -40,7 +40,7 @@ struct thread {
 	uint32_t epoch, waits;
 };
 
-/* Ours, and nobody else's. */
+/* Ours, and no other object's. */
 #pragma GCC visibility push(hidden)
 int antiphon_coop_begin(struct thread *thread, struct wait *wait, int64_t timeout_ns,
 			uint64_t told_ns);
@@ -92,7 +92,7 @@ __attribute__((constructor)) static void make_key(void)
 
 void antiphon_coop_at_exit_of(void *loop)
 {
-	/* Where that fails, others find that the thread has ended. */
+	/* If this fails, others find that the thread has ended. */
 	if (atomic_load_explicit(&key_made, memory_order_acquire))
 		(void)pthread_setspecific(key, loop);
 }
@@ -169,7 +169,7 @@ static bool of_timespec(const struct timespec *time, int64_t *ns)
 		return true;
 	if (time->tv_sec < 0 || time->tv_nsec < 0 || time->tv_nsec >= NS)
 		return false;
-	/* What ends in centuries does not end. */
+	/* A time in centuries counts as no end. */
 	if (time->tv_sec < INT32_MAX)
 		*ns = time->tv_sec * NS + time->tv_nsec;
 	return true;
@@ -187,7 +187,7 @@ static bool of_timeval(const struct timeval *time, int64_t *ns)
 	return true;
 }
 
-/* What the wait is to be called with: never less than is left, in whole units. */
+/* The timeout to call the wait with: never less than is left, in whole units. */
 
 static int in_ms(const struct wait *wait, int ms)
 {
@@ -206,7 +206,7 @@ static const struct timespec *in_timespec(const struct wait *wait, const struct 
 	return left;
 }
 
-/* A look by `epoll`, which was not to wait, fails with EINTR only since it had to; so does one by
+/* A look by `epoll`, which was not to wait, fails with EINTR only because it had to; so does one by
  * others that is not for the signals of a mask. Then it is to be had. */
 static bool was_a_look(const struct wait *wait, int64_t asked_ns, int result)
 {
@@ -356,7 +356,7 @@ int __ppoll_chk(struct pollfd *files, nfds_t count, const struct timespec *timeo
 
 int antiphon_coop_poll_chk(struct pollfd *files, nfds_t count, int timeout, size_t bytes)
 {
-	/* Which ends the program. */
+	/* The C library's form ends the program. */
 	if (bytes / sizeof *files < count)
 		return REAL(__poll_chk)(files, count, timeout, bytes);
 	return antiphon_coop_poll(files, count, timeout);

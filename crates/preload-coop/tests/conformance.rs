@@ -1,5 +1,5 @@
-//! What Linux and the C library promise, from C programs in `tests/c`. Each runs without the
-//! library first: what it expects is what holds there.
+//! The promises of Linux and of the C library, from C programs in `tests/c`. Each runs without the
+//! library first: its expectations hold there.
 
 mod support;
 
@@ -15,7 +15,7 @@ fn holds_by(stage: &Stage, program: &Path, arguments: &[&str], tier: &str, loops
     assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
     let found = &stage.loops()[before..];
     assert!(found.len() >= loops, "{tier}: {} loops", found.len());
-    // Who has no part in it is as if it were alone: that would prove nothing.
+    // A row that has no part in it is as if it were alone: that would prove nothing.
     assert!(found.iter().all(|row| row.baton == (tier != "t1")), "{tier}: {found:?}");
     assert!(found.iter().all(|row| row.count(Count::Waits) > 0), "{tier}");
 }
@@ -66,7 +66,7 @@ fn who_becomes_another_user_and_may_not_be_raised_any_longer_is_counted() {
     }
     assert!(status.success(), "{status}");
     let loops = stage.loops();
-    // Where root may not raise either, there is no helper.
+    // If root may not raise either, there is no helper.
     let counted = |row: &antiphon_record::coop::LoopRow| row.count(Count::Refusals) > 0;
     assert!(loops.iter().all(|row| !row.boost || counted(row)), "{loops:?}");
 }
@@ -93,7 +93,7 @@ fn all_that_holds_while_another_has_the_cpu() {
     for file in ["waits.c", "threads.c", "processes.c"] {
         let program = stage.compile(file, &["-O1"]);
         for tier in ["t3", "auto"] {
-            // It has work all the time, so each wait is for a turn.
+            // The other loop has work all the time, so each wait is for a turn.
             let mut other = Spins::new(&stage, &spins, tier, 600_000);
             other.begin();
             holds_by(&stage, &program, &[], tier, 1);

@@ -1,4 +1,4 @@
-//! Real programs under the library: they do what they do without it.
+//! Real programs under the library: they behave the same as without it.
 
 mod support;
 
@@ -54,7 +54,7 @@ fn python_asyncio() {
         assert_eq!((output.stdout, output.stderr), (expected.stdout.clone(), Vec::new()));
     }
     let loops = stage.loops();
-    // With work to do its next timer can't be seen.
+    // While the loop has work to do, its next timer can't be seen.
     assert!(loops.iter().any(|row| row.baton && row.count(Count::Zero) > 100), "{loops:?}");
     assert!(loops.iter().any(|row| row.count(Count::Due) > 0), "{loops:?}");
 }
@@ -86,13 +86,13 @@ fn node_that_waits_for_timers() {
     let output = succeeds(stage.under("auto", "node").args(["-e", NODE]));
     assert_eq!((output.stdout, output.stderr), (expected.stdout, Vec::new()));
     let loops = stage.loops();
-    // It has little to do, so its timers are seen; on a machine that is busy not all, as it waits
-    // with a timeout of 0 when one is overdue.
+    // The server has little to do, so its timers are seen; on a machine that is busy not all, as it
+    // waits with a timeout of 0 when one is overdue.
     assert!(loops.iter().any(|row| row.baton && row.count(Count::Due) > 0), "{loops:?}");
 }
 
-/// A client of the X server, without a library: it connects, and asks a thousand times who has the
-/// input focus. X Window System Protocol, §8 "Connection Setup" and §9.
+/// A client of the X server, without a library: it connects, and asks a thousand times which window
+/// has the input focus. X Window System Protocol, §8 "Connection Setup" and §9.
 fn asks(display: &str) {
     let mut stream =
         UnixStream::connect(format!("/tmp/.X11-unix/X{display}")).expect("the server listens");
@@ -129,7 +129,7 @@ fn an_x_server_and_its_clients() {
             client.join().expect("it was answered");
         }
     });
-    // SAFETY: a child of ours, that nobody has waited for; `timeout` passes it on.
+    // SAFETY: a child of ours, that no thread has waited for; `timeout` passes it on.
     assert_eq!(unsafe { libc::kill(server.id() as i32, libc::SIGTERM) }, 0);
     server.wait().expect("it ends");
     let loops = stage.loops();
@@ -147,7 +147,7 @@ fn an_asyncio_loop_that_tells_its_next_timer() {
         assert!(said.starts_with("100 ticks, "), "{said}");
     };
     ticks(succeeds(plain("python3").arg(example)));
-    // What is cancelled long before it is due is not kept until then.
+    // A call that is cancelled long before it is due is not kept until then.
     let cancels = "import sys; from runpy import run_path; \
                    loop = run_path(sys.argv[1])['CooperativeLoop'](); \
                    [loop.call_later(60, print).cancel() for _ in range(9999)]; \

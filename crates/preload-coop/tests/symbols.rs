@@ -1,4 +1,4 @@
-//! What the library asks of the C library, and what it offers.
+//! The symbols that the library needs of the C library, and those that it offers.
 
 #[path = "../../preload/tests/support/elf.rs"]
 mod elf;

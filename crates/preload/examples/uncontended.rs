@@ -1,4 +1,4 @@
-//! What a lock and unlock cost that nobody contends for: the C library's functions beside ours.
+//! Cost of a lock and unlock without contention: the C library's functions beside ours.
 //!
 //! ```sh
 //! cargo build -p antiphon-preload --profile preload cargo run --release -p antiphon-preload
@@ -26,7 +26,7 @@ struct Library {
     unlock: OnLock,
 }
 
-/// What is locked, and by which functions.
+/// The lock, and the functions that lock and unlock it.
 #[derive(Clone, Copy)]
 struct Case {
     name: &'static str,

@@ -1,4 +1,4 @@
-//! The C library's objects, and what we keep in them.
+//! The C library's objects, and our fields in them.
 //!
 //! ```text
 //!  pthread_mutex_t, 40 bytes              pthread_cond_t, 48 bytes        pthread_spinlock_t
@@ -23,7 +23,7 @@
 //! `PTHREAD_COND_INITIALIZER` are. The kind stays where the C library has it, so its static
 //! initialisers and `pthread_mutexattr_t` mean what they meant:
 //!
-//! | bits of the kind | who keeps the lock |
+//! | bits of the kind | the keeper of the lock |
 //! |---|---|
 //! | 0 normal, 3 adaptive | we |
 //! | 1 recursive, 2 error-checking | we, with owner and count |
@@ -58,14 +58,14 @@ use crate::thread;
 #[repr(C)]
 pub(crate) struct Mutex {
     pub(crate) lock: ShflMutex<Linux>,
-    /// The id of the thread that holds the lock, 0 if nobody does. Kept for all kinds, decisive for
+    /// The id of the thread that holds the lock, 0 if none does. Kept for all kinds, decisive for
     /// the recursive and the error-checking one.
     pub(crate) owner: AtomicU32,
-    /// How often the owner of a recursive mutex has locked it.
+    /// The number of times that the owner of a recursive mutex has locked it.
     pub(crate) count: AtomicU32,
     kind: AtomicI32,
-    /// Of a mutex that we keep: waiters of condition variables that will lock it again. Written by
-    /// its owner alone.
+    /// For a mutex that we keep: the number of waiters of condition variables that will lock it
+    /// again. Written by its owner alone.
     users: AtomicU32,
     note: Note,
 }
@@ -83,7 +83,7 @@ pub(crate) struct Cond {
     _unused: [u32; 4],
 }
 
-/// What the C library has in place of our lock, while it keeps the mutex.
+/// The C library's words in place of our lock, while it keeps the mutex.
 #[repr(C)]
 struct Theirs {
     word: AtomicU32,
@@ -91,7 +91,7 @@ struct Theirs {
 }
 
 const _: () = assert!(size_of::<Theirs>() == core::mem::offset_of!(Mutex, owner));
-// On AArch64 there are eight more bytes, which we leave alone.
+// On AArch64 the C library's mutex has eight more bytes, which we leave alone.
 const _: () = assert!(size_of::<Mutex>() <= size_of::<libc::pthread_mutex_t>());
 const _: () = assert!(align_of::<Mutex>() <= align_of::<libc::pthread_mutex_t>());
 const _: () = assert!(core::mem::offset_of!(Mutex, owner) == 8);
@@ -107,7 +107,7 @@ pub(crate) const MONOTONIC: u32 = 2;
 
 /// Bits of `__kind` that make a difference to us.
 const DECISIVE: i32 = 0xf3;
-/// Those of them that say what happens to who locks twice, or unlocks what is another's.
+/// Those of them that say what happens to a thread that locks twice, or unlocks another's mutex.
 const TYPE: i32 = 3;
 
 /// Whose a mutex is.
@@ -129,7 +129,7 @@ pub(crate) enum Type {
 }
 
 impl Type {
-    /// Its name in a recording.
+    /// The kind's name in a recording.
     pub(crate) fn recorded(self) -> Kind {
         match self {
             Self::Normal => Kind::Mutex,
@@ -153,7 +153,7 @@ impl Mutex {
         }
     }
 
-    /// Takes the lock if it is free and nobody waits whose turn it is.
+    /// Takes the lock if it is free and no waiter has the next turn.
     #[inline]
     pub(crate) fn take_free(&self) -> bool {
         if thread::alone() {
@@ -180,7 +180,7 @@ impl Mutex {
             if thread::alone() && self.lock.unlock_alone() {
                 return 0;
             }
-            // In light mode: who may do without an exchange is asked there.
+            // In light mode, `release_lightly` finds whether the caller may do without an exchange.
             if Linux::fenced() {
                 return self.release_lightly();
             }
@@ -203,7 +203,7 @@ impl Mutex {
         0
     }
 
-    /// [`release`](Self::release), where somebody waits.
+    /// [`release`](Self::release), where a thread waits.
     ///
     /// # Safety
     ///
@@ -222,7 +222,7 @@ impl Mutex {
         self.kind.store(kind, Relaxed);
     }
 
-    /// Who the C library says has it.
+    /// The thread that has it, by the C library's word.
     pub(crate) fn noted_owner(&self) -> u32 {
         // Relaxed: asked by the owner.
         self.owner.load(Relaxed)
@@ -235,7 +235,7 @@ impl Mutex {
         self.kind.load(Relaxed) & DECISIVE
     }
 
-    /// What the recorder knows it by.
+    /// The name and the note by which the recorder knows the mutex.
     #[inline]
     pub(crate) fn recorded(&self) -> Noted<'_> {
         Noted { address: core::ptr::from_ref(self).addr(), note: &self.note }
@@ -246,7 +246,7 @@ impl Mutex {
         if self.kind() & !TYPE == 0 { Whose::Ours(self.bare_type()) } else { Whose::Theirs }
     }
 
-    /// Its type, whoever keeps it.
+    /// Its type, whether we or the C library keep it.
     pub(crate) fn bare_type(&self) -> Type {
         match self.kind() & TYPE {
             0 => Type::Normal,
@@ -262,7 +262,8 @@ impl Mutex {
         unsafe { &*core::ptr::from_ref(self).cast::<Theirs>() }
     }
 
-    /// Of a mutex that the C library keeps: whether somebody seems to hold it. Reads its word only.
+    /// For a mutex that the C library keeps: whether a thread seems to hold it. Reads its word
+    /// only.
     pub(crate) fn looks_held(&self) -> bool {
         const PROTECT: i32 = 0x40;
         // The owner's id, or 1 and 2; of a mutex with a ceiling, what stands below that.
@@ -271,40 +272,41 @@ impl Mutex {
         self.theirs().word.load(Relaxed) & held != 0
     }
 
-    /// Whether the thread of that id holds it, whoever keeps it. True or false for the caller's own
-    /// id only.
+    /// Whether the thread of that id holds it, whether we or the C library keep it. True or false
+    /// for the caller's own id only.
     pub(crate) fn is_owned_by(&self, id: u32) -> bool {
-        // Relaxed: nobody else writes the caller's id or takes it away.
+        // Relaxed: no other thread writes the caller's id or takes it away.
         self.owner.load(Relaxed) == id
     }
 
-    /// Of a mutex that the C library keeps and the caller holds: whether one unlock releases it.
+    /// For a mutex that the C library keeps and the caller holds: whether one unlock releases it.
     pub(crate) fn is_last_level(&self) -> bool {
         // Relaxed: the owner's alone.
         self.bare_type() != Type::Recursive || self.theirs().count.load(Relaxed) == 1
     }
 
-    /// Where its users are counted: at `__nusers` (12), if the C library keeps it.
+    /// The word in which its users are counted: at `__nusers` (12), if the C library keeps the
+    /// mutex.
     fn users(&self) -> &AtomicU32 {
         if self.whose() == Whose::Theirs { &self.count } else { &self.users }
     }
 
-    /// The caller, who owns the mutex and is about to release it, will lock it again.
+    /// The caller, which owns the mutex and is about to release it, will lock it again.
     pub(crate) fn count_in(&self) {
         // Relaxed: owners alone write it, each after the one before. Nor does the C library need
         // more for its own.
         self.users().store(self.users().load(Relaxed).wrapping_add(1), Relaxed);
     }
 
-    /// The caller, who was counted in, owns the mutex again.
+    /// The caller, which was counted in, owns the mutex again.
     pub(crate) fn count_out(&self) {
-        // Relaxed: as above. A mutex that was made anew in the meantime counts nobody.
+        // Relaxed: as above. A mutex that was made anew in the meantime counts no user.
         self.users().store(self.users().load(Relaxed).saturating_sub(1), Relaxed);
     }
 
-    /// Of a mutex that we keep: whether a waiter will lock it again.
+    /// For a mutex that we keep: whether a waiter will lock it again.
     pub(crate) fn is_used(&self) -> bool {
-        // Relaxed: whoever destroys it had it after those that it knows of.
+        // Relaxed: the thread that destroys the mutex had it after the waiters that it knows of.
         self.users.load(Relaxed) != 0
     }
 

@@ -6,7 +6,7 @@
 //! an order that there is, and helgrind and drd would report races that there are not.
 //!
 //! It is decided before the first lock ([`crate::mode`]). A recording names the program, unless its
-//! file says the same: then whoever started it knows.
+//! file says the same: then the user that started it knows.
 
 use core::ffi::CStr;
 
@@ -20,7 +20,7 @@ pub(crate) fn tool() -> Option<Tool> {
 }
 
 fn tool_of(object: &Object) -> Option<Tool> {
-    // Of a shared runtime that library, of a static one the program.
+    // A shared runtime is a library that defines it; with a static runtime the program does.
     if object.defines(INIT).is_some() {
         return Some(Tool::ThreadSanitizer);
     }
@@ -40,5 +40,5 @@ pub(crate) fn is_in_file(tool: Tool) -> bool {
     tool == Tool::ThreadSanitizer && (program.defines(INIT).is_some() || needs())
 }
 
-/// What a program calls that was compiled for ThreadSanitizer.
+/// The function that a program calls that was compiled for ThreadSanitizer.
 const INIT: &CStr = c"__tsan_init";

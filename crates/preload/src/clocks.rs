@@ -6,7 +6,7 @@
 //! is not the C library's, a deadline is one of [`Clock::SeenMonotonic`] or
 //! [`Clock::SeenRealtime`], and `antiphon_linux` asks the program's clock between short sleeps.
 //!
-//! | who stands in front of the C library's | a deadline is judged by |
+//! | in front of the C library's function | a deadline is judged by |
 //! |---|---|
 //! | nothing | the kernel's clock, as ever |
 //! | X in front of `clock_gettime` | X's clock, which may go at any pace, jump or be set |
@@ -17,8 +17,8 @@
 //! it calls us with a time of the kernel's clock. Another library in front of us which traces, say,
 //! converts nothing. So it must be one and the same.
 //!
-//! What goes on to the C library goes with its deadline as it came: to whatever stands behind us,
-//! libfaketime again or the C library, as it would without us.
+//! A call that goes on to the C library goes with its deadline as it came: to the function behind
+//! us, libfaketime's again or the C library's, as it would without us.
 
 use core::ffi::CStr;
 use core::hint::spin_loop;
@@ -44,7 +44,7 @@ pub(crate) enum By {
     CondClock,
 }
 
-/// Their names, in that order.
+/// The functions' names, in that order.
 const NAMES: [&CStr; 8] = [
     c"pthread_mutex_timedlock",
     c"pthread_mutex_clocklock",
@@ -56,13 +56,13 @@ const NAMES: [&CStr; 8] = [
     c"pthread_cond_clockwait",
 ];
 
-/// 0: the program sees the kernel's clocks. Else this, and a bit for each function whose deadlines
-/// are converted before they come here.
+/// 0: the program sees the kernel's clocks. Otherwise `OTHERS`, and a bit for each function whose
+/// deadlines are converted before they come here.
 static SEEN: AtomicU32 = AtomicU32::new(0);
 const OTHERS: u32 = 1 << 31;
 
 /// Finds out which clocks the program sees. Called at load, and after the loader has loaded all
-/// that the program starts with: what is loaded later stands behind the C library.
+/// that the program starts with: a library that is loaded later stands behind the C library.
 pub(crate) fn find() {
     // A file each, by where it is mapped; 0 is none.
     let (mut library, mut clock, mut functions) = (0, 0, [0; NAMES.len()]);
@@ -85,7 +85,8 @@ pub(crate) fn find() {
     see_clocks_by(now);
     let converted = functions.iter().enumerate().filter(|(_, file)| **file == clock);
     let bits = converted.fold(OTHERS, |bits, (function, _)| bits | 1 << function);
-    // Relaxed: the clock that goes with it is read only by who has it, and is code.
+    // Relaxed: the clock that goes with it is read only by a thread that has such a deadline, and
+    // is code.
     SEEN.store(bits, Relaxed);
 }
 
@@ -128,7 +129,7 @@ fn as_seen(deadline: Deadline) -> Deadline {
     }
 }
 
-/// What a clock of the program's said last, and since when it is known to.
+/// The latest time that a clock of the program's said, and when it was first seen to say that.
 struct Last {
     seen_ns: AtomicU64,
     since_ns: AtomicU64,
@@ -137,16 +138,16 @@ struct Last {
 static LAST: [Last; 2] =
     [const { Last { seen_ns: AtomicU64::new(0), since_ns: AtomicU64::new(0) } }; 2];
 
-/// A clock that says the same for so long stands still.
+/// A clock that says the same for this long stands still.
 const STILL_NS: u64 = 20_000;
 
 impl Last {
-    /// Whether the clock stands still; then what it says. A deadline of such a clock would never
-    /// come. The first time, that takes [`STILL_NS`] to see.
+    /// If the clock stands still, the time that it shows; otherwise `None`. A deadline of such a
+    /// clock would never come. The first call takes [`STILL_NS`] to see that.
     fn stands_still(&self, clock: Clock) -> Option<u64> {
         loop {
             let (seen_ns, now_ns) = (now(clock), Linux::now(Clock::Monotonic));
-            // Acquire: since when, or a later time; pairs with the release below.
+            // Acquire: `since_ns` as stored with it, or a later time; pairs with the release below.
             let last_ns = self.seen_ns.load(Acquire);
             if last_ns != seen_ns {
                 self.since_ns.store(now_ns, Relaxed);

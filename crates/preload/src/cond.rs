@@ -23,9 +23,9 @@
 //! A condition variable may be destroyed, and its memory be gone, as soon as its waiters are
 //! notified, before they have returned (POSIX). A waiter that runs into its deadline at that moment
 //! still looks at the list. So the threads that may do so are counted ([`Inside`]), and `destroy`
-//! waits until they are out. Who was moved in its sleep is counted out by the broadcast: it wakes
-//! when its turn for the mutex comes, which whoever destroys may hold. Threads that wait and are
-//! not notified are a mistake of the caller, and answered with `EBUSY`.
+//! waits until they are out. A waiter that was moved in its sleep is counted out by the broadcast:
+//! it wakes when its turn for the mutex comes, and the thread that destroys may hold that mutex.
+//! Threads that wait and are not notified are a mistake of the caller, and answered with `EBUSY`.
 //!
 //! In the child of a fork there are no waiters but in memory: its first use makes the object new.
 //!
@@ -47,14 +47,15 @@ use crate::clocks::{self, By};
 use crate::real::{self, forward};
 use crate::{mode, mutex, recorder, shared, sys};
 
-/// What `begin` returns if the wait is the C library's.
+/// The code that `begin` returns if the wait is the C library's.
 const FORWARD: c_int = -1;
 const NO_CLOCK: clockid_t = -1;
 
 /// A wait in progress; `shim.c` has the same, with the private part as words.
 #[repr(C)]
 pub(crate) struct Wait {
-    /// What to sleep on, until when, while it holds what, and how.
+    /// The word to sleep on, the end of the sleep, the value that the word holds meanwhile, and the
+    /// futex operation.
     word: *const AtomicU32,
     until: *const timespec,
     expected: u32,
@@ -64,16 +65,16 @@ pub(crate) struct Wait {
 
 struct Private {
     cond: *const Cond,
-    /// What `cond` has counted; taken when that is touched no more.
+    /// The waiter's entry in the count of `cond`; taken when the waiter touches `cond` no more.
     visit: Option<Visit>,
     mutex: *mut Mutex,
     site: usize,
     list: List,
     deadline: Option<Deadline>,
     until: timespec,
-    /// Of a deadline that the kernel can't judge ([`clocks`]).
+    /// The slices of a wait whose deadline the kernel can't judge ([`clocks`]).
     slices: Option<Slices>,
-    /// The word of a wait without a node: nobody wakes it, it naps.
+    /// The word of a wait without a node: no thread wakes it, it naps.
     bed: AtomicU32,
     timed_out: bool,
     napped: bool,
@@ -82,7 +83,7 @@ struct Private {
     recorded: Option<recorder::Wait>,
 }
 
-/// Where the waiter stands.
+/// The list or the number by which the waiter waits.
 enum List {
     /// On the list of our condition variable.
     Own(Entry<Linux>),
@@ -92,13 +93,13 @@ enum List {
 
 const _: () = assert!(size_of::<Wait>() <= 24 + 20 * 8 && align_of::<Wait>() <= 8);
 
-/// Begins a wait. The mutex is released when it returns 0, else nothing has happened.
+/// Begins a wait. The mutex is released when it returns 0; otherwise nothing has happened.
 ///
 /// # Safety
 ///
-/// `wait` is room for a `Wait` that nobody else uses; the others are what the program gave to
+/// `wait` is room for a `Wait` that no other thread uses; the others are what the program gave to
 /// `pthread_cond_wait`.
-// SAFETY: `shim.c` declares the name so, and nobody else has one of this prefix.
+// SAFETY: `shim.c` declares the name so, and no other function has one of this prefix.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_begin(
     wait: *mut MaybeUninit<Wait>,
@@ -133,14 +134,14 @@ unsafe extern "C" fn antiphon_cond_begin(
     if flags & SHARED == 0 {
         adopt(object);
     }
-    // Whoever destroys it had the mutex later. Before the list, from which a broadcast may count us
-    // out.
+    // The thread that destroys it had the mutex later. Before the list, from which a broadcast may
+    // count us out.
     let visit = object.inside.enter();
     let list = if flags & SHARED != 0 {
         List::Shared(shared::begin(object))
     // SAFETY: the program's mutex.
     } else if let Some(lock) = unsafe { mutex::lock_to_come(mutex) } {
-        // SAFETY: who waits owns the mutex, and lets it be until the wait is over: by `get_off`
+        // SAFETY: the waiter owns the mutex, and lets it be until the wait is over: by `get_off`
         // and, if the waiter was moved, `lock_moved`.
         List::Own(unsafe { object.waiters.prepare_with(lock) })
     } else {
@@ -152,7 +153,7 @@ unsafe extern "C" fn antiphon_cond_begin(
     let (code, counted) = unsafe { mutex::unlock_to_wait(mutex) };
     wait.private.counted = counted;
     if code != 0 {
-        // The mutex was not the caller's, and stays so: nobody moved it there.
+        // The mutex was not the caller's, and stays so: no thread moved it there.
         let _ = get_off(wait, true);
     }
     code
@@ -194,15 +195,15 @@ impl Wait {
     }
 }
 
-/// Whether the waiter has to sleep, and if so on what.
+/// Whether the waiter has to sleep; if so, it writes on which word.
 ///
 /// # Safety
 ///
-/// `wait` is what `begin` has written, and nobody else uses it.
-// SAFETY: the name, as that of `begin`.
+/// `wait` is what `begin` has written, and no other thread uses it.
+// SAFETY: the name is declared as that of `begin`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_sleeps(wait: *mut Wait) -> c_int {
-    // SAFETY: `begin` has written it, and nobody else has it.
+    // SAFETY: `begin` has written it, and no other thread has it.
     let wait = unsafe { &mut *wait };
     if wait.private.deadline.is_some() {
         wait.until = &raw const wait.private.until;
@@ -242,8 +243,8 @@ unsafe extern "C" fn antiphon_cond_sleeps(wait: *mut Wait) -> c_int {
 }
 
 impl Wait {
-    /// Without a node: sleeps for a millisecond at most, which ends as a spurious wake, or for what
-    /// is left until the deadline.
+    /// Without a node: sleeps for a millisecond at most, which ends as a spurious wake, or for the
+    /// time that is left until the deadline.
     fn nap(&mut self) -> c_int {
         const NAP_NS: u64 = 1_000_000;
         let left = self.private.deadline.map_or(NAP_NS, left_ns).min(NAP_NS);
@@ -265,8 +266,8 @@ fn left_ns(deadline: Deadline) -> u64 {
 ///
 /// # Safety
 ///
-/// `wait` is what `begin` has written, and nobody else uses it.
-// SAFETY: the name, as that of `begin`.
+/// `wait` is what `begin` has written, and no other thread uses it.
+// SAFETY: the name is declared as that of `begin`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_slept(wait: *mut Wait, code: c_int) {
     // SAFETY: as in `sleeps`.
@@ -292,7 +293,7 @@ fn woke(wait: &Wait) {
         // SAFETY: for `park_end`.
         && let Some(node) = unsafe { entry.node() }
     {
-        // Whether a wake had come is told by the list.
+        // The list tells whether a wake had come.
         let _ = park_end(node);
     }
 }
@@ -301,8 +302,8 @@ fn woke(wait: &Wait) {
 ///
 /// # Safety
 ///
-/// `wait` is what `begin` has written, and nobody else uses it.
-// SAFETY: the name, as that of `begin`.
+/// `wait` is what `begin` has written, and no other thread uses it.
+// SAFETY: the name is declared as that of `begin`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_end(wait: *mut Wait) -> c_int {
     // SAFETY: as in `sleeps`.
@@ -318,8 +319,8 @@ unsafe extern "C" fn antiphon_cond_end(wait: *mut Wait) -> c_int {
 ///
 /// # Safety
 ///
-/// `wait` is what `begin` has written, and nobody else uses it.
-// SAFETY: the name, as that of `begin`.
+/// `wait` is what `begin` has written, and no other thread uses it.
+// SAFETY: the name is declared as that of `begin`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_cancelled(wait: *mut Wait) {
     // SAFETY: as in `sleeps`.
@@ -349,7 +350,7 @@ fn get_off(wait: &mut Wait, pass_on: bool) -> End {
     let list = core::mem::replace(&mut wait.private.list, List::Shared(0));
     let end = match list {
         List::Own(entry) => match entry.moved() {
-            // It is out already, and the object may be gone.
+            // The waiter is out already, and the object may be gone.
             Ok(moved) => End::Moved(moved),
             Err(entry) => get_off_list(wait, entry, pass_on),
         },
@@ -373,7 +374,8 @@ fn get_off_list(wait: &mut Wait, entry: Entry<Linux>, pass_on: bool) -> End {
     let cond = unsafe { &*wait.private.cond };
     // SAFETY: the wait was prepared by this object, which it names.
     let end = unsafe { cond.waiters.finish(entry) };
-    // Who was moved was notified by a broadcast, as all were: there is nothing to pass on.
+    // A waiter that was moved was notified by a broadcast, as all were: there is nothing to pass
+    // on.
     if pass_on && matches!(end, End::Notified) {
         cond.waiters.notify_one();
     }
@@ -392,8 +394,8 @@ fn go_out(wait: &mut Wait, cond: &Cond) {
 fn adopt(cond: &Cond) {
     cond.inside.adopt(|| {
         let waiters = (&raw const cond.waiters).cast_mut();
-        // SAFETY: all bytes of it are atomics, and nobody else is past this (INSIDE-2). The waiters
-        // that it names belong to the parent, and are not in this process.
+        // SAFETY: all bytes of it are atomics, and no other thread is past this (INSIDE-2). The
+        // waiters that it names belong to the parent, and are not in this process.
         unsafe { waiters.write(Condvar::NEW) };
     });
 }
@@ -498,21 +500,21 @@ fn timespec_of(ns: u64) -> timespec {
 }
 
 /// The C library's `pthread_cond_wait`, for a wait that is not ours.
-// SAFETY: the name, as that of `begin`.
+// SAFETY: the name is declared as that of `begin`.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_real_cond_wait() -> *const c_void {
     real::COND_WAIT.get().map_or(core::ptr::null(), |function| function as *const c_void)
 }
 
 /// The C library's `pthread_cond_timedwait`.
-// SAFETY: the name, as that of `begin`.
+// SAFETY: the name is declared as that of `begin`.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_real_cond_timedwait() -> *const c_void {
     real::COND_TIMEDWAIT.get().map_or(core::ptr::null(), |function| function as *const c_void)
 }
 
 /// The C library's `pthread_cond_clockwait`.
-// SAFETY: the name, as that of `begin`.
+// SAFETY: the name is declared as that of `begin`.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_real_cond_clockwait() -> *const c_void {
     real::COND_CLOCKWAIT.get().map_or(core::ptr::null(), |function| function as *const c_void)

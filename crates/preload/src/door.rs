@@ -10,7 +10,8 @@ use antiphon_record::door::{SECRET_BYTES, VARIABLE, Which};
 use crate::mode;
 use crate::sys::{self, File};
 
-/// So long is waited for an answer: who answers may be stopped, and this program is to start.
+/// Longest wait for an answer: the process that answers may be stopped, and this program is to
+/// start.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The file that the variable names by its path; if it can't be opened so, that which is asked for.
@@ -42,12 +43,12 @@ fn connect(name: &[u8]) -> Option<File> {
     let kind = (libc::SOCK_STREAM | libc::SOCK_CLOEXEC) as usize;
     // SAFETY: takes numbers.
     let socket = unsafe { sys::call(libc::SYS_socket, [libc::AF_UNIX as usize, kind, 0, 0]) }?;
-    // SAFETY: a new descriptor, known to nobody else.
+    // SAFETY: a new descriptor, known to no other code.
     let socket = unsafe { File::from_descriptor(socket) };
     // SAFETY: numbers, of which zero is a value.
     let mut address: libc::sockaddr_un = unsafe { zeroed() };
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-    // Behind a zero byte, by which the name is an abstract one.
+    // The name stands behind a zero byte, which makes it an abstract one.
     let room = address.sun_path.get_mut(1..=name.len())?;
     for (to, from) in room.iter_mut().zip(name) {
         *to = from.cast_signed();

@@ -28,7 +28,7 @@ macro_rules! with_site {
         ///
         /// # Safety
         ///
-        /// That of POSIX.
+        /// The conditions of POSIX.
         // SAFETY: it goes on in the function named, with the arguments and the stack as they came.
         #[unsafe(naked)]
         // SAFETY: the C library's name, and its signature: to take its place is what this is for.
@@ -75,7 +75,7 @@ macro_rules! plain {
         ///
         /// # Safety
         ///
-        /// That of POSIX.
+        /// The conditions of POSIX.
         // SAFETY: to be called in place of libc's is what it is for; it does what POSIX says.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
@@ -98,7 +98,7 @@ macro_rules! cancellable {
             ///
             /// # Safety
             ///
-            /// That of POSIX.
+            /// The conditions of POSIX.
             // SAFETY: it goes on in the function named, with the arguments and stack as they came.
             #[unsafe(naked)]
             // SAFETY: the C library's name, and its signature: to take its place is what this is

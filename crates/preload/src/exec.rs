@@ -1,14 +1,14 @@
 //! Programs that this one executes: the C library's business, but a recording names them, so that a
-//! report can say which of them the loader lets nobody into.
+//! report can say into which of them the loader lets no library.
 //!
 //! | called | what is noted |
 //! |---|---|
 //! | `execve` `execv` `execle` `execl` `fexecve` `execveat` `posix_spawn` | the file |
 //! | `execvp` `execvpe` `execlp` `posix_spawnp` | the file that `PATH` leads to |
 //!
-//! Noted is what can be executed, before that is tried: by its absolute path, with the user, since
-//! a setuid program is none for its owner, and whether `LD_PRELOAD` still names the library, and
-//! that is there: in another root directory it is not. As in
+//! A file that can be executed is noted before that is tried: by its absolute path, with the user,
+//! because a setuid program is none for its owner, and whether `LD_PRELOAD` still names the
+//! library, and the library is there: in another root directory it is not. As in
 //! [`crate::sharing`], whose macro this uses, the entries jump to the C library's functions with
 //! the arguments and the stack of the caller: nothing is added to what they do. `system` and
 //! `popen` execute a shell from inside the C library and don't come by here; the shell does.
@@ -32,10 +32,10 @@ use crate::{inherit, mode, real, recorder, sys};
 type Text = *const c_char;
 type Texts = *const *const c_char;
 
-/// How the library is called, by the command and by those who have built it themselves.
+/// The file names of the library: the command's, and that of users that have built it themselves.
 const OURS: [&[u8]; 2] = [b"antiphon-preload.so", b"antiphon_preload.so"];
 
-/// Where a program is looked for if no `PATH` is set: `confstr(_CS_PATH)`.
+/// The directories in which a program is looked for if no `PATH` is set: `confstr(_CS_PATH)`.
 const DEFAULT_PATH: &[u8] = b"/bin:/usr/bin";
 
 extern "C" fn before_execve(path: Text, _: Texts, environment: Texts) -> real::Entry {
@@ -54,7 +54,7 @@ extern "C" fn before_execl(path: Text) -> real::Entry {
 }
 
 extern "C" fn before_execle(path: Text) -> real::Entry {
-    // Its environment stands behind the arguments; most pass theirs on.
+    // The environment stands behind the arguments; most programs pass theirs on.
     note(libc::AT_FDCWD, path, inherited());
     elsewhere::entry(&real::EXECLE, elsewhere::antiphon_execle)
 }
@@ -177,7 +177,7 @@ fn note_if_there(folder: c_int, pieces: &[&[u8]], environment: Texts) -> bool {
     let mut path = Path::new();
     let whole = path.begin(folder, pieces[0]) && pieces.iter().all(|piece| path.push(piece));
     if !whole {
-        // Counted as one that is not named.
+        // Counted as a program that is not named.
         recorder::executes(b"", HandedOn::No);
         return true;
     }
@@ -232,7 +232,8 @@ impl Path {
         fits
     }
 
-    /// Begins it with what a path is relative to, which `folder` says as for `openat`.
+    /// Begins the path with the folder that it is relative to, which `folder` gives as for
+    /// `openat`.
     fn begin(&mut self, folder: c_int, path: &[u8]) -> bool {
         if path.starts_with(b"/") {
             return true;
@@ -264,13 +265,13 @@ impl Path {
 }
 
 /// Whether there is a file at `path`, relative to `folder` as above, and no folder. The kernel
-/// looks, and not we: who executes what is at a wrong address is told `EFAULT`.
+/// looks, and not we: a caller that passes a wrong address is told `EFAULT`.
 fn is_file(folder: c_int, path: Text) -> bool {
     let mut status = MaybeUninit::<libc::stat>::zeroed();
     let at = folder as isize as usize;
     let flags = libc::AT_EMPTY_PATH as usize;
     let args = [at, path as usize, status.as_mut_ptr() as usize, flags];
-    // SAFETY: the kernel reads the path if it can, and writes to what is ours.
+    // SAFETY: the kernel reads the path if it can, and writes to memory that is ours.
     let told = unsafe { sys::call(libc::SYS_newfstatat, args) }.is_some();
     // SAFETY: numbers, of which zero is valid.
     told && unsafe { status.assume_init() }.st_mode & libc::S_IFMT == libc::S_IFREG

@@ -8,10 +8,10 @@
 //! | an instruction of the program's own | no |
 //! | a parent, before this program was executed (containers, systemd) | no |
 //!
-//! What is needed afterwards is made ready then, and what can be done without is not done any more:
-//! `antiphon_linux::filtered` is what everything in this library asks that would make a system call
-//! other than `futex`. A filter that was not heard of must allow what the README lists; one that
-//! answers with an error is borne in any case.
+//! All that is needed afterwards is made ready then, and all that can be done without is not done
+//! any more: everything in this library that would make a system call other than `futex` asks
+//! `antiphon_linux::filtered`. A filter that was not heard of must allow what the README lists; one
+//! that answers with an error is borne in any case.
 //!
 //! As in [`crate::sharing`], the entries jump to the C library's functions with the arguments and
 //! the stack of the caller. They are on the way of each `syscall` of the program, so all that they
@@ -30,7 +30,7 @@ use crate::real::{self, forward};
 use crate::sharing::address;
 use crate::{mode, recorder, thread};
 
-/// Where the C library's functions are; null is not looked for yet.
+/// The addresses of the C library's functions; null: it was not looked for yet.
 static SYSCALL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 static PRCTL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
@@ -83,8 +83,8 @@ fn before_set(option: c_int, mode: usize, program: usize) {
     }
 }
 
-/// What is left is `read`, `write`, `exit` and `sigreturn`, and the CPU's counter is forbidden,
-/// too: nothing can be timed any more, nor waited for. The kernel does this to one thread, and its
+/// Only `read`, `write`, `exit` and `sigreturn` are left, and the CPU's counter is forbidden, too:
+/// nothing can be timed any more, nor waited for. The kernel does this to one thread, and its
 /// children; there is no other in programs that ask for it.
 #[cold]
 fn expect_strict() {
@@ -105,7 +105,7 @@ fn expect() {
     }
     // The process and the calling thread stand in the recording from now on.
     recorder::enter();
-    // It grows no more.
+    // The recording grows no more.
     antiphon_record::freeze();
     if mode::mode() == mode::OURS {
         thread::make_ready();
@@ -113,8 +113,8 @@ fn expect() {
     expect_filter(own_id);
 }
 
-/// What the kernel calls the calling thread, as the C library knows it: that notes it in a mutex,
-/// and makes no system call for one that is free.
+/// The kernel's id of the calling thread, as the C library knows it: the C library notes it in a
+/// mutex, and makes no system call for one that is free.
 fn own_id() -> u32 {
     // A kind of which the C library always notes the owner.
     const ERROR_CHECKING: c_int = libc::PTHREAD_MUTEX_ERRORCHECK;
@@ -127,7 +127,7 @@ fn own_id() -> u32 {
         return 1;
     }
     let id = mutex.noted_owner();
-    // It is ours, so it can't fail.
+    // The mutex is ours, so this can't fail.
     let _ = forward!(MUTEX_UNLOCK(at));
     id
 }
@@ -141,7 +141,7 @@ macro_rules! unless {
         ///
         /// # Safety
         ///
-        /// That of the C library.
+        /// The conditions of the C library.
         // SAFETY: where it goes on, the arguments and the stack are as they came. `rax` has nothing
         // in it: no argument is a floating-point number.
         #[unsafe(naked)]

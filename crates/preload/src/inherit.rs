@@ -1,4 +1,5 @@
-//! What the programs that this one executes inherit: the library, or nothing of it.
+//! The environment that the programs inherit that this one executes: with the library, or nothing
+//! of it.
 //!
 //! With `ANTIPHON_CHILDREN=0` the library is for this program alone. It is loaded by then, and so
 //! can take itself out of the environment that all others are given, and put back what stood there
@@ -6,9 +7,9 @@
 //! written to or copied: an old value is the end of the string that brought it.
 //!
 //! The kernel's array keeps its end, where some programs look for the auxiliary vector; it begins
-//! later. What it leaves free repeats an entry that stays, for who counts from `argv` on. An array
-//! that the C library has made since, for a constructor that ran before ours, keeps its beginning,
-//! by which that frees it and makes it longer.
+//! later. The entries that it leaves free repeat an entry that stays, for programs that count from
+//! `argv` on. An array that the C library has made meanwhile, for a constructor that ran before
+//! ours, keeps its beginning, by which the C library frees it and makes it longer.
 
 use core::ffi::{CStr, c_char};
 use core::ptr::null;
@@ -36,8 +37,8 @@ pub(crate) fn settle(kernels: *mut *const c_char) {
     let asked = mode::variable(unsafe { mode::environ }, CHILDREN.as_bytes());
     if asked == Some(c"0") {
         ALONE.store(true, Relaxed);
-        // SAFETY: the C library's word; it and the array may be written to by who may call
-        // `setenv`, which constructors may.
+        // SAFETY: the C library's word; code that may call `setenv` may write to it and the array,
+        // and constructors may call it.
         unsafe { mode::environ = restored(mode::environ, kernels) };
     }
 }
@@ -53,7 +54,7 @@ unsafe fn restored(begin: *mut *const c_char, kernels: *mut *const c_char) -> *m
     }
     // SAFETY: not behind the null pointer, by which it stops.
     let length = (0..).take_while(|&at| unsafe { !(*begin.add(at)).is_null() }).count();
-    // SAFETY: so many are in front of the null pointer.
+    // SAFETY: `length` entries are in front of the null pointer.
     let entries = unsafe { core::slice::from_raw_parts_mut(begin, length) };
     if begin != kernels {
         let mut kept = 0;
@@ -80,11 +81,11 @@ unsafe fn restored(begin: *mut *const c_char, kernels: *mut *const c_char) -> *m
     kept.as_mut_ptr()
 }
 
-/// What an entry was before: itself, the end of it, or nothing.
+/// The entry as it was before: itself, the end of it, or none.
 ///
 /// # Safety
 ///
-/// It is a string that ends in zero.
+/// The entry is a string that ends in zero.
 unsafe fn before(entry: *const c_char) -> Option<*const c_char> {
     // SAFETY: the caller's promise.
     let bytes = unsafe { CStr::from_ptr(entry) }.to_bytes();

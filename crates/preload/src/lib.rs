@@ -8,17 +8,17 @@
 //! | file | what |
 //! |---|---|
 //! | `entry` | the functions that programs call |
-//! | `mutex`, `rwlock`, `cond`, `shared`, `spin` | what they do |
+//! | `mutex`, `rwlock`, `cond`, `shared`, `spin` | the functions of each kind of lock |
 //! | `theirs` | the same where the C library keeps the lock |
-//! | `abi` | the C library's objects, and what we keep in them |
+//! | `abi` | the C library's objects, and our fields in them |
 //! | `clocks` | the clocks that the program sees, by which its deadlines are judged |
 //! | `mode` | what this process asked for, decided once |
 //! | `asan` | what AddressSanitizer is told |
 //! | `aside` | tools under which nothing is replaced |
 //! | `real` | the C library's own functions |
 //! | `lookup` | `dlsym` and `dlvsym`, which find ours |
-//! | `objects` | what the loader has loaded, and what is in it |
-//! | `thread` | what is kept for each thread, and whether there is more than one |
+//! | `objects` | the objects that the loader has loaded, and their tables |
+//! | `thread` | the state of each thread, and whether there is more than one |
 //! | `sharing` | functions by which a program comes to share thread-local state, or to bypass us |
 //! | `mappings` | functions by which a program comes to share memory with other processes |
 //! | `exec` | programs that this one executes, for the report |
@@ -66,7 +66,7 @@ mod ticks;
 
 /// Decides what this process wants, before the program's own code runs.
 extern "C" fn load(_: c_int, _: *const *const c_char, environment: *mut *const c_char) {
-    // While no object can be unloaded: all that is read from their tables.
+    // All that is read from the objects' tables is read while no object can be unloaded.
     lookup::settle();
     real::find_all();
     if !mode::disabled() {
@@ -78,7 +78,7 @@ extern "C" fn load(_: c_int, _: *const *const c_char, environment: *mut *const c
     }
     if !mode::theirs() {
         clocks::find();
-        // What a slow path would otherwise open files for.
+        // Asks now for data for which a slow path would otherwise open files.
         antiphon_linux::survey();
         antiphon_linux::ask_when_told();
         sites::start();

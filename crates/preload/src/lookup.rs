@@ -3,7 +3,7 @@
 //!
 //! References by name find us first. A look-up in a handle (`ctypes`, LuaJIT's FFI, hosts of
 //! plug-ins), by version, or behind an object that was loaded after us would find the C library's
-//! function, and a mutex that is locked by one and by the other excludes nobody. So these two
+//! function, and a mutex that is locked by one and by the other excludes no thread. So these two
 //! functions are ours as well:
 //!
 //! | asked for | answered |
@@ -14,16 +14,16 @@
 //! | anything where the C library keeps the locks ([`mode`]) | by the next `dlsym` |
 //!
 //! Names that we replace are those of mutexes, readers-writer locks, condition variables and
-//! spinlocks. Those of functions that we only hear of (`pthread_create`, `dlopen`, …) are not: what
-//! is found of them shares no object with ours, and another library that wraps them may be the one
-//! who asks.
+//! spinlocks. Names of functions that we only hear of (`pthread_create`, `dlopen`, …) are not: the
+//! functions found by them share no object with ours, and the caller may be another library that
+//! wraps them.
 //!
 //! `RTLD_DEFAULT` and `RTLD_NEXT` mean something else to each caller. Its question is therefore put
 //! as our own, and answered by us only where the answer is known to be the same: else the next
 //! `dlsym` is jumped to. Whatever we answer, the next `dlsym` was asked right before by the same
 //! thread, and has left the state of `dlerror` as its own answer leaves it.
 //!
-//! What finds the next `dlsym` can't be a reference by name, which would find this one: it is read
+//! The next `dlsym` can't be found by a reference by name, which would find this one: it is read
 //! from the tables of the objects behind us ([`objects`]).
 
 use core::ffi::{CStr, c_char, c_void};
@@ -42,7 +42,7 @@ static BY_VERSION: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
 /// The next function of that name behind us; null if there is none.
 fn next(kept: &AtomicPtr<c_void>, name: &CStr) -> *const c_void {
-    // Relaxed: it is code, there since the start.
+    // Relaxed: it is code, and does not change after the start.
     let mut address = kept.load(Relaxed).cast_const();
     if address.is_null() {
         address = objects::next(name).unwrap_or(null());
@@ -62,7 +62,7 @@ pub(crate) fn settle() {
 ///
 /// # Safety
 ///
-/// That of `dlsym`.
+/// The conditions of `dlsym`.
 pub(crate) unsafe fn by_name(handle: *mut c_void, name: *const c_char) -> *mut c_void {
     let function = next(&BY_NAME, c"dlsym");
     if function.is_null() {
@@ -76,7 +76,7 @@ pub(crate) unsafe fn by_name(handle: *mut c_void, name: *const c_char) -> *mut c
 ///
 /// # Safety
 ///
-/// That of `dlvsym`.
+/// The conditions of `dlvsym`.
 pub(crate) unsafe fn by_version(
     handle: *mut c_void,
     name: *const c_char,
@@ -121,7 +121,7 @@ struct Call {
     caller: *const c_void,
 }
 
-/// What becomes of a call.
+/// The answer to a call.
 enum Answer {
     /// Whatever the next function says.
     Theirs,
@@ -143,9 +143,9 @@ impl Call {
         }
     }
 
-    /// What the next function says, asked as from here.
+    /// The answer of the next function, asked as from here.
     fn asked(&self, handle: *mut c_void) -> *const c_void {
-        // SAFETY: the caller's arguments; the handle is its own, or one that is always good.
+        // SAFETY: the caller's arguments; the handle is the caller's, or one that is always good.
         unsafe {
             if self.version.is_null() {
                 by_name(handle, self.name)
@@ -155,18 +155,19 @@ impl Call {
         }
     }
 
-    /// By `RTLD_DEFAULT`: the global scope, in which we are found, but under no version. What a
-    /// caller has in a scope of its own comes behind that, but with `RTLD_DEEPBIND`; and then the
-    /// caller doesn't come here, as it has found the C library's `dlsym`.
+    /// The answer by `RTLD_DEFAULT`: the global scope, in which we are found, but under no version.
+    /// A caller's own scope comes behind that, but with `RTLD_DEEPBIND`; and then the caller
+    /// doesn't come here, as it has found the C library's `dlsym`.
     fn by_default(&self, ours: *const c_void) -> Answer {
         let found = self.asked(libc::RTLD_DEFAULT);
         let replaced = found == ours || objects::is_c_librarys(found);
         if replaced { Answer::Is(ours) } else { Answer::Theirs }
     }
 
-    /// By `RTLD_NEXT`. From an object before us that finds us, or one between, but by a version.
-    /// Behind us there is the C library, in front of which we are to be; what another wrapper
-    /// behind us hands its calls to is us as well, and never comes back to it ([`real`]).
+    /// The answer by `RTLD_NEXT`. The caller is an object before us that finds us, or one between,
+    /// but by a version. Behind us there is the C library, in front of which we are to be. If
+    /// another wrapper behind us hands its calls on, they come to us as well, and never come back
+    /// to it ([`real`]).
     fn behind_caller(&self, ours: *const c_void) -> Answer {
         let Some(caller) = objects::of(self.caller) else { return Answer::Theirs };
         if self.version.is_null() && objects::before_ours().any(|object| object.is(caller)) {
@@ -176,7 +177,8 @@ impl Call {
     }
 }
 
-/// Where a call goes on: with `handle` as it is then, and else as it came.
+/// The function in which a call goes on: with `handle` as it is then, and the other arguments as
+/// they came.
 fn before(
     function: *const c_void,
     [name, version]: [*const c_char; 2],
@@ -231,7 +233,7 @@ macro_rules! answered {
         ///
         /// # Safety
         ///
-        /// That of the C library.
+        /// The conditions of the C library.
         // SAFETY: where it goes on, the stack is as it came, and the arguments are as it came or
         // as `$before` wants them.
         #[unsafe(naked)]

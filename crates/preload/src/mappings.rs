@@ -1,11 +1,12 @@
 //! Functions by which a program comes to share memory with other processes: `mmap`, `mremap` and
-//! `shmat`. Each calls the C library's function of its name, and notes what is shared
+//! `shmat`. Each calls the C library's function of its name, and notes the shared memory
 //! (`antiphon_linux::note_shared`): a lock in it may have waiters in several processes.
 //!
-//! Only memory that the program may write to counts, as a lock is written to, or may come to: what
-//! is of no file, or can't be accessed yet. A file's memory that is mapped to be read and becomes
-//! writable later does not, nor what is mapped by `syscall`, by an instruction of the program's
-//! own, or by `mmap` as `dlsym` finds it in the C library.
+//! Only memory that the program may write to counts, as a lock is written to; or memory that it may
+//! come to write to: a mapping without a file, or one that can't be accessed yet. A file's memory
+//! that is mapped to be read and becomes writable later does not count, nor does memory that is
+//! mapped by `syscall`, by an instruction of the program's own, or by `mmap` as `dlsym` finds it in
+//! the C library.
 //!
 //! Before the library was loaded these make the system call themselves: an allocator may map memory
 //! in the first constructor, where the look-up of a function might allocate.
@@ -23,7 +24,7 @@ const TYPE: c_int = 0xf;
 ///
 /// # Safety
 ///
-/// That of the C library.
+/// The conditions of the C library.
 // SAFETY: the C library's name, and its signature: to take its place is what this is for.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mmap(
@@ -54,7 +55,7 @@ pub unsafe extern "C" fn mmap(
 ///
 /// # Safety
 ///
-/// That of the C library.
+/// The conditions of the C library.
 // SAFETY: as of `mmap`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mmap64(
@@ -73,11 +74,11 @@ pub unsafe extern "C" fn mmap64(
 ///
 /// # Safety
 ///
-/// That of the C library.
+/// The conditions of the C library.
 // SAFETY: as of `mmap`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
-    // Before it is: afterwards other memory may be there, and noted.
+    // Before the memory is unmapped: afterwards other memory may be there, and noted.
     let shared = forget_shared(address.addr(), length);
     let code = match real::MUNMAP.known() {
         // SAFETY: the arguments are those of our caller.
@@ -96,7 +97,7 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
 ///
 /// # Safety
 ///
-/// That of the C library.
+/// The conditions of the C library.
 // SAFETY: as of `mmap`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mremap(
@@ -134,7 +135,7 @@ pub unsafe extern "C" fn mremap(
 ///
 /// # Safety
 ///
-/// That of the C library.
+/// The conditions of the C library.
 // SAFETY: as of `mmap`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shmat(id: c_int, address: *const c_void, flags: c_int) -> *mut c_void {
@@ -145,13 +146,13 @@ pub unsafe extern "C" fn shmat(id: c_int, address: *const c_void, flags: c_int) 
         None => pointer(unsafe { libc::syscall(libc::SYS_shmat, id, address, flags) }),
     };
     if at != libc::MAP_FAILED && flags & libc::SHM_RDONLY == 0 {
-        // What can't be asked for, under a filter, may have any length.
+        // A segment whose length can't be asked for, under a filter, may have any length.
         note_shared(at.addr(), segment_length(id).unwrap_or(usize::MAX));
     }
     at
 }
 
-/// How long a segment of memory of System V is, if that can be had.
+/// The length of a segment of memory of System V, if that is known.
 fn segment_length(id: c_int) -> Option<usize> {
     let mut about = core::mem::MaybeUninit::<libc::shmid_ds>::zeroed();
     let code = crate::sys::errno_kept(|| {
@@ -160,11 +161,11 @@ fn segment_length(id: c_int) -> Option<usize> {
             unsafe { libc::shmctl(id, libc::IPC_STAT, about.as_mut_ptr()) }
         })
     });
-    // SAFETY: zero is a value of all fields, and so is what was written.
+    // SAFETY: zero is a value of all fields, and so are the values that were written.
     (code == Some(0)).then(|| unsafe { about.assume_init() }.shm_segsz)
 }
 
-/// What a system call has returned; -1 is `MAP_FAILED`.
+/// The result of a system call as a pointer; -1 is `MAP_FAILED`.
 fn pointer(result: libc::c_long) -> *mut c_void {
     core::ptr::with_exposed_provenance_mut(result as usize)
 }

@@ -14,16 +14,16 @@ use crate::sys;
 
 /// A place in a file that is mapped.
 pub(crate) struct Place<'a> {
-    /// As the kernel shows it: ` (deleted)` follows if the file has no name any more.
+    /// The path as the kernel shows it: ` (deleted)` follows if the file has no name any more.
     pub(crate) path: &'a [u8],
     pub(crate) offset: u64,
-    /// Its device and its inode.
+    /// The file's device and inode.
     file: FileId,
-    /// Where the file's beginning is mapped, if it is, as the loader maps that.
+    /// The address at which the file's beginning is mapped, if it is, as the loader maps that.
     head: Option<usize>,
 }
 
-/// Calls `found` with the place of what is mapped at `address`, if that is a file.
+/// Calls `found` with the place of the mapping at `address`, if that is of a file.
 pub(crate) fn locate(address: usize, found: impl FnOnce(&Place<'_>)) {
     at(address, |mapping, head| {
         if mapping.path.first() == Some(&b'/') {
@@ -46,7 +46,7 @@ pub(crate) fn is_shared(address: usize) -> bool {
     at(address, |mapping, _| mapping.shared).unwrap_or(false)
 }
 
-/// What is mapped at `address`, and where the beginning of that file is mapped at or below it.
+/// The mapping at `address`, and where the beginning of that file is mapped at or below it.
 fn at<R>(address: usize, found: impl FnOnce(&Mapping<'_>, Option<usize>) -> R) -> Option<R> {
     let mut lines = Pieces::of(c"/proc/self/maps", b'\n')?;
     let mut head = None;
@@ -63,7 +63,7 @@ fn at<R>(address: usize, found: impl FnOnce(&Mapping<'_>, Option<usize>) -> R) -
     None
 }
 
-/// What else is known of a file: its build id, or when it was written.
+/// Further marks of a file: its build id, or when it was written.
 fn about(file: FileId, path: &[u8], head: Option<usize>) -> FileId {
     if let Some(build) = head.and_then(build) {
         return FileId { build, ..file };
@@ -112,7 +112,7 @@ fn build(head: usize) -> Option<BuildId> {
     notes
 }
 
-/// The build id among so many bytes of notes that are to be at `address` of a file which begins at
+/// The build id among `bytes` bytes of notes that are to be at `address` of a file which begins at
 /// `begins_at`, and is mapped at `head`.
 fn notes_at(head: usize, begins_at: u64, address: u64, bytes: u64) -> Option<BuildId> {
     let mut notes = [0; MOST_NOTES];
@@ -135,7 +135,8 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..at + 8)?.try_into().map(u64::from_ne_bytes).ok()
 }
 
-/// Reads all of `into` at an address of ours, through the kernel: the mapping may have gone since.
+/// Reads all of `into` at an address of ours, through the kernel: the mapping may have gone
+/// meanwhile.
 fn read(at: usize, into: &mut [u8]) -> Option<()> {
     (sys::read_own([(at, into.len()), (at, 0)], into)? == into.len()).then_some(())
 }

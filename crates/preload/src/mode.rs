@@ -1,4 +1,4 @@
-//! What the library does in this process: decided once, for good.
+//! The mode of the library in this process: decided once, for good.
 //!
 //! | mode | what happens |
 //! |---|---|
@@ -11,11 +11,11 @@
 //! | `DISABLED` | the same for good: `ANTIPHON_DISABLE` is in the environment, and wins |
 //! | `ASIDE` | the same for good: a tool needs the C library's locks ([`crate::aside`]) |
 //!
-//! A mutex that was locked by one protocol and is unlocked by the other excludes nobody, so there
-//! is no way from our locks to the C library's or back. The decision is made at load, or in the
-//! first call if that comes before our constructor, as that of an allocator can. All but the first
-//! two and `THEIRS` before load are for good, so a thread that has seen `OURS` needs not look again
-//! ([`crate::thread::ready`]).
+//! A mutex that was locked by one protocol and is unlocked by the other excludes no thread, so
+//! there is no way from our locks to the C library's or back. The decision is made at load, or in
+//! the first call if that comes before our constructor, as that of an allocator can. All but the
+//! first two and `THEIRS` before load are for good, so a thread that has seen `OURS` needs not look
+//! again ([`crate::thread::ready`]).
 
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::AtomicI32;
@@ -28,7 +28,7 @@ const UNDECIDED: i32 = 0;
 const EARLY: i32 = 1;
 pub(crate) const OURS: i32 = 2;
 pub(crate) const FULL: i32 = 3;
-// From here on the locks are the C library's.
+// From this number on the locks are the C library's.
 pub(crate) const OBSERVED: i32 = 4;
 const THEIRS: i32 = 5;
 const DISABLED: i32 = 6;
@@ -66,7 +66,7 @@ pub(crate) fn aside() -> bool {
     theirs() && mode() == ASIDE
 }
 
-/// Whether every acquisition is recorded, whoever keeps the locks.
+/// Whether every acquisition is recorded, whether we or the C library keep the locks.
 #[inline]
 pub(crate) fn records_all() -> bool {
     matches!(mode(), FULL | OBSERVED)
@@ -104,7 +104,7 @@ pub(crate) fn settle(record_all: bool) {
         (THEIRS, true) => (THEIRS, OBSERVED),
         _ => return,
     };
-    // Nobody else settles.
+    // No other thread settles.
     let _ = MODE.compare_exchange(from, to, Relaxed, Relaxed);
 }
 
@@ -158,7 +158,7 @@ fn asks(name: &CStr, is: fn(&[u8]) -> bool) -> bool {
     }
 }
 
-/// Before the C library has started, the kernel knows the environment.
+/// Reads the environment from the kernel, as the C library has not started yet.
 fn asked_from_start(name: &[u8], is: fn(&[u8]) -> bool) -> Option<bool> {
     let mut entries = Pieces::of(c"/proc/self/environ", 0)?;
     while let Some(entry) = entries.next() {

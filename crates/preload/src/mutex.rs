@@ -6,7 +6,7 @@
 //! its own, out of line. `site` is the return address of the caller ([`crate::entry`]), which only
 //! a recording looks at.
 //!
-//! What each kind answers, in the C library's order of checks:
+//! Return values of each kind, in the C library's order of checks:
 //!
 //! | kind | lock by the owner | `trylock` by the owner | unlock by another |
 //! |---|---|---|---|
@@ -41,7 +41,7 @@ enum Patience<'a> {
     Until(Clock, &'a timespec, By),
 }
 
-/// Who keeps the mutex, in this process.
+/// The keeper of the mutex, in this process: our code or the C library's.
 #[inline]
 fn kept(mutex: &Mutex) -> Whose {
     if mode::theirs() { Whose::Theirs } else { mutex.whose() }
@@ -176,7 +176,7 @@ pub(crate) unsafe extern "C" fn unlock(mutex: *mut Mutex) -> c_int {
     let mutex = unsafe { &*mutex };
     if thread::ready() != 0 && mutex.kind() == 0 {
         mutex.owner.store(0, Relaxed);
-        // SAFETY: whoever unlocks a mutex owns it; the C library doesn't check this either.
+        // SAFETY: a thread that unlocks a mutex owns it; the C library doesn't check this either.
         return unsafe { mutex.release() };
     }
     unlock_slowly(mutex)
@@ -291,12 +291,12 @@ fn take(mutex: &Mutex, kind: Type, patience: Patience<'_>, site: usize) -> c_int
 /// Whether the caller holds a mutex of a kind that asks.
 #[inline]
 fn owned(mutex: &Mutex, kind: Type) -> bool {
-    // Relaxed: only our own id matters, and nobody else writes that.
+    // Relaxed: only our own id matters, and no other thread writes that.
     matches!(kind, Type::Recursive | Type::ErrorCheck)
         && mutex.owner.load(Relaxed) == thread::exact_id()
 }
 
-/// Notes that the caller, who has the lock, holds the mutex.
+/// Notes that the caller, which has the lock, holds the mutex.
 #[inline]
 fn own(mutex: &Mutex, kind: Type) {
     // Exact where it matters: `owned` has asked before.
@@ -306,7 +306,7 @@ fn own(mutex: &Mutex, kind: Type) {
     }
 }
 
-/// Waits for the lock; returns whether it was had before the deadline, and who it was for the
+/// Waits for the lock; returns whether it was had before the deadline, and the visit for the
 /// recording.
 fn wait(
     mutex: &Mutex,
@@ -323,7 +323,7 @@ fn wait(
     })
 }
 
-/// As [`wait`], of a wait by `lock`.
+/// As [`wait`], but the wait is done by `lock`.
 fn recorded(
     mutex: &Mutex,
     kind: Type,
@@ -341,7 +341,7 @@ fn recorded(
 ///
 /// # Safety
 ///
-/// It is the program's mutex, and outlives the wait.
+/// The mutex is the program's, and outlives the wait.
 pub(crate) unsafe fn lock_to_come<'a>(mutex: *mut Mutex) -> Option<&'a ShflMutex<Linux>> {
     // SAFETY: the caller's promise.
     let mutex = unsafe { &*mutex };
@@ -359,12 +359,12 @@ pub(crate) unsafe fn lock_to_come<'a>(mutex: *mut Mutex) -> Option<&'a ShflMutex
 ///
 /// # Safety
 ///
-/// It is the program's mutex.
+/// The mutex is the program's.
 pub(crate) unsafe fn unlock_to_wait(mutex: *mut Mutex) -> (c_int, bool) {
     // SAFETY: the caller's promise.
     let object = unsafe { &*mutex };
     let counted = match object.whose() {
-        // Whoever waits owns it; nobody checks.
+        // A waiter owns it; that is not checked.
         Whose::Ours(Type::Normal | Type::Adaptive) => true,
         Whose::Ours(kind) => owned(object, kind),
         // The C library's are marked with their owner, all of them.
@@ -381,11 +381,11 @@ pub(crate) unsafe fn unlock_to_wait(mutex: *mut Mutex) -> (c_int, bool) {
 ///
 /// # Safety
 ///
-/// It is the program's mutex.
+/// The mutex is the program's.
 pub(crate) unsafe fn lock_again(mutex: *mut Mutex, counted: bool, site: usize) -> c_int {
     // SAFETY: the caller's promise.
     let code = unsafe { lock(mutex, site) };
-    // Else it is not the caller's, and may be nobody's any more.
+    // Otherwise it is not the caller's, and may have no owner any more.
     if counted && matches!(code, 0 | libc::EOWNERDEAD) {
         // SAFETY: as above.
         unsafe { &*mutex }.count_out();
@@ -397,7 +397,7 @@ pub(crate) unsafe fn lock_again(mutex: *mut Mutex, counted: bool, site: usize) -
 ///
 /// # Safety
 ///
-/// It is the mutex whose [`lock_to_come`] the waiter has named.
+/// The mutex is the one whose [`lock_to_come`] the waiter has named.
 pub(crate) unsafe fn lock_moved(
     mutex: *mut Mutex,
     moved: Moved,

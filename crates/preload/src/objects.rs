@@ -23,14 +23,15 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// What is public of the loader's record of an object: `struct link_map`.
+/// The public part of the loader's record of an object: `struct link_map`.
 #[repr(C)]
 pub(crate) struct Object {
-    /// What is added to the addresses in the file.
+    /// The offset that is added to the addresses in the file.
     base: usize,
     path: *const c_char,
     dynamic: *const Entry,
-    /// In the order in which they were loaded: the program, what is preloaded, the others.
+    /// The objects in the order in which they were loaded: the program, the preloaded ones, the
+    /// others.
     next: *const Object,
     previous: *const Object,
 }
@@ -86,8 +87,8 @@ pub(crate) fn ours() -> Option<&'static Object> {
     Some(unsafe { &*object })
 }
 
-/// The objects before ours in the order of loading, the nearest first: what was preloaded before
-/// us, and the program. They stay.
+/// The objects before ours in the order of loading, the nearest first: those that were preloaded
+/// before us, and the program. They stay.
 pub(crate) fn before_ours() -> impl Iterator<Item = &'static Object> {
     // SAFETY: null, or the record of an object that stays.
     core::iter::successors(ours(), |object| unsafe { object.previous.as_ref() }).skip(1)
@@ -128,8 +129,8 @@ pub(crate) fn is_c_librarys(function: *const c_void) -> bool {
         .any(|[begin, end]| (begin.load(Relaxed)..end.load(Relaxed)).contains(&function.addr()))
 }
 
-/// The objects that the C library's functions are in; one since 2.34, two before. To be asked at
-/// the start.
+/// The objects that the C library's functions are in; one from version 2.34 on, two before. To be
+/// asked at the start.
 fn c_library() -> impl Iterator<Item = &'static Object> {
     all().filter(|object| {
         let name = object.soname().to_bytes();
@@ -150,7 +151,7 @@ impl Object {
         if self.path.is_null() { c"" } else { unsafe { CStr::from_ptr(self.path) } }
     }
 
-    /// Its dynamic section.
+    /// The entries of its dynamic section.
     fn entries(&self) -> impl Iterator<Item = &Entry> {
         // SAFETY: null, or the section, which ends in an entry of the tag 0, where we leave it.
         let first = unsafe { self.dynamic.as_ref() };
@@ -273,8 +274,8 @@ impl Symbols {
         fits.then(|| core::ptr::with_exposed_provenance(self.base + symbol.value))
     }
 
-    /// By `DT_GNU_HASH`: four numbers, a filter, buckets, and a chain of hashes in the order of the
-    /// symbols, in which the last of a bucket has its lowest bit set.
+    /// Looks a symbol up by `DT_GNU_HASH`: four numbers, a filter, buckets, and a chain of hashes
+    /// in the order of the symbols, in which the last of a bucket has its lowest bit set.
     fn by_gnu_hash(&self, table: *const u32, name: &CStr) -> Option<*const c_void> {
         let step = |hash: u32, &byte: &u8| hash.wrapping_mul(33).wrapping_add(u32::from(byte));
         let hash = name.to_bytes().iter().fold(5381, step);
@@ -304,7 +305,7 @@ impl Symbols {
         None
     }
 
-    /// By `DT_HASH`, whose second number says how many symbols there are.
+    /// Looks a symbol up by `DT_HASH`, whose second number says how many symbols there are.
     fn one_by_one(&self, table: *const u32, name: &CStr) -> Option<*const c_void> {
         // SAFETY: the table's second number, and as many symbols.
         unsafe {

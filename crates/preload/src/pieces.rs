@@ -44,7 +44,7 @@ impl Pieces {
         }
     }
 
-    /// What stands behind the last separator.
+    /// The piece behind the last separator.
     fn last(&mut self) -> Option<&[u8]> {
         let (begin, end) = (self.begin, self.end);
         (self.begin, self.end) = (0, 0);

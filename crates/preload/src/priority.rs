@@ -21,7 +21,7 @@ fn note(policy: c_int) {
     }
 }
 
-/// Takes note of what a new thread is given, if that is not its creator's.
+/// Notes the priority of a new thread, if that is not its creator's.
 pub(crate) fn note_attributes(attributes: *const c_void) {
     if attributes.is_null() {
         return;

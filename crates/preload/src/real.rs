@@ -1,4 +1,4 @@
-//! The C library's own functions, for what stays its own.
+//! The C library's own functions, for calls that stay its own.
 //!
 //! Found is the definition behind ours, in its default version: that to which today's programs
 //! bind, and never a condition variable's `GLIBC_2.2.5`, which is another ABI. It is read from the
@@ -32,7 +32,7 @@ pub(crate) struct Real<F> {
     function: PhantomData<F>,
 }
 
-/// Nothing like it in this C library.
+/// This C library has no such function.
 #[derive(Debug)]
 pub(crate) struct Missing;
 
@@ -48,7 +48,7 @@ impl<F: Copy> Real<F> {
     ///
     /// [`Missing`]: this C library is older than the function.
     pub(crate) fn get(&self) -> Result<F, Missing> {
-        // Relaxed: it is code, there since the C library was loaded.
+        // Relaxed: it is code, and does not change after the C library was loaded.
         let mut address = self.address.load(Relaxed);
         if address.is_null() {
             address = self.find();
@@ -89,10 +89,10 @@ impl<F: Copy> Real<F> {
     }
 }
 
-/// In place of an address: it was looked for, and is not there.
+/// The value in place of an address: the function was looked for, and is not there.
 const ABSENT: usize = usize::MAX;
 
-/// Where a function of the C library begins, for who jumps there.
+/// Where a function of the C library begins, for code that jumps there.
 pub(crate) type Entry = *const c_void;
 
 type OnMutex = unsafe extern "C" fn(*mut Mutex) -> c_int;
@@ -102,7 +102,7 @@ type TimedRwLock = unsafe extern "C" fn(*mut RwLock, *const timespec) -> c_int;
 type ClockedRwLock = unsafe extern "C" fn(*mut RwLock, clockid_t, *const timespec) -> c_int;
 type OnSpin = unsafe extern "C" fn(*mut c_int) -> c_int;
 type Open = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
-/// Of a function that is jumped to, whatever its arguments.
+/// The type of a function that is jumped to, whatever its arguments.
 pub(crate) type Jump = unsafe extern "C" fn() -> c_int;
 type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 type Create =
@@ -113,9 +113,9 @@ macro_rules! functions {
     ($($name:ident = $symbol:literal: $function:ty;)*) => {
         $(pub(crate) static $name: Real<$function> = Real::new($symbol);)*
 
-        /// Looks up what has not been looked up yet.
+        /// Looks up the functions that were not looked up yet.
         pub(crate) fn find_all() {
-            // What is missing is missed by who calls it.
+            // A missing function is an error for its caller only.
             $(let _ = $name.get();)*
         }
     };

@@ -1,8 +1,8 @@
-//! What is written to the recording, if there is one.
+//! The library's entries in the recording, if there is one.
 //!
-//! Reached from slow paths only. Each lock call that is recorded is a [`Visit`]: who came to which
-//! lock from which call site. The clock is read twice for a wait, and in the full mode twice for a
-//! hold ([`holds`]).
+//! Reached from slow paths only. Each lock call that is recorded is a [`Visit`]: the thread that
+//! came, the lock, and the call site. The clock is read twice for a wait, and in the full mode
+//! twice for a hold ([`holds`]).
 //!
 //! A child of `fork` finds by its epoch that it is another process than the one that is noted here,
 //! and enters itself. A thread's record and the locks that it holds (full mode) stand in
@@ -51,7 +51,7 @@ pub(crate) fn start() -> bool {
 pub(crate) fn steps_aside() {
     let Some(writer) = map() else { return };
     MAPPING.close_events();
-    // It has loaded the library, though nothing comes of it.
+    // The program has loaded the library, though nothing comes of it.
     let _ = writer.started();
     let Some(tool) = aside::tool().filter(|&tool| !aside::is_in_file(tool)) else { return };
     let mut path = [0; PROGRAM_BYTES];
@@ -117,7 +117,7 @@ fn process(writer: Writer) -> Option<u32> {
     }
 }
 
-/// When this process began to record: the same for all of its threads, so that those which come at
+/// When this process began to record: the same for all of its threads, so that threads that come at
 /// once enter it once. The low bits are the epoch, and tell a child from its parent.
 fn began_ns(epoch: u64) -> u64 {
     const EPOCH_MASK: u64 = 1023;
@@ -147,7 +147,7 @@ fn thread_record(writer: Writer, process: Option<u32>) -> ThreadWriter {
     record
 }
 
-/// Somebody at a lock.
+/// A thread at a lock.
 #[derive(Clone, Copy)]
 pub(crate) struct Visit {
     writer: Writer,
@@ -156,14 +156,15 @@ pub(crate) struct Visit {
     kind: Kind,
 }
 
-/// A visit to the lock at `address` by the caller, who called from `site`. `None` if nothing is
+/// A visit to the lock at `address` by the caller, from the call site `site`. `None` if nothing is
 /// recorded.
 pub(crate) fn visit(kind: Kind, address: usize, site: usize) -> Option<Visit> {
     Some(visit_of(writer()?, kind, address, site))
 }
 
-/// Waits for a lock by `lock`, which says whether it was had: returns that, and whose wait it was
-/// for the recording, in which it stands. `last` is who stood last in the lock's queue before.
+/// Waits for a lock by `lock`, which says whether it was had: returns that, and the visit by which
+/// the wait stands in the recording. `last` is the thread that stood last in the lock's queue
+/// before.
 pub(crate) fn waits(
     kind: Kind,
     address: usize,
@@ -180,7 +181,7 @@ pub(crate) fn waits(
     (had, wait.map(|wait| wait.visit))
 }
 
-/// The caller, who called from `site`, begins to wait. `None` if nothing is recorded.
+/// The caller, from the call site `site`, begins to wait. `None` if nothing is recorded.
 pub(crate) fn wait(kind: Kind, address: usize, site: usize) -> Option<Wait> {
     let stint = Stint::begins();
     let wait = visit(kind, address, site)?.wait();
@@ -255,7 +256,7 @@ impl Wait {
 }
 
 /// Counts the lock at `address`, in whose queue `last` came last, if waiters of another process
-/// stand there: it is in memory that both have, but not flagged as shared. Somebody contends for
+/// stand there: it is in memory that both have, but not flagged as shared. A thread contends for
 /// it, or did.
 pub(crate) fn look_for_strangers(address: usize, last: Option<WaiterId>) {
     let Some(writer) = writer() else { return };

@@ -5,7 +5,7 @@
 //! follows is one addition to read, one exchange to write, and a note of the writer. Everything
 //! else is out of line. `site` is as in [`crate::mutex`].
 //!
-//! What is returned, in the C library's order of checks:
+//! Return values, in the C library's order of checks:
 //!
 //! | | in all kinds |
 //! |---|---|
@@ -15,7 +15,7 @@
 //! | a reader reads again | comes in; where writers are preferred, it may wait for one |
 //! | readers beyond 2²³ | `EAGAIN` (there 2²⁸) |
 //! | `destroy`, whoever has it | 0, and nothing happens |
-//! | `unlock` of a lock that nobody has | `EPERM`; there the lock is broken from then on |
+//! | `unlock` of a lock that no thread has | `EPERM`; there the lock is broken from then on |
 //!
 //! None of them is a cancellation point, there or here.
 
@@ -167,7 +167,7 @@ pub(crate) unsafe extern "C" fn unlock(rwlock: *mut RwLock) -> c_int {
     // memory may be gone when it returns.
     let rwlock = unsafe { &*rwlock };
     if thread::ready() != 0 && !rwlock.is_shared() {
-        // SAFETY: whoever unlocks a lock has it; the C library doesn't check this either.
+        // SAFETY: a thread that unlocks a lock has it; the C library doesn't check this either.
         return unsafe { rwlock.release() };
     }
     unlock_slowly(rwlock)
@@ -218,8 +218,8 @@ pub(crate) unsafe extern "C" fn init(
     0
 }
 
-/// `pthread_rwlock_destroy`: as there, nothing is looked at. A lock of ours gives back what it has
-/// taken to count its readers by socket.
+/// `pthread_rwlock_destroy`: as in the C library, nothing is checked. A lock of ours gives back the
+/// memory that it has taken to count its readers by socket.
 ///
 /// # Safety
 ///
@@ -327,7 +327,7 @@ fn refused_to_read(
     })
 }
 
-/// As [`refused_to_read`], to write.
+/// As [`refused_to_read`], for a writer.
 #[cold]
 #[inline(never)]
 fn refused_to_write(rwlock: &RwLock, deadline: Option<Deadline>, site: usize) -> c_int {

@@ -6,11 +6,11 @@
 //! - A waiter reads the sequence with the mutex held, releases the mutex, and sleeps while the
 //!   sequence has not moved.
 //! - A notification moves it and wakes **all** sleepers. To wake one would lose wakes: the kernel
-//!   may pick a waiter that came after the notification, or one that is just being cancelled.
-//!   A waiter that was woken beside the one that was meant sees a spurious wake.
+//!   may pick a waiter that came after the notification, or one that is just being cancelled. A
+//!   waiter that was woken beside the intended one sees a spurious wake.
 //!
-//! The number wraps after 2³² notifications; a waiter that is not scheduled during exactly so many
-//! would miss them.
+//! The number wraps after 2³² notifications; a waiter that is not scheduled during exactly that
+//! many would miss them.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -19,11 +19,11 @@ use crate::sys;
 
 /// Begins a wait, with the mutex held: what the sequence is now.
 pub(crate) fn begin(cond: &Cond) -> u32 {
-    // Relaxed: a notification that must reach us comes from who had the mutex after us.
+    // Relaxed: a notification that must reach us comes from a thread that had the mutex after us.
     cond.sequence.load(Relaxed)
 }
 
-/// Whether there was a notification since the wait began at `seen`.
+/// Whether there was a notification after the wait began at `seen`.
 pub(crate) fn is_notified(cond: &Cond, seen: u32) -> bool {
     // Acquire: the notifier's past; pairs with the release in `notify`.
     cond.sequence.load(Acquire) != seen

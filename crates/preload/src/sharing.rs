@@ -9,9 +9,9 @@
 //!   loaded so finds the C library's locks before ours.
 //!
 //! The entries jump to the C library's function and don't call it: `vfork` returns twice to the
-//! same place on the stack, and `dlopen` looks who called it. `posix_spawn`, `system` and `popen`
-//! make such children inside the C library, where they take no lock of ours. A `clone` that is made
-//! with `syscall` or an instruction of the program's own is not seen.
+//! same place on the stack, and `dlopen` looks which code called it. `posix_spawn`, `system` and
+//! `popen` make such children inside the C library, where they take no lock of ours. A `clone` that
+//! is made with `syscall` or an instruction of the program's own is not seen.
 
 use core::ffi::{c_char, c_int, c_long, c_void};
 
@@ -67,7 +67,7 @@ macro_rules! after {
         ///
         /// # Safety
         ///
-        /// That of the C library.
+        /// The conditions of the C library.
         // SAFETY: where it goes on, the arguments and the stack are as they came.
         #[unsafe(naked)]
         // SAFETY: the C library's name, and its signature: to take its place is what this is for.

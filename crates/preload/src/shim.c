@@ -1,5 +1,5 @@
-/* What an ABI asks of C, and nothing else: a cancellable sleep, thread-local storage without a
- * call, and old symbol versions.
+/* The parts that an ABI asks of C, and nothing else: a cancellable sleep, thread-local storage
+ * without a call, and old symbol versions.
  *
  * A cancellation unwinds the stack of the waiting thread. A Rust frame may not be unwound so (the
  * library is built with panic=abort), therefore the functions that wait are here, and call Rust
@@ -33,7 +33,7 @@ struct observed {
 enum { FORWARD = -1, NO_CLOCK = -1, CANCELLED = -1 };
 enum way { WAIT, TIMEDWAIT, CLOCKWAIT };
 
-/* Ours, and nobody else's. */
+/* Ours, and no other object's. */
 #pragma GCC visibility push(hidden)
 int antiphon_cond_begin(struct wait *wait, void *cond, void *mutex, int clock,
 			const struct timespec *until, const void *site);
@@ -242,8 +242,8 @@ struct thread {
 
 __thread struct thread antiphon_thread __attribute__((tls_model("initial-exec")));
 
-/* The version that every C library since 2.3.3 (x86-64) and 2.17 (AArch64) has. A plain link would
- * ask for GLIBC_2.34, where this function moved to another file. */
+/* The version that every C library from 2.3.3 (x86-64) and 2.17 (AArch64) on has. A plain link
+ * would ask for GLIBC_2.34, where this function moved to another file. */
 #if defined(__x86_64__)
 #define OLDEST "GLIBC_2.3.3"
 #elif defined(__aarch64__)

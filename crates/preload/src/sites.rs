@@ -2,8 +2,8 @@
 //! ([`antiphon_record::sites`]).
 //!
 //! A lock gets the policy of a site when it is initialised there, and when a thread has to wait for
-//! it there, before it does; of several sites, that of the latest. A lock that nobody waits for
-//! needs no policy.
+//! it there, before it does; of several sites, that of the latest. A lock without waiters needs no
+//! policy.
 //!
 //! Whose rule a site is stands in the file, by the mapped file that the site is in: a look at
 //! `/proc/self/maps`. What came of it is kept in a table of this process, by the address of the
@@ -64,8 +64,8 @@ pub(crate) fn start() {
     }
     let Some(base) = file.map(FILE_BYTES) else { return };
     let base = base.cast::<Layout>();
-    // SAFETY: mapped above, as long as the file is, and never unmapped; who wrote the rules has
-    // done so before we were started.
+    // SAFETY: mapped above, as long as the file is, and never unmapped; the writer of the rules has
+    // written them before we were started.
     let Some(rules) = (unsafe { Rules::at(base) }) else { return };
     for (rule, parsed) in POLICIES.iter().enumerate().take(rules.count()) {
         // The command writes no others.
@@ -80,7 +80,7 @@ pub(crate) fn start() {
 /// Whether there are rules.
 #[inline]
 pub(crate) fn is_on() -> bool {
-    // Relaxed: who acts on it looks again.
+    // Relaxed: a caller that acts on it looks again.
     !BASE.load(Relaxed).is_null()
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn settle(lock: &impl Choosable, site: usize) {
 fn choose(lock: &impl Choosable, site: usize) {
     // Acquire: pairs with the store in `start`.
     let base = BASE.load(Acquire);
-    // SAFETY: what is stored there was mapped and looked at by `start`.
+    // SAFETY: the address that is stored there was mapped and looked at by `start`.
     let Some(rules) = (unsafe { Rules::at(base) }) else { return };
     let Some(rule) = rule(rules, site) else { return };
     let Some(parsed) = POLICIES.get(rule) else { return };
@@ -119,7 +119,7 @@ fn rule(rules: Rules, site: usize) -> Option<usize> {
     // The last byte of the call: what it returns to may be another function's first.
     maps::locate(site - 1, |place| found = rules.find(place.path, place.offset));
     let known = found.map_or(0, |rule| rule as u64 + 1);
-    // Relaxed: one word, which means the same whoever wrote it.
+    // Relaxed: one word, which means the same whichever thread wrote it.
     slot.store((site as u64) << RULE_BITS | known, Relaxed);
     found
 }

@@ -22,7 +22,7 @@ pub(crate) fn errno_kept<R>(f: impl FnOnce() -> R) -> R {
 ///
 /// # Safety
 ///
-/// That of the call: pointers among the arguments are good for what it does with them.
+/// The conditions of the call: pointers among the arguments are good for its use of them.
 pub(crate) unsafe fn call(number: c_long, args: [usize; 4]) -> Option<usize> {
     // SAFETY: the caller's promise; the kernel ignores arguments that it does not take.
     let make = || unsafe { system_call(number, [args[0], args[1], args[2], args[3], 0, 0]) };
@@ -56,14 +56,15 @@ pub(crate) fn read_own(pieces: [(usize, usize); 2], into: &mut [u8]) -> Option<u
         iov_len: length,
     });
     let args = [pid() as usize, (&raw const ours) as usize, 1, theirs.as_ptr() as usize, 2, 0];
-    // SAFETY: the kernel writes to what is ours, as much as we say at most, and reads what it can.
+    // SAFETY: the kernel writes to memory that is ours, as much as we say at most, and reads what
+    // it can.
     let read = optional(|| unsafe { system_call(libc::SYS_process_vm_readv, args) })?;
     let refused = read < 0 && read != -(libc::EFAULT as isize);
     (!refused).then(|| usize::try_from(read).unwrap_or(0))
 }
 
-/// The kernel's number (of the inode) of what is at that path, and when that was written last, in
-/// nanoseconds of the wall clock.
+/// The kernel's number (of the inode) of the file at that path, and when the file was written last,
+/// in nanoseconds of the wall clock.
 pub(crate) fn number(path: &CStr) -> Option<(u64, u64)> {
     let at = libc::AT_FDCWD as isize as usize;
     let mut status = core::mem::MaybeUninit::<libc::stat>::zeroed();
@@ -78,7 +79,8 @@ pub(crate) fn number(path: &CStr) -> Option<(u64, u64)> {
     Some((status.st_ino, modified_ns as u64))
 }
 
-/// Where the link of that path leads to: how long that is, 0 if it does not fit or is nothing.
+/// Reads where the link of that path leads to. Returns the length of that, 0 if it does not fit or
+/// is nothing.
 pub(crate) fn leads_to(link: &CStr, into: &mut [u8]) -> usize {
     let at = libc::AT_FDCWD as isize as usize;
     let args = [at, link.as_ptr() as usize, into.as_mut_ptr() as usize, into.len()];
@@ -106,12 +108,12 @@ impl File {
     ///
     /// # Safety
     ///
-    /// It is open, and the caller's alone.
+    /// The descriptor is open, and the caller's alone.
     pub(crate) unsafe fn from_descriptor(descriptor: usize) -> Self {
         Self(descriptor)
     }
 
-    /// Its number.
+    /// The file's descriptor.
     pub(crate) fn descriptor(&self) -> c_int {
         self.0 as c_int
     }
@@ -123,7 +125,7 @@ impl File {
         unsafe { call(libc::SYS_read, args) }.filter(|&length| length != 0)
     }
 
-    /// How long it is, in bytes; 0 if that can't be had.
+    /// The length of the file, in bytes; 0 if that is not known.
     pub(crate) fn length(&self) -> u64 {
         let args = [self.0, 0, libc::SEEK_END as usize, 0];
         // SAFETY: moves the position of a file that only we have.
@@ -152,6 +154,6 @@ impl Drop for File {
 /// Wakes all that sleep on `word`, of all processes that share it. The memory may be gone.
 pub(crate) fn wake_all(word: *const core::sync::atomic::AtomicU32) {
     let args = [word.addr(), libc::FUTEX_WAKE as usize, c_int::MAX as usize, 0, 0, 0];
-    // SAFETY: the kernel takes the address as a name. Where futexes are refused, nobody sleeps.
+    // SAFETY: the kernel takes the address as a name. Where futexes are refused, no thread sleeps.
     let _ = unsafe { system_call(libc::SYS_futex, args) };
 }

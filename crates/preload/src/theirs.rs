@@ -1,13 +1,13 @@
-//! The C library's own locks, and what is recorded of them.
+//! The C library's own locks, and the recording of them.
 //!
-//! The C library's functions do all the work, and what they return is what the program gets. That a
-//! thread waits for a mutex is told in one of two ways:
+//! The C library's functions do all the work, and the program gets their results. The recorder
+//! finds in one of two ways that a thread waits for a mutex:
 //!
 //! - Process-private, not robust, without a protocol: `pthread_mutex_trylock` comes first. A lock
-//!   begins with the same, and what is refused is a wait, as of ours. Nothing is missed.
+//!   begins with the same, and a refused try is a wait, as of ours. Nothing is missed.
 //! - All others: a look at the lock word comes first. A try may raise a priority or find a dead
-//!   owner, and is not to be made twice. What is taken between the look and the call is missed, and
-//!   what is released there is taken for a wait, a short one.
+//!   owner, and is not to be made twice. A wait for a lock that is taken between the look and the
+//!   call is missed, and a lock that is released there counts as a wait, a short one.
 //!
 //! A mutex that its caller owns already, of a kind that asks, and a deadline that is none go
 //! straight to the C library, which answers without a wait. A spinlock is tried first.
@@ -33,7 +33,7 @@ use crate::real::forward;
 use crate::recorder::{self, Visit, events, holds};
 use crate::{mode, thread};
 
-/// One of the functions that take a lock, with what it takes beside the lock.
+/// One of the functions that take a lock, with its arguments beside the lock.
 #[derive(Clone, Copy)]
 pub(crate) enum Call<'a> {
     Lock,
@@ -132,7 +132,7 @@ pub(crate) fn unlock(mutex: &Mutex) -> c_int {
     forward!(MUTEX_UNLOCK(pointer(mutex)))
 }
 
-/// Whether the mutex is of a type that looks who owns it.
+/// Whether the mutex is of a type that checks its owner.
 fn asks(mutex: &Mutex) -> bool {
     matches!(mutex.bare_type(), Type::Recursive | Type::ErrorCheck)
 }
@@ -194,9 +194,9 @@ const _: () = assert!(size_of::<Observed>() <= 10 * 8 && align_of::<Observed>() 
 ///
 /// # Safety
 ///
-/// `room` is room for an `Observed` that nobody else uses; the others are what the program gave to
-/// `pthread_cond_wait` or its kin, which has not been called yet.
-// SAFETY: `shim.c` declares the name so, and nobody else has one of this prefix.
+/// `room` is room for an `Observed` that no other thread uses; the others are what the program gave
+/// to `pthread_cond_wait` or its kin, which has not been called yet.
+// SAFETY: `shim.c` declares the name so, and no other function has one of this prefix.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_observed_begin(
     room: *mut MaybeUninit<Observed>,
@@ -227,13 +227,13 @@ unsafe extern "C" fn antiphon_observed_begin(
     1
 }
 
-/// Notes that the wait is over, with what the C library returned; -1 if the thread is cancelled,
-/// and has the mutex again for its cleanups.
+/// Notes that the wait is over, with the code that the C library returned; -1 if the thread is
+/// cancelled, and has the mutex again for its cleanups.
 ///
 /// # Safety
 ///
-/// `observed` is what `antiphon_observed_begin` has written, and nobody else uses it; the mutex is
-/// still there.
+/// `observed` is what `antiphon_observed_begin` has written, and no other thread uses it; the mutex
+/// is still there.
 // SAFETY: the name, as above.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_observed_end(observed: *const Observed, code: c_int) {
@@ -255,7 +255,7 @@ unsafe extern "C" fn antiphon_observed_end(observed: *const Observed, code: c_in
     }
 }
 
-/// Whether the nanoseconds are a fraction of a second, as the C library demands of who waits.
+/// Whether the nanoseconds are a fraction of a second, as the C library demands of a waiter.
 fn is_fraction(until: &timespec) -> bool {
     (0..1_000_000_000).contains(&until.tv_nsec)
 }

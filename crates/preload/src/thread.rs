@@ -1,4 +1,4 @@
-//! What the library keeps for each thread, and whether there is more than one.
+//! The state of each thread, and whether there is more than one.
 //!
 //! The storage is in `shim.c`, under the initial-exec model: reached by an offset from the thread
 //! pointer, without a call that could allocate, before the first constructor and after the last
@@ -28,12 +28,12 @@ pub(crate) struct Thread {
     epoch: AtomicU32,
     /// The id once more, if calls of this thread may take the shortest way; 0 if they may not.
     ready: AtomicU32,
-    /// The recorder's: how many locks are held, how many were taken since none was, and which are
-    /// held.
+    /// The recorder's: how many locks are held, how many were taken after the last moment without
+    /// one, and which are held.
     pub(crate) holding: AtomicU32,
     pub(crate) nested: AtomicU32,
     pub(crate) held: [Slot; HELD],
-    /// The recorder's: what events are written with, and since when.
+    /// The recorder's: the state by which events are written, and when it was taken.
     pub(crate) pen: Pen,
     pub(crate) span: Span,
 }
@@ -41,9 +41,9 @@ pub(crate) struct Thread {
 /// A lock that a thread holds, or the last that it held here.
 #[repr(C)]
 pub(crate) struct Slot {
-    /// Its address.
+    /// The lock's address.
     pub(crate) lock: AtomicU64,
-    /// If the thread has it to read: since when, in ticks.
+    /// If the thread has it to read: when it took it, in ticks.
     pub(crate) since: AtomicU64,
     /// The row that it was taken at.
     pub(crate) row: AtomicU32,
@@ -96,11 +96,11 @@ pub(crate) fn current() -> &'static Thread {
     unsafe { &*thread }
 }
 
-/// What is kept for the thread with that handle.
+/// The state that is kept for the thread with that handle.
 ///
-/// A thread's own is at the same distance from its handle in all threads: the C library's
+/// A thread's own state is at the same distance from its handle in all threads: the C library's
 /// descriptor of a thread, which the handle points to, stands at a fixed place beside the thread
-/// pointer, and so does what is under the initial-exec model.
+/// pointer, and so do variables under the initial-exec model.
 ///
 /// # Safety
 ///
@@ -115,14 +115,14 @@ pub(crate) unsafe fn of(handle: libc::pthread_t) -> &'static Thread {
 }
 
 /// The id of the calling thread, if nothing has to be asked and nothing recorded for a free mutex
-/// of the normal kind; else 0. One look at a word of the thread's own instead of one at the mode
-/// and one at the id.
+/// of the normal kind; otherwise 0. One look at a word of the thread's own instead of one at the
+/// mode and one at the id.
 #[inline]
 pub(crate) fn ready() -> u32 {
     current().ready.load(Relaxed)
 }
 
-/// From now on the calling thread is [`ready`].
+/// Makes the calling thread [`ready`] from now on.
 #[inline]
 pub(crate) fn make_ready() {
     if ready() == 0 {
@@ -156,20 +156,20 @@ fn ask() -> u32 {
     id
 }
 
-/// In the child of a fork: its thread has another id.
+/// Called in the child of a fork: its thread has another id.
 pub(crate) extern "C" fn forked() {
     current().id.store(0, Relaxed);
     current().ready.store(0, Relaxed);
     current().begins_anew();
     antiphon_linux::forked();
     if antiphon_linux::filtered() {
-        // Nothing tells the process's number but that of this thread, its first.
+        // The process's number is told only by the number of this thread, its first.
         recorder::enter();
     }
 }
 
 static NEVER: AtomicU8 = AtomicU8::new(0);
-/// The C library's word on whether the process has one thread (since 2.32), or `NEVER`.
+/// The C library's word on whether the process has one thread (from 2.32 on), or `NEVER`.
 static SINGLE: AtomicPtr<AtomicU8> = AtomicPtr::new((&raw const NEVER).cast_mut());
 
 /// Whether the caller is the only thread. The C library clears its word before it makes a second

@@ -1,5 +1,5 @@
 //! A clock for holds, which are timed at every acquisition: the processor's counter where it is
-//! known to tick evenly, else the monotonic clock.
+//! known to tick evenly, otherwise the monotonic clock.
 //!
 //! The counter's rate is measured once, when a recording of everything begins, against the
 //! monotonic clock over half a millisecond. A reading of the two side by side is off by some 50 ns,
@@ -14,7 +14,7 @@ use antiphon_linux::{Linux, measure_ticks};
 use antiphon_platform::{Clock, Platform};
 use antiphon_record::Writer;
 
-/// How long the counter is measured, at least.
+/// The time for which the counter is measured, at least.
 const SPAN_NS: u64 = 500_000;
 
 /// Nanoseconds in 2^32 ticks; 0 if ticks are nanoseconds of the monotonic clock.
@@ -65,7 +65,7 @@ pub(crate) fn calibrate(writer: Writer) {
     }
 }
 
-/// What a look at the clock takes, in 1024ths of a tick: the least of some rounds, as others may
+/// The cost of a look at the clock, in 1024ths of a tick: the least of some rounds, as others may
 /// have had the CPU in the rest.
 fn look() -> u64 {
     const ROUNDS: u32 = 32;

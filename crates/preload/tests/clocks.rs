@@ -1,5 +1,5 @@
 //! Programs whose clocks are not the kernel's: their deadlines are judged by the clocks that they
-//! see, and what is recorded by the kernel's.
+//! see, and the recording has the kernel's times.
 
 mod support;
 
@@ -19,12 +19,12 @@ const CASES: [([&str; 3], &str); 7] = [
     // In the next decade, and in the last.
     (["100", "100", "60000"], "300000000 1000 0"),
     (["100", "100", "60000"], "-300000000 1000 0"),
-    // It stands still, there.
+    // The clock stands still, in the last decade.
     (["100", "100", "60000"], "-300000000 0 0"),
     // A thousand times as fast, and half as fast.
     (["100000", "100", "60000"], "0 1000000 0"),
     (["100", "190", "60000"], "5 500 0"),
-    // It jumps over the deadline.
+    // The clock jumps over the deadline.
     ([LONG, "100", "60000"], "0 1000 200"),
 ];
 
@@ -66,7 +66,7 @@ fn preload(libraries: &[&Path]) -> OsString {
 #[test]
 fn a_deadline_is_judged_by_the_clock_that_the_program_sees() {
     let built = build("clocks");
-    // What is expected is what holds where there is nothing but the C library.
+    // The expected result is that of the C library alone.
     succeeds(plain(&built.program).args(CASES[0].0));
     succeeds(preloaded(&built.program).args(CASES[0].0));
     for (times, fake) in CASES {
@@ -83,7 +83,8 @@ fn a_deadline_is_judged_by_the_clock_that_the_program_sees() {
     assert!(std::fs::remove_dir_all(&built.directory).is_ok());
 }
 
-/// As libfaketime does: it converts the deadline to the kernel's clock, and calls what is behind.
+/// The other library does as libfaketime does: it converts the deadline to the kernel's clock, and
+/// calls the function behind it.
 #[test]
 fn a_deadline_that_was_converted_is_not_converted_again() {
     let built = build("wraps");

@@ -1,5 +1,5 @@
-//! What POSIX and the C library promise, from C and C++ programs in `tests/c`. Each runs with the C
-//! library's own functions first: what it expects is what holds there.
+//! The promises of POSIX and of the C library, from C and C++ programs in `tests/c`. Each runs with
+//! the C library's own functions first: its expectations hold there.
 
 mod support;
 
@@ -14,7 +14,7 @@ fn holds(file: &str, arguments: [&[&str]; 2]) {
     succeeds(plain(&program).args(arguments[0]));
     let output = succeeds(preloaded(&program).args(arguments[1]));
     assert!(output.stdout.is_empty() && output.stderr.is_empty());
-    // Neither the form of the lock nor recording changes anything of what is returned.
+    // Neither the form of the lock nor recording changes any returned value.
     succeeds(preloaded(&program).args(arguments[1]).env("ANTIPHON_LOCK", "shfl-mutex+light"));
     let recording = directory.join("recording");
     for scope in [antiphon_record::Scope::Contended, antiphon_record::Scope::Full] {
@@ -33,7 +33,7 @@ fn holds(file: &str, arguments: [&[&str]; 2]) {
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }
 
-/// Where the kernel can't wipe memory in a child there are no nodes, and all wait without one. A
+/// If the kernel can't wipe memory in a child, there are no nodes, and all wait without one. A
 /// condition variable's waits then end for no reason, and a readers-writer lock prefers none.
 #[test]
 fn without_memory_for_waiters() {
@@ -76,8 +76,8 @@ fn contention_takes_little_of_what_is_limited() {
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }
 
-/// What the program of that name checks holds in both forms of the lock; and without the library,
-/// if it holds there `too`.
+/// The checks of the program of that name hold in both forms of the lock; and without the library,
+/// if they hold there `too`.
 fn holds_in_both_forms(name: &str, too: bool) {
     let directory = scratch(name);
     let program = compile(&directory, &format!("{name}.c"));
@@ -140,7 +140,7 @@ fn calls_by_lot_are_answered_as_the_c_library_does() {
 
 #[test]
 fn mutexes_return_what_they_should() {
-    // Where the recursion count stands.
+    // The argument is the offset of the recursion count.
     holds("mutex.c", [&["4"], &["12"]]);
 }
 

@@ -29,7 +29,7 @@ fn in_another_root_directory_every_call_leaves_the_library_out() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "the loader has said something");
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     let lines: Vec<_> = shown.lines().collect();
-    // In the root directory of old.
+    // In the old root directory.
     assert!(lines[0].contains(&format!("LD_PRELOAD={ours}")), "{shown}");
     let inherited = |count| format!("{count} last KEPT=yes PATH=/");
     let own = |count| format!("{count} last A=1 LD_PRELOAD=first.so:second.so B=2");

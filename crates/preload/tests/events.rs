@@ -1,4 +1,4 @@
-//! What a recording of events says each thread did, and when.
+//! The events of each thread, as a recording of events tells them, and when.
 
 mod support;
 
@@ -11,10 +11,10 @@ use antiphon_record::events::{Code, NOTIFIED, Note, SHARED, TRIED, address_tag};
 use antiphon_record::{Kind, Mapping, Recording, Scope};
 use support::{compile, preloaded, scratch, succeeds};
 
-/// What was recorded of a program, and what that wrote.
+/// The recording of a program, and its output.
 struct Recorded {
     recording: Recording,
-    /// By number, in the order of time.
+    /// The notes of each thread by its number, in the order of time.
     threads: HashMap<u32, Vec<Note>>,
     stdout: String,
 }
@@ -44,7 +44,7 @@ impl Recorded {
         self.recording.lock(lock?).ok().map(|lock| lock.address)
     }
 
-    /// What the program calls the object of a note.
+    /// The program's name of the object of a note.
     fn object(&self, note: &Note) -> String {
         let is = |address: u64| match note.code {
             Code::ReleasesAt => address_tag(address as usize) == note.object,
@@ -55,7 +55,7 @@ impl Recorded {
         named.find(|(_, at)| is(*at)).map_or_else(|| "?".into(), |(name, _)| name.into())
     }
 
-    /// What a thread did, in words; without waits and spans, which come and go.
+    /// The events of a thread, in words; without waits and spans, which come and go.
     fn story(&self, notes: &[Note]) -> Vec<String> {
         let told = notes.iter().filter(|note| {
             !matches!(note.code, Code::Waits | Code::Ran | Code::Queued | Code::Asked)
@@ -165,7 +165,7 @@ fn spans_say_whether_the_thread_ran(recorded: &Recorded, main: &[Note]) {
     // At the end of such spans the kernel was asked. How long is told if the thread had its CPU.
     let mut asked = main.iter().filter(|note| note.code == Code::Asked);
     assert!(asked.all(|note| (1..5_000).contains(&clock.span_ns(note.time))), "{main:?}");
-    // As the thread begins, behind its first event.
+    // The note comes as the thread begins, behind its first event.
     assert_eq!(main.get(1).is_some_and(|note| note.code == Code::Queued), counts, "{main:?}");
 }
 
@@ -211,8 +211,8 @@ fn what_a_process_without_a_record_does_is_counted() {
         succeeds(command.env("ANTIPHON_RECORD", &path).env("ANTIPHON_LOCK", lock));
         assert!(std::fs::remove_file(&path).is_ok());
         assert!(recording.drain(true).is_ok_and(|batches| batches.is_empty()));
-        // As many as `tells_what_each_thread_did` lists, without waits and what begins a thread
-        // that has no number.
+        // As many as `tells_what_each_thread_did` lists, without waits and the beginning of a
+        // thread that has no number.
         let dropped = recording.dropped().unwrap_or_default();
         assert!(dropped >= 21, "{dropped}");
         let Ok(snapshot) = recording.read() else { panic!("no snapshot") };

@@ -1,5 +1,5 @@
-//! Programs that put themselves behind a filter of system calls, or lose what they had: their locks
-//! need the futex alone.
+//! Programs that put themselves behind a filter of system calls, or lose a right that they had:
+//! their locks need the futex alone.
 
 mod support;
 

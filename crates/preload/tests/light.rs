@@ -8,7 +8,7 @@ use support::{compile, plain, preloaded, scratch, skipped, succeeds};
 
 const ASKED: (&str, &str) = ("ANTIPHON_LOCK", "shfl-mutex+light");
 
-/// What the machine and the C library can do, asked without our code.
+/// Whether the machine and the C library allow the light form, asked without our code.
 fn can_be_had() -> bool {
     const NEEDED: libc::c_long = 1 << 7 | 1 << 8;
     // SAFETY: asks which fences there are.
@@ -20,7 +20,7 @@ fn can_be_had() -> bool {
     cfg!(target_arch = "x86_64") && registered && fences & NEEDED == NEEDED
 }
 
-/// What threads are to do where the light form was asked for.
+/// The expected form of unlocks where the light form was asked for.
 fn expected() -> &'static str {
     if can_be_had() {
         return "light";

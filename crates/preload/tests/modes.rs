@@ -1,4 +1,4 @@
-//! What the environment asks of the library: to step aside, or to record.
+//! The environment's requests to the library: to step aside, or to record.
 
 mod support;
 
@@ -62,7 +62,7 @@ fn record_program(directory: &Path, program: &Path, scope: Scope) -> Snapshot {
     record_output(directory, &mut preloaded(program), scope).0
 }
 
-/// Runs a command under a recording; returns that, and what the command wrote.
+/// Runs a command under a recording; returns that, and the output of the command.
 fn record_output(directory: &Path, command: &mut Command, scope: Scope) -> (Snapshot, String) {
     let path = directory.join("recording");
     let recording = match Recording::create(&path, scope) {
@@ -185,7 +185,7 @@ fn locks_that_cannot_be_stuck_raise_no_alarm_and_others_do() {
                 assert_eq!(cycle.len(), if case == "ring" { 3 } else { 2 });
                 let rows = cycle.iter().flat_map(|&edge| snapshot.edges[edge].rows);
                 let sites: Vec<_> = rows.filter_map(|at| snapshot.rows[at?].site).collect();
-                // Where each lock of each edge was taken, and none twice.
+                // The places where each lock of each edge was taken, and none twice.
                 let mut apart = sites.clone();
                 apart.sort_unstable();
                 apart.dedup();
@@ -198,7 +198,7 @@ fn locks_that_cannot_be_stuck_raise_no_alarm_and_others_do() {
 
 const LOCKS: [&str; 2] = ["shfl-mutex", "glibc"];
 
-/// The program's own counts of what it had, by kind.
+/// The program's own counts of its acquisitions, by kind.
 fn told(output: &str) -> BTreeMap<String, u64> {
     let mut told = BTreeMap::new();
     for line in output.lines() {
@@ -237,7 +237,7 @@ fn every_kind_of_lock_is_counted_whoever_keeps_it() {
             if matches!(kind, Kind::Foreign | Kind::Spin) {
                 continue;
             }
-            // Whoever had it has released it, and one held it for 100 ms.
+            // Each thread that had it has released it, and one held it for 100 ms.
             assert_eq!(sum(|row| row.hold.count()), told[&name], "{lock}: {name}");
             let long = rows_of(&snapshot, kind).filter(|row| row.hold.max_ns >= 100_000_000);
             assert!(long.count() >= 3, "{lock}: {name}");
@@ -258,10 +258,11 @@ fn waits_by_site(snapshot: &Snapshot, lock: &str) {
     ];
     for (kind, mutexes) in MUTEXES {
         let rows = || rows_of(snapshot, kind);
-        // One waits for 100 ms; it may lose its CPU before, but not for most of that.
+        // One thread waits for 100 ms; it may lose its CPU before, but not for most of that.
         let long = rows().filter(|row| row.wait.max_ns >= 20_000_000).count() as u64;
         assert!(long >= 3 * mutexes, "{lock}: {kind:?}: {long}");
-        // One runs into its deadline; who is refused at once, or owns it already, doesn't wait.
+        // One runs into its deadline; a thread that is refused at once, or owns it already, doesn't
+        // wait.
         assert_eq!(rows().map(|row| row.gave_up).sum::<u64>(), 3 * mutexes, "{lock}: {kind:?}");
         for row in rows() {
             assert_eq!(row.wait.count(), row.contended);

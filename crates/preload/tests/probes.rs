@@ -10,7 +10,7 @@ const NAMES: [&str; 3] = ["lock_wait_start", "lock_acquired", "lock_gave_up"];
 
 #[test]
 fn the_notes_have_a_place_and_two_arguments_each() {
-    // Of the tools that come with a C compiler.
+    // `readelf` is one of the tools that come with a C compiler.
     let notes = Command::new("readelf").args(["--notes", "--wide"]).arg(library()).output();
     let notes = notes.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     let notes = notes.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Real programs under the library: what they write is what they write without it.
+//! Real programs under the library: their output is the same as without it.
 
 mod support;
 
@@ -47,7 +47,7 @@ fn compresses(program: &str, arguments: &[&str]) {
         assert!(output.stdout == expected.stdout, "{program}: another output in round {round}");
         assert_eq!(output.stderr, expected.stderr);
     }
-    // With the C library's locks, observed.
+    // Once more with the C library's locks, observed.
     let recording = directory.join("recording");
     assert!(Recording::create(&recording, Scope::Full).is_ok());
     let mut observed = preloaded(program);
@@ -205,7 +205,7 @@ fn failed_tests(output: &Output) -> Vec<String> {
     failed
 }
 
-/// What fails with the library fails without it too, for reasons of the installation.
+/// A test that fails with the library fails without it too, for reasons of the installation.
 #[test]
 fn python_passes_its_own_tests() {
     for test in ["test_threading", "test_queue", "test_concurrent_futures"] {
@@ -256,7 +256,7 @@ print(total, threading.Event().wait(0.01), threading.Condition().acquire())
     assert!(output.stderr.is_empty());
 }
 
-/// Where the loader finds a library.
+/// The path where the loader finds a library.
 fn find_library(name: &str) -> Option<PathBuf> {
     let cache = run(Command::new("/sbin/ldconfig").arg("-p"));
     let cache = String::from_utf8_lossy(&cache.stdout).into_owned();
@@ -264,7 +264,7 @@ fn find_library(name: &str) -> Option<PathBuf> {
     line.rsplit(" => ").next().map(PathBuf::from)
 }
 
-/// An allocator that locks before everybody else, before and behind us in the search.
+/// An allocator that locks before all others, before and behind us in the search.
 #[test]
 fn jemalloc_preloaded_too() {
     let Some(jemalloc) = find_library("libjemalloc.so.2") else {

@@ -1,4 +1,4 @@
-//! What the library asks of the C library, and what it offers.
+//! The symbols that the library needs of the C library, and those that it offers.
 
 #[path = "support/elf.rs"]
 mod elf;
@@ -61,7 +61,7 @@ fn offers_every_function_in_every_version() {
         .chain(cond.iter().map(|name| format!("pthread_cond_{name}")))
         .chain(spin.iter().map(|name| format!("pthread_spin_{name}")))
         .chain(["syscall", "prctl"].map(str::to_owned))
-        // By which they are found, and what a sanitizer asks.
+        // The functions by which the others are found, and the one that a sanitizer asks.
         .chain(["dlsym", "dlvsym", "__asan_default_options"].map(str::to_owned))
         .chain(priorities.map(str::to_owned));
     let missing: Vec<String> = names.filter(|name| !offered(name)).collect();
@@ -75,7 +75,7 @@ fn leaves_the_rest_to_the_c_library() {
     let strange: Vec<_> = offered
         .filter(|symbol| {
             let ours = ["_mutex_", "_rwlock_", "_cond_", "_spin_"];
-            // Those make and join threads as ever, and note it in a recording of events; and give
+            // These make and join threads as ever, and note it in a recording of events; and give
             // them priorities, which is noted too.
             let noted =
                 ["pthread_create", "pthread_join", "pthread_setschedparam", "pthread_setschedprio"];

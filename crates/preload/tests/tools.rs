@@ -1,5 +1,5 @@
-//! Programs that are built for a sanitizer, or run under valgrind: with the library they find what
-//! they find without, and nothing else.
+//! Programs that are built for a sanitizer, or run under valgrind: with the library they find the
+//! same as without, and nothing else.
 
 mod support;
 
@@ -23,7 +23,7 @@ fn build(directory: &Path, compiler: &str, flags: &[&str]) -> Option<PathBuf> {
     built.then_some(program)
 }
 
-/// What a tool says of the program, with the library, as it should be; with a recording.
+/// The output of a tool about the program, with the library, as it should be; with a recording.
 fn recorded(directory: &Path, arguments: &[&str], program: &Path) -> (Output, Snapshot) {
     let recording = directory.join("recording");
     assert!(Recording::create(&recording, Scope::Full).is_ok());
@@ -50,7 +50,7 @@ fn finds(compiler: &str, flags: &[&str], faults: &[(&str, &str)]) -> Option<(boo
     let name = format!("tools-{compiler}-{}", flags.concat().replace(['-', '='], ""));
     let directory = scratch(&name);
     let program = build(&directory, compiler, flags)?;
-    // Where the sanitizer does not run at all, or finds nothing, that is not ours to mend.
+    // If the sanitizer does not run at all, or finds nothing, that is not ours to mend.
     let works =
         faults.iter().all(|(fault, words)| said(&run(plain(&program).arg(fault))).contains(words));
     if !works || !run(&mut plain(&program)).status.success() {
@@ -107,7 +107,7 @@ fn with_thread_sanitizer_the_library_steps_aside() {
     if let Some(found) = finds("clang", &["-fsanitize=thread"], &[RACE]) {
         assert_eq!(found, (false, vec![]));
     }
-    // It wraps what is ours, and can't be seen.
+    // The static runtime wraps our functions, and can't be seen.
     if let Some(found) = finds("gcc", &["-fsanitize=thread", "-static-libtsan"], &[RACE]) {
         assert_eq!(found, (true, vec![]));
     }

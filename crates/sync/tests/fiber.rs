@@ -1,5 +1,5 @@
-//! One mutex serves fibers and threads, waiters of both kinds in one queue; and whatever else a
-//! fiber waits for, its thread goes on.
+//! One mutex serves fibers and threads, waiters of both kinds in one queue; and whatever a fiber
+//! waits for, its thread goes on.
 //!
 //! The fibers run on one thread, under a toy scheduler: if a fiber that waits blocked that thread,
 //! the fiber that holds the lock would never run, and the test would hang.
@@ -19,7 +19,7 @@ use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::{Barrier, Once, Semaphore};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
-/// What a fiber tells the scheduler when it is switched away from.
+/// The reason why a fiber is switched away from, for the scheduler.
 enum Switch {
     /// It waits.
     Sleep(Sleep),
@@ -153,7 +153,7 @@ fn fibers_and_threads_wait_in_one_queue() {
                         suspended.set(suspended.get() + 1);
                     });
                 }
-                // The first lets the others run in the middle, who then wait for it.
+                // The first lets the others run in the middle, which then wait for it.
                 waits.0.call_once(|| switch(Switch::Yield));
                 let leads = waits.1.wait();
                 leaders.set(leaders.get() + u32::from(leads));

@@ -31,7 +31,7 @@ fn spinlocks_exclude() {
 fn locks_whose_waiters_sleep_exclude_a_crowd() {
     exclusion(&Guarded::<Futex<Linux>>::new(), 16, 10_000, |_| {});
     exclusion(&Guarded::<McsStp<Linux>>::new(), 16, 500, |_| {});
-    // All sleep, none spins: a wake that does not come shows.
+    // All waiters sleep, none spins: a wake that does not come shows.
     exclusion(&Guarded::<McsStp<Linux, 0>>::new(), 4, 2_000, |_| {});
 }
 

@@ -1,4 +1,4 @@
-//! Clocks on real CPUs: what was measured is enough, and transactions keep their sums.
+//! Clocks on real CPUs: the measured bounds are wide enough, and transactions keep their sums.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -163,7 +163,7 @@ fn the_child_of_a_fork_goes_on_though_a_writer_waited() {
         while state(&lock) & (WRITER | MODE) != WRITER | MODE {
             thread::yield_now();
         }
-        // It sleeps, so its name is on the lines.
+        // The reader sleeps, so its name is on the lines.
         thread::sleep(Duration::from_millis(20));
         // SAFETY: the child uses nothing but the lock, and ends by `_exit`.
         let child = unsafe { libc::fork() };
@@ -188,7 +188,7 @@ fn the_child_of_a_fork_goes_on_though_a_writer_waited() {
     });
 }
 
-/// What a lock takes, it gives back when it is gathered.
+/// The memory that a lock takes is given back when the lock is gathered.
 #[test]
 fn an_indicator_is_had_while_readers_crowd() {
     let lock = Lock::<Standard>::NEW;

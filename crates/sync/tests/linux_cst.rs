@@ -13,7 +13,7 @@ use common::metal::{Metal, boot};
 use common::validate::{Guarded, exclusion};
 use support::{FORKS, arena, in_child};
 
-/// All sleep at once, and a batch is short: a wake that does not come shows.
+/// All waiters sleep at once, and a batch is short: a wake that does not come shows.
 struct Sleepy;
 
 impl CstForm for Sleepy {

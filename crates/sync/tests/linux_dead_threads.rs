@@ -1,6 +1,6 @@
 //! Nodes of dead threads are found by many takers at a time, each by one of them.
 //!
-//! A test of its own process: it counts on who else uses the arena.
+//! A test of its own process: its result depends on the other users of the arena.
 
 #[path = "../../linux/tests/support/mod.rs"]
 mod support;
@@ -44,7 +44,7 @@ fn no_node_is_found_twice() {
                     together.wait();
                     let taken: Vec<_> = (0..200).filter_map(|_| arena().take()).collect();
                     all.lock().unwrap().extend_from_slice(&taken);
-                    // Not before all have theirs: a node that is given back may be taken again.
+                    // Waits until all have their nodes: one that is given back may be taken again.
                     together.wait();
                     taken.into_iter().for_each(|id| arena().give(id));
                 });

@@ -17,10 +17,10 @@ use antiphon_sync::lock::delegation::{DsmSynch, Rcl};
 use support::{FORKS, arena, in_child};
 
 type Combining<T> = DsmSynch<T, Linux>;
-/// All sleep, none spins: a wake that does not come shows.
+/// All waiters sleep, none spins: a wake that does not come shows.
 type Sleepy<T, const BOUND: u32> = DsmSynch<T, Linux, BOUND, 0>;
 
-/// What the sections are about: both are equal but inside of a section.
+/// The guarded value: both numbers are equal except inside of a section.
 type Pair = (u64, u64);
 
 fn step(pair: &mut Pair) -> u64 {
@@ -32,7 +32,7 @@ fn step(pair: &mut Pair) -> u64 {
 }
 
 /// `threads` threads with `rounds` sections each, through `with`. Every section is run once, and
-/// what it returns reaches who has come with it: no number is returned twice.
+/// its result reaches the thread that has come with it: no number is returned twice.
 fn contend(threads: u64, rounds: u64, with: impl Fn(u64) -> u64 + Sync) {
     let barrier = Barrier::new(threads as usize);
     let sum = AtomicU64::new(0);
@@ -87,7 +87,7 @@ fn served<T: Send, R, const CPUS: usize, const SPIN_NS: u32>(
         let server = lock.lend().expect("nobody serves yet");
         scope.spawn(|| server.run());
         assert!(lock.lend().is_none(), "one serves at a time");
-        // Stopped also where that panics: else nobody would see it.
+        // Stopped also where that panics: otherwise the panic would not be seen.
         let result = catch_unwind(AssertUnwindSafe(with));
         assert!(lock.stop());
         result.unwrap_or_else(|panic| resume_unwind(panic))
@@ -113,7 +113,7 @@ fn clients_share_mailboxes() {
     serves::<2, 100_000>(4, 200);
 }
 
-/// Who comes while nobody serves waits, and is served by the next.
+/// A client that comes while no server serves waits, and is served by the next.
 #[test]
 fn clients_wait_for_a_server() {
     let lock = Rcl::<Pair, Linux, 4, 0>::new((0, 0));
@@ -155,7 +155,7 @@ fn sections_nest() {
     });
 }
 
-/// Whoever waits waits for as long as a section does, and no wake is lost.
+/// A client waits for as long as a section waits, and no wake is lost.
 #[test]
 fn a_section_may_wait() {
     let lock = Combining::new((0, 0));
@@ -167,7 +167,7 @@ fn a_section_may_wait() {
     });
 }
 
-/// Those who come with a section that panics, and those who run it, panic; everybody else is
+/// Threads that come with a section that panics, and those that run it, panic; all others are
 /// served, and the value stays usable.
 #[test]
 fn others_are_served_though_a_section_panics() {
@@ -196,7 +196,7 @@ fn others_are_served_though_a_section_panics() {
     let lock = Sleepy::<Pair, 4>::new((0, 0));
     let served = survive(|panics| lock.with(|pair| section(pair, panics)), 4);
     assert_eq!(lock.with(|pair| pair.0), 800, "each section was run");
-    // Of each that panics, one more may have been told so: who ran it.
+    // Of each section that panics, one more may have been told so: the thread that ran it.
     assert!((800 - 2 * 20..=800 - 20).contains(&served), "{served}");
 }
 

@@ -49,7 +49,8 @@ fn a_set_lets_one_go() {
     exclude::<Unpolled>(3, 1_000);
 }
 
-/// EVENT-3, EVENT-4: who has waited unmaps the event, and its setter with it on its way.
+/// EVENT-3, EVENT-4: the waiter unmaps the event when it has waited, and its setter is still in the
+/// call.
 #[test]
 fn a_set_touches_nothing_afterwards() {
     for round in 0..500 {
@@ -59,7 +60,7 @@ fn a_set_touches_nothing_afterwards() {
         thread::scope(|scope| {
             scope.spawn(|| {
                 while !event.wait_until(in_us(round % 100)) {}
-                // SAFETY: nobody has a reason to touch it any more (the point of this test).
+                // SAFETY: no thread has a reason to touch it any more (the point of this test).
                 unsafe { page.unmap() };
             });
             event.set();

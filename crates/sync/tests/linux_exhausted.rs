@@ -1,4 +1,4 @@
-//! The locks where no waiter node is to be had: whoever contends barges, and nobody hangs.
+//! The locks where no waiter node is to be had: a contending thread barges, and none hangs.
 
 #[path = "../../linux/tests/support/mod.rs"]
 mod support;
@@ -71,7 +71,7 @@ fn a_condvar_without_nodes_ends_its_waits() {
         let unlock = || unsafe { lock.unlock() };
         refuse_nodes() && {
             lock.lock();
-            // As often as it takes: each may end for no reason.
+            // Several times, because each wait may end for no reason.
             for _ in 0..3 {
                 condvar.wait(None, unlock, || lock.lock());
             }

@@ -1,4 +1,4 @@
-//! Signal handlers that interrupt a waiter and then fork, or wait for somebody else.
+//! Signal handlers that interrupt a waiter and then fork, or wait for another thread.
 
 use std::mem;
 use std::ptr;
@@ -119,7 +119,7 @@ impl Meeting {
         }
     }
 
-    /// In the handler: waits for the other, but not for ever.
+    /// Called in the handler: waits for the other thread, but not for ever.
     fn wait_in_handler(&self) {
         self.inside.store(true, Ordering::Relaxed);
         let begun = Instant::now();
@@ -131,14 +131,14 @@ impl Meeting {
 
     /// Sends `signal` to the thread, and waits until it is in the handler.
     fn begin(&self, thread: libc::pthread_t, signal: libc::c_int) {
-        // SAFETY: the thread waits for what only the caller lets it have.
+        // SAFETY: the thread waits for a lock that only the caller lets it have.
         unsafe { libc::pthread_kill(thread, signal) };
         while !self.inside.load(Ordering::Relaxed) {
             thread::yield_now();
         }
     }
 
-    /// The other has had it.
+    /// Notes that the other thread has had the lock.
     fn note_had(&self) {
         self.had.store(true, Ordering::Relaxed);
     }
@@ -170,7 +170,8 @@ fn a_free_lock_is_had_though_its_head_is_in_a_handler() {
         unlock(&LOCK);
     });
     settle();
-    // Not only once in a while: a lock that is kept for the head again and again takes minutes.
+    // Ten thousand times, because once in a while is not enough: with a lock that is kept for the
+    // head again and again this takes minutes.
     let (second, _) = start(|| {
         for _ in 0..10_000 {
             LOCK.lock();

@@ -26,9 +26,9 @@ type Mutex = ShflMutex<Linux>;
 /// A machine on which all waiters have a CPU.
 const ROOMY: Machine = Machine { cpus: 64, sockets: 1, crowded_one_in: 0 };
 const SOCKETS: Machine = Machine { sockets: 2, ..ROOMY };
-/// One on which waiters now and then find that CPUs are short, and sleep.
+/// A machine on which waiters now and then find that CPUs are short, and sleep.
 const UNEVEN: Machine = Machine { sockets: 3, crowded_one_in: 16, ..ROOMY };
-/// One on which most waiters sleep.
+/// A machine on which most waiters sleep.
 const SCARCE: Machine = Machine { cpus: 6, sockets: 2, crowded_one_in: 3 };
 const MACHINES: [Machine; 4] = [ROOMY, SOCKETS, UNEVEN, SCARCE];
 
@@ -73,13 +73,13 @@ impl Form for Unaided {
     const BACKSTOP_NS: u64 = 1 << 40;
 }
 
-/// A lock, and what only its owner may touch.
+/// A lock, and the fields that only its owner may touch.
 struct Guarded<F: Form = Standard> {
     lock: ShflMutex<Linux, Chosen, F>,
     inside: AtomicBool,
-    /// How often the lock was had.
+    /// The number of times that the lock was had.
     had: AtomicU64,
-    /// Not added to by one instruction: two owners at a time lose an addition.
+    /// Increased by a load and a store: two owners at a time lose an addition.
     count: AtomicU64,
     /// Owners that were to hand the lock over.
     handing: AtomicU64,
@@ -117,7 +117,7 @@ impl<F: Form> Guarded<F> {
         self.handing.load(Relaxed) > 0
     }
 
-    /// All is over: the lock was had by one at a time, is free, and works.
+    /// Checks the end: one thread at a time had the lock, and it is free, and works.
     fn end(&self) {
         assert_eq!(self.count.load(Relaxed), self.had.load(Relaxed));
         assert!(!self.lock.is_locked() && self.lock.try_lock(), "the lock is free");
@@ -304,8 +304,8 @@ fn own_handing(lock: &Mutex) {
     panic!("no owner keeps its place");
 }
 
-/// The first in the queue has given up: the one behind it has the lock all the same, and what the
-/// first has left is passed over.
+/// The first in the queue has given up: the one behind it gets the lock all the same, and the node
+/// that the first has left is passed over.
 #[test]
 fn one_that_gave_up_is_passed_over() {
     static LOCK: Mutex = Mutex::NEW;
@@ -367,7 +367,7 @@ fn a_waiter_in_a_handler_has_the_lock_when_that_returns() {
                 LOCK.lock();
                 unlock(&LOCK);
             });
-            // It spins, for some hundred microseconds at most. In a cohort it is not seen.
+            // The waiter spins, for some hundred microseconds at most. In a cohort it is not seen.
             let begun = Instant::now();
             while LOCK.last_waiter() == behind && begun.elapsed() < Duration::from_micros(250) {}
             // SAFETY: the thread waits for the lock, which we hold.
@@ -462,7 +462,7 @@ fn in_child(seconds: u32, child: impl FnOnce() -> bool, meanwhile: impl FnOnce(l
     }
 }
 
-/// All threads of a process are stopped at any moment, and go on.
+/// All threads of a process may be stopped at any moment, and go on.
 #[test]
 fn a_process_that_is_stopped_goes_on() {
     let _turn = Turn::of(SOCKETS);

@@ -1,4 +1,4 @@
-//! What real programs do to locks: free them, fork over them, lock them in signal handlers, and
+//! Real programs' use of locks: they free them, fork over them, lock them in signal handlers, and
 //! give up on them a million times.
 
 mod common;
@@ -57,7 +57,7 @@ fn unlock_touches_nothing_after_the_release() {
                 waiting.wait();
                 lock.lock();
                 unlock(lock);
-                // SAFETY: nobody has a reason to touch it any more (the point of this test).
+                // SAFETY: no thread has a reason to touch it any more (the point of this test).
                 unsafe { page.unmap() };
             });
             waiting.wait();
@@ -196,8 +196,8 @@ unsafe extern "C" {
     fn _Fork() -> libc::pid_t;
 }
 
-/// What an allocator's `atfork` handlers do: the forking thread holds the lock, others wait for it;
-/// the child must be able to unlock it, lock it again, and contend for it.
+/// The work of an allocator's `atfork` handlers: the forking thread holds the lock, others wait for
+/// it; the child must be able to unlock it, lock it again, and contend for it.
 fn fork_with_waiters(fork: unsafe extern "C" fn() -> libc::pid_t) {
     static LOCK: Mutex = Mutex::NEW;
     LOCK.lock();

@@ -1,4 +1,4 @@
-//! The bound of what all threads together leave behind in queues.
+//! The bound of the nodes that all threads together leave behind in queues.
 //!
 //! A test of its own process: it counts nodes.
 
@@ -14,7 +14,7 @@ use antiphon_sync::lock::ShflMutex;
 use support::arena;
 
 /// Threads that end leave their nodes behind too: there is a bound for all of them together, and
-/// the next owner reclaims what was left.
+/// the next owner reclaims these nodes.
 #[test]
 fn threads_that_come_and_give_up_leave_some_thousand_nodes() {
     const AT_ONCE: i32 = 50;

@@ -1,4 +1,4 @@
-//! What real threads are told by the locks and the condition variable can be told as one thread's
+//! The answers of the locks and the condition variable to real threads can be told as one thread's
 //! story: many short histories, each of a fresh object.
 
 use std::sync::Barrier;
@@ -16,8 +16,8 @@ use antiphon_sync::wait;
 const HISTORIES: usize = 200;
 const THREADS: usize = 3;
 
-/// Runs `thread` by each of some threads, who begin each of many rounds together, on what `make`
-/// has made for the round; then `judge`s it.
+/// Runs `thread` on each of several threads, which begin each of many rounds together, on the value
+/// that `make` has made for the round; then `judge`s it.
 fn rounds<T: Sync>(make: impl Fn() -> T, thread: impl Fn(&T, usize) + Sync, judge: impl Fn(&T)) {
     let objects: Vec<T> = (0..HISTORIES).map(|_| make()).collect();
     let together = Barrier::new(THREADS);

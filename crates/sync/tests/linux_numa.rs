@@ -55,7 +55,7 @@ fn hbo_hclh_and_ahmcs_exclude() {
 #[test]
 fn malthusian_excludes_a_crowd() {
     exclusion(&Guarded::<Malthusian<Linux>>::new(), 16, 500, |_| {});
-    // All sleep, none spins: a wake that does not come shows.
+    // All waiters sleep, none spins: a wake that does not come shows.
     exclusion(&Guarded::<Malthusian<Linux, 0, 2>>::new(), 4, 2_000, |_| {});
 }
 

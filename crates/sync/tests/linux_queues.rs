@@ -8,7 +8,7 @@ use antiphon_sync::queue::{self, Full, Item, Link, Lot, Stolen, WorkQueue};
 
 const ITEMS: u64 = 100_000;
 
-/// How often each item was taken.
+/// The number of times that each item was taken.
 struct Taken(Vec<AtomicU8>);
 
 impl Taken {
@@ -33,7 +33,7 @@ fn item(number: u64) -> Item {
 
 type Deque = queue::Deque<Linux>;
 
-/// The owner puts in and takes out at both ends, two thieves take half of what is there.
+/// The owner puts in and takes out at both ends, two thieves take half of the items that are there.
 fn owner_and_thieves<Q: WorkQueue + Sync>(deque: &Q, new: fn() -> Q) {
     let (taken, done) = (Taken::new(ITEMS), AtomicBool::new(false));
     thread::scope(|scope| {
@@ -105,7 +105,7 @@ fn a_deque_of_blocks_gives_each_item_once() {
     owner_and_thieves(&new(), new);
 }
 
-/// Who puts in need not tell anybody of what only it has.
+/// A thread that puts items in need not tell others of those that only it has.
 #[test]
 fn a_deque_of_blocks_keeps_what_fills_none() {
     let deque = queue::Blocks::<Linux, 3>::new(8);
@@ -179,7 +179,7 @@ fn a_multi_queue_gives_each_item_once() {
     assert!(queue.is_empty());
 }
 
-/// One after the other, as they are needed, and no more than there may be.
+/// Queues are made one after the other, as they are needed, and no more than allowed.
 #[test]
 fn a_multi_queue_grows() {
     let (queue, mut lot) = (queue::MultiQueue::<Linux>::growing(1, 3, 4), Lot::new(1));

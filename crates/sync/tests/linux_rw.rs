@@ -90,7 +90,7 @@ fn readers_that_wait_come_in_together() {
     assert_eq!(inside.most(), READERS as u32);
 }
 
-/// As above, of a writer that becomes a reader, and stays.
+/// As above, after a writer that becomes a reader, and stays.
 #[test]
 fn a_downgrade_lets_readers_in() {
     let lock = Lock::<Sound>::NEW;
@@ -111,8 +111,8 @@ fn a_downgrade_lets_readers_in() {
     assert!(lock.write_uncontended());
 }
 
-/// A head that was called and has not come keeps nobody from writing at once; one that the lock is
-/// kept for does.
+/// A head that was called and has not come keeps no thread from writing at once; one that the lock
+/// is kept for does.
 #[test]
 fn a_free_lock_is_written_at_the_second_look() {
     const FAIR: u64 = 1 << 2;
@@ -177,7 +177,7 @@ fn writers_starve_no_reader() {
     assert_eq!(done.load(Relaxed), READS);
 }
 
-/// Who reads may read again though a writer waits; a plain read of the usual form may not.
+/// A reader may read again though a writer waits; a plain read of the usual form may not.
 #[test]
 fn reads_may_be_recursive() {
     fn with_a_waiting_writer<F: RwForm>(then: fn(&Lock<F>)) {
@@ -239,7 +239,7 @@ fn timed_waiters_give_up_and_leave_a_sound_lock() {
     unlock_read(&lock);
 }
 
-/// An upgrade that is given up leaves a reader, and lets in who was kept out by it.
+/// An upgrade that is given up leaves a reader, and lets in the threads that it kept out.
 #[test]
 fn an_upgrade_may_be_given_up() {
     let lock = Lock::<Sound>::NEW;
@@ -329,7 +329,7 @@ fn unlock_touches_nothing_after_the_release() {
                 waiting.wait();
                 lock.write();
                 unlock_write(lock);
-                // SAFETY: nobody has a reason to touch it any more (the point of this test).
+                // SAFETY: no thread has a reason to touch it any more (the point of this test).
                 unsafe { page.unmap() };
             });
             waiting.wait();

@@ -54,7 +54,7 @@ fn unlock(lock: &Mutex) {
     unsafe { lock.unlock() }
 }
 
-/// `threads` threads lock and unlock, after the caller, who holds the lock, has unlocked.
+/// `threads` threads lock and unlock, after the caller, which holds the lock, has unlocked.
 fn contend(lock: &Mutex, threads: u32) -> bool {
     let done = AtomicU32::new(0);
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! A debugger steps through a light unlock, which restarts what is interrupted: it must end.
+//! A debugger steps through a light unlock, which restarts an interrupted sequence: it must end.
 
 #[path = "../../linux/tests/support/mod.rs"]
 mod support;

@@ -1,4 +1,4 @@
-//! Ten million locks: what they take, and that nothing is added until they contend.
+//! Ten million locks: their memory, and that nothing is added until they contend.
 //!
 //! Source: `004_…`, "Issues with NUMA-aware primitives": the locks of ten million inodes, which
 //! take gigabytes in other designs. A test of its own process: it counts each node, and each byte
@@ -22,7 +22,8 @@ const LOCKS: usize = 10_000_000;
 struct Counting;
 
 thread_local! {
-    // Of this thread alone: the harness's own asks for memory whenever it likes. Needs no memory.
+    // Counts of this thread alone: the harness's own thread asks for memory whenever it likes.
+    // Needs no memory.
     static ASKED: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -61,7 +62,8 @@ fn mapped() -> u64 {
     proc_bytes("/proc/self/status", "VmSize:")
 }
 
-/// Makes the locks, locks and unlocks each, and says what was touched and mapped for all of them.
+/// Makes the locks, locks and unlocks each, and returns the memory that was touched and mapped for
+/// all of them.
 fn fill<L: Lock>(locks: &mut Vec<L>) -> (u64, u64) {
     let (touched_before, mapped_before) = (touched(), mapped());
     let asked_before = ASKED.get();
@@ -78,7 +80,7 @@ fn fill<L: Lock>(locks: &mut Vec<L>) -> (u64, u64) {
     (touched() - touched_before, mapped() - mapped_before)
 }
 
-/// A page or two at each end, and what the kernel adds to a mapping.
+/// A page or two at each end, and the kernel's addition to a mapping.
 const SLACK: u64 = 256 << 10;
 
 // One test, because it looks at the whole process.

@@ -13,8 +13,8 @@ use antiphon_platform::{Clock, Deadline, Platform};
 use antiphon_sync::lock::ShflMutex;
 use support::arena;
 
-/// What can't leave its place in a queue is left behind: two nodes a thread, whatever the number
-/// of waits.
+/// A node that can't leave its place in a queue is left behind: two nodes a thread, whatever the
+/// number of waits.
 #[test]
 fn a_million_timed_out_waits_leave_two_nodes_a_thread() {
     const THREADS: u32 = 4;

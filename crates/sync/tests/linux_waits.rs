@@ -69,14 +69,15 @@ fn who_gives_up_at_a_barrier_has_not_come() {
     meet::<Sound>(20, 60, true);
 }
 
-/// BARRIER-3: whoever is back first unmaps the barrier, and all others with it on their way.
+/// BARRIER-3: the thread that is back first unmaps the barrier, while all others are still on their
+/// way.
 #[test]
 fn a_barrier_may_go_away_once_anybody_is_back() {
     fn check<F: CrowdForm>(threads: u32, rounds: usize) {
         for _ in 0..rounds {
             let page = Page::map();
             // The page is zero, which is a barrier for one.
-            // SAFETY: nobody uses it yet, and a barrier fits.
+            // SAFETY: no thread uses it yet, and a barrier fits.
             unsafe { page.write(Barrier::<F>::new(threads)) };
             let back = AtomicBool::new(false);
             thread::scope(|scope| {
@@ -85,7 +86,7 @@ fn a_barrier_may_go_away_once_anybody_is_back() {
                         // SAFETY: a barrier was written; it is used until the first is back.
                         unsafe { page.as_ref::<Barrier<F>>() }.wait();
                         if !back.swap(true, Relaxed) {
-                            // SAFETY: nobody has a reason to touch it any more.
+                            // SAFETY: no thread has a reason to touch it any more.
                             unsafe { page.unmap() };
                         }
                     });
@@ -137,7 +138,8 @@ fn no_more_hold_a_permit_than_there_are() {
     check(5, 40, 100);
 }
 
-/// SEM-3: who has had the permit unmaps the semaphore while the release is still under way.
+/// SEM-3: the thread that has had the permit unmaps the semaphore while the release is still under
+/// way.
 #[test]
 fn release_touches_nothing_afterwards() {
     for round in 0..2_000 {
@@ -147,7 +149,7 @@ fn release_touches_nothing_afterwards() {
         thread::scope(|scope| {
             scope.spawn(|| {
                 semaphore.acquire();
-                // SAFETY: nobody has a reason to touch it any more (the point of this test).
+                // SAFETY: no thread has a reason to touch it any more (the point of this test).
                 unsafe { page.unmap() };
             });
             if round % 3 == 0 {
@@ -159,11 +161,11 @@ fn release_touches_nothing_afterwards() {
     }
 }
 
-/// Permits that others take one by one all the time gather for who wants many.
+/// Permits that others take one by one all the time gather for a thread that wants many.
 #[test]
 fn who_wants_many_permits_is_not_overtaken_for_ever() {
     const PERMITS: u32 = 4;
-    /// For ever: some seconds.
+    /// This many turns count as for ever: some seconds.
     const MOST: u64 = 50_000;
     let semaphore = Semaphore::<Standard>::new(PERMITS);
     let had = AtomicBool::new(false);

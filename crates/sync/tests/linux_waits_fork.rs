@@ -19,7 +19,7 @@ type Barrier = wait::Barrier<Linux>;
 type Semaphore = wait::Semaphore<Linux, None>;
 type Once = wait::Once<Linux>;
 
-/// In the child of a fork, nobody waits for threads of the parent.
+/// In the child of a fork, no caller waits for threads of the parent.
 #[test]
 fn what_a_parent_was_waiting_for_is_done_anew_in_its_child() {
     fn check(fork: support::Fork) -> bool {

@@ -20,7 +20,7 @@ fn validate_sockets<L: Lock>() {
     exclusion(&Guarded::<L>::new(), CPUS, rounds, boot);
 }
 
-/// One after the other: there are only so many CPUs to play.
+/// The locks are tested one after the other: the number of CPUs to play is limited.
 macro_rules! validate_statics {
     ($($lock:ty),+) => {
         $({

@@ -12,7 +12,7 @@ use std::time::Duration;
 use antiphon_sync::lock::ShflSpin;
 use common::metal::{CPUS, Metal, arena, boot};
 
-/// `CPUS - 1` waiters come while the lock is held. Says when all have had it.
+/// `CPUS - 1` waiters come while the lock is held. Reports when all have had it.
 fn contend(lock: &'static ShflSpin<Metal>) -> mpsc::Receiver<usize> {
     let (sender, receiver) = mpsc::channel();
     for cpu in 1..CPUS {
@@ -32,7 +32,7 @@ fn contend(lock: &'static ShflSpin<Metal>) -> mpsc::Receiver<usize> {
 fn waiters_with_large_numbers_are_served() {
     static LOCK: ShflSpin<Metal> = ShflSpin::NEW;
     boot(0);
-    // All that would fit are in use, for good.
+    // All numbers that would fit are in use, for good.
     while arena().take().is_some_and(|id| id.index() < 1 << 16) {}
     let first = arena().high_water() + 1;
     for _ in 0..20 {

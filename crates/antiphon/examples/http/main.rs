@@ -20,9 +20,10 @@ use antiphon::fiber::STACK_BYTES;
 use antiphon::net::{TcpListener, TcpStream};
 use antiphon::pool::Pool;
 
-/// After so many seconds of silence a connection ends.
+/// Seconds of silence after which a connection ends.
 const SILENT_S: NonZero<u64> = NonZero::new(30).unwrap();
-/// How long what a client still sends is read, after its last answer, and how much of it.
+/// The time for which a client is still read after its last answer, and the most bytes that are
+/// read then.
 const LINGERS: Duration = Duration::from_secs(1);
 const LINGERING_BYTES: u64 = 1 << 20;
 
@@ -41,7 +42,7 @@ fn run() -> Result<Infallible, Box<dyn Error>> {
     };
     let silent: NonZero<u64> = arguments.next().map_or(Ok(SILENT_S), |seconds| seconds.parse())?;
     let silent = Duration::from_secs(silent.get());
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(threads.get()).fibers(STACK_BYTES) }.build()?;
     let listener = TcpListener::bind(address)?;
     println!("serves http://{}, by {threads} threads", listener.local_addr()?);
@@ -50,21 +51,21 @@ fn run() -> Result<Infallible, Box<dyn Error>> {
             Ok((stream, _)) => drop(pool.spawn(move || serve(stream, silent))),
             Err(error) => {
                 eprintln!("not accepted: {error}");
-                // Where no descriptor is left, somebody has to hang up first.
+                // Where no descriptor is left, a client has to hang up first.
                 thread::sleep(Duration::from_millis(100));
             }
         }
     }
 }
 
-/// Serves a connection until its last request, or until nothing comes or goes for so long.
+/// Serves a connection until its last request, or until nothing comes or goes for `silent`.
 fn serve(mut stream: TcpStream, silent: Duration) -> io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(silent))?;
     stream.set_write_timeout(Some(silent))?;
     requests::serve(&mut stream)?;
-    // What is not read when a socket is closed has the kernel reset the connection, and the client
-    // may lose the answer by that.
+    // If a socket is closed with unread bytes in it, the kernel resets the connection, and the
+    // client may lose the answer by that.
     stream.shutdown(Shutdown::Write)?;
     stream.set_read_timeout(Some(LINGERS))?;
     io::copy(&mut stream.take(LINGERING_BYTES), &mut io::sink()).map(drop)

@@ -3,20 +3,20 @@
 //! | a request has | what becomes of it |
 //! |---|---|
 //! | no length | it ends with its headers |
-//! | `Content-Length` | so many bytes are skipped, up to [`MOST_BODY`]; beyond it is refused, 413 |
-//! | several, or what is no number | 400, and the connection ends |
+//! | `Content-Length` | bytes to skip, up to [`MOST_BODY`]; beyond it is refused, 413 |
+//! | several, or no number | 400, and the connection ends |
 //! | `Transfer-Encoding` | 501, and the connection ends |
 
 use std::io::{self, Read, Write};
 
 use httparse::{EMPTY_HEADER, Request, Status};
 
-/// Of a request without its body.
+/// The most bytes of a request without its body.
 const MOST_BYTES: usize = 8 << 10;
 const MOST_HEADERS: usize = 64;
 /// Bytes of a body.
 pub const MOST_BODY: u64 = 1 << 20;
-/// To who waits with the body until it is asked for: RFC 9110, section 10.1.1.
+/// The answer to a client that waits with the body until it is asked for: RFC 9110, section 10.1.1.
 const GO_ON: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// Why there is no telling where a request ends, or it is not waited for: a status, and a text.
@@ -62,8 +62,8 @@ pub fn serve(stream: &mut (impl Read + Write)) -> io::Result<()> {
     }
 }
 
-/// Reads the rest of a body, of so many bytes; whether it came. Its sender may wait to be told to
-/// go on.
+/// Reads the last `left` bytes of a body, and returns whether they came. If `waits`, the sender
+/// waits to be told to go on.
 fn skip(stream: &mut (impl Read + Write), left: u64, waits: bool) -> io::Result<bool> {
     if left > 0 && waits {
         stream.write_all(GO_ON)?;
@@ -73,7 +73,7 @@ fn skip(stream: &mut (impl Read + Write), left: u64, waits: bool) -> io::Result<
 
 /// How many bytes of body are behind the headers.
 fn body_length(request: &Request<'_, '_>) -> Result<u64, Refusal> {
-    // Where there is a length as well, this one counts.
+    // If there is a length as well, this header counts.
     if values(request, "transfer-encoding").next().is_some() {
         return Err(("501 Not Implemented", "no transfer encodings: send a Content-Length\n"));
     }
@@ -87,7 +87,7 @@ fn body_length(request: &Request<'_, '_>) -> Result<u64, Refusal> {
     length.filter(|&length| length <= MOST_BODY).ok_or(("413 Content Too Large", "1 MiB at most\n"))
 }
 
-/// What is sent back, and whether nothing is after it.
+/// The answer to a request, and whether it is the last of the connection.
 fn answer(request: &Request<'_, '_>) -> (Vec<u8>, bool) {
     let is_last = request.version == Some(0) || has(request, "connection", "close");
     if request.method != Some("GET") {
@@ -98,7 +98,7 @@ fn answer(request: &Request<'_, '_>) -> (Vec<u8>, bool) {
     (response("200 OK", &text, is_last), is_last)
 }
 
-/// What the headers of that name say.
+/// The values of the headers of that name.
 fn values<'a>(request: &'a Request<'_, '_>, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
     let named = request.headers.iter().filter(move |it| it.name.eq_ignore_ascii_case(name));
     named.map(|header| header.value)

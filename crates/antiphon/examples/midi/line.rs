@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 
 use crate::wire::{Encoder, Message};
 
-/// What stands on a line: bytes of eight bits between a start bit and a stop bit.
+/// A serial line: bytes of eight bits between a start bit and a stop bit.
 #[derive(Debug)]
 pub struct Line {
     byte_ns: u64,
     encoder: Encoder,
     /// Bytes that are to come, with when their message is due. Those of a message stand together.
     bytes: VecDeque<(u64, u8)>,
-    /// When the byte before is over.
+    /// The time when the byte before is over.
     free_ns: u64,
 }
 
@@ -21,7 +21,7 @@ const BITS: u64 = 10;
 pub const BAUD: std::ops::RangeInclusive<u64> = 50..=1_000_000;
 
 impl Line {
-    /// Of so many bits a second, of [`BAUD`].
+    /// A line of `baud` bits a second, which is in [`BAUD`].
     pub fn new(baud: u64) -> Self {
         let (encoder, bytes) = (Encoder::default(), VecDeque::new());
         Self { byte_ns: (BITS * 1_000_000_000).div_ceil(baud), encoder, bytes, free_ns: 0 }
@@ -44,7 +44,7 @@ impl Line {
         self.bytes.front().map(|(at_ns, _)| self.free_ns.max(*at_ns))
     }
 
-    /// The next byte begins at that time, and nothing else before it is over.
+    /// Begins the next byte at `now_ns`. No other begins before it is over.
     pub fn begin(&mut self, now_ns: u64) -> Option<u8> {
         let (_, byte) = self.bytes.pop_front()?;
         self.free_ns = now_ns + self.byte_ns;
@@ -52,8 +52,8 @@ impl Line {
     }
 }
 
-/// A tune of so many nanoseconds from `from_ns` on, 120 quarter notes a minute: chords, a control
-/// that moves, and a clock. Each message with when it is due, in order.
+/// A tune of `length_ns` nanoseconds from `from_ns` on, 120 quarter notes a minute: chords, a
+/// control that moves, and a clock. Each message stands with the time when it is due, in order.
 pub fn tune(from_ns: u64, length_ns: u64) -> Vec<(u64, Message)> {
     const SIXTEENTH_NS: u64 = 125_000_000;
     const CLOCK_NS: u64 = 500_000_000 / 24;

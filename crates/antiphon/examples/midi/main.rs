@@ -6,7 +6,7 @@
 //! 4 hogs (threads on the same CPU that do nothing but run), all tiers that there are, 31250 baud,
 //! by which a byte takes 320 µs.
 //!
-//! | file | what is in it |
+//! | file | content |
 //! |---|---|
 //! | `wire` | messages as bytes |
 //! | `line` | when each byte begins; a tune |
@@ -124,7 +124,7 @@ fn all(case: Case, tiers: &[Tier], here: &Available) -> Result<(), Box<dyn Error
 
 fn hog(cpu: u32, over: Arc<AtomicBool>) -> JoinHandle<()> {
     thread::spawn(move || {
-        // Elsewhere it would be in nobody's way: the row would be too good.
+        // On another CPU the hog would disturb no loop: the row would be too good.
         pin(cpu).expect("the CPU that this program was on");
         while !over.load(Relaxed) {
             compute();
@@ -137,7 +137,7 @@ fn compute() {
     black_box((0..2000_u32).fold(1_u32, |sum, n| black_box(sum.wrapping_mul(31).wrapping_add(n))));
 }
 
-/// The driver: what is on the line, and when each byte has begun.
+/// The driver: the line, and the beginning of each byte.
 struct Driver {
     line: Line,
     file: File,
@@ -149,15 +149,15 @@ impl Driver {
     fn step(&mut self) -> Option<u64> {
         let now_ns = now_ns();
         let byte = self.line.begin(now_ns)?;
-        // One that was refused is missed by who counts them.
+        // The reader, which counts the bytes, misses one that was refused.
         self.file.write_all(&[byte]).ok()?;
         self.begun.send(now_ns).ok()?;
         self.line.next_ns()
     }
 }
 
-/// What is read of so many messages: when each byte came, and whether each message is as it was
-/// sent.
+/// Starts the thread that reads the messages `sent`. It returns when each byte came, and whether
+/// each message is as it was sent.
 fn reader(mut port: File, sent: Vec<Message>, driver: u32) -> JoinHandle<std::io::Result<Heard>> {
     thread::spawn(move || {
         // Away from the hogs, and before others, where that is possible: it is the measure.
@@ -191,7 +191,7 @@ struct Heard {
     wrong: usize,
 }
 
-/// One tune, in a thread that ends with it; a row of the table.
+/// Plays one tune, in a thread that ends with it; returns a row of the table.
 fn play(tier: Tier, case: Case) -> Result<String, Box<dyn Error>> {
     pin(case.cpu).map_err(|_| format!("this program may not run on CPU {}", case.cpu))?;
     let port = Port::open()?;
@@ -205,7 +205,7 @@ fn play(tier: Tier, case: Case) -> Result<String, Box<dyn Error>> {
     clock_out(tier, case, Driver { line, file: port.driver.try_clone()?, begun })?;
     let begun_ns: Vec<_> = times.iter().collect();
     if begun_ns.len() < due_ns.len() {
-        // Or the reader waits for the rest.
+        // Otherwise the reader waits for the rest.
         drop(port);
         return Err(format!("of {} bytes {} were written", due_ns.len(), begun_ns.len()).into());
     }
@@ -223,13 +223,13 @@ fn on_line(tune: &[(u64, Message)], baud: u64) -> Line {
     line
 }
 
-/// When each byte begins on a line that is never late.
+/// The times when each byte begins on a line that is never late.
 fn due(line: &mut Line) -> Vec<u64> {
     let next = || line.next_ns().inspect(|&at_ns| _ = line.begin(at_ns));
     std::iter::from_fn(next).collect()
 }
 
-/// How late they were, in µs: half of them, 99 %, and all.
+/// The lateness of bytes, in µs: of half of them, of 99 %, and of all.
 fn late(due_ns: &[u64], at_ns: &[u64]) -> String {
     let late = at_ns.iter().zip(due_ns).map(|(at_ns, due_ns)| at_ns.saturating_sub(*due_ns));
     let mut late: Vec<_> = late.collect();
@@ -241,10 +241,10 @@ fn late(due_ns: &[u64], at_ns: &[u64]) -> String {
     format!("{:9.1} {:9.1} {:9.1}", us(0.5), us(0.99), us(1.0))
 }
 
-/// Has the driver go on until nothing is left, by that tier, on a loop that computes.
+/// Runs the driver until nothing is left, by that tier, on a loop that computes.
 fn clock_out(tier: Tier, case: Case, mut driver: Driver) -> Result<(), Box<dyn Error>> {
     let mut events = Loop::new()?;
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let fibers = unsafe { Fibers::new(STACK_BYTES) }?;
     let synthesizes = fibers.event(0, |fiber| {
         loop {

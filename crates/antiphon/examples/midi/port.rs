@@ -1,4 +1,5 @@
-//! A pseudo-terminal as a serial port: what is written to one end is read from the other, as it is.
+//! A pseudo-terminal as a serial port: bytes that are written to one end are read from the other,
+//! unchanged.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -18,7 +19,7 @@ impl Port {
         // SAFETY: takes a number.
         let end = unsafe { libc::posix_openpt(libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC) };
         checked(end)?;
-        // SAFETY: opened above, and nobody else's.
+        // SAFETY: opened above, and it has no other owner.
         let driver = File::from(unsafe { OwnedFd::from_raw_fd(end) });
         // SAFETY: an end of a pseudo-terminal.
         unsafe {
@@ -26,7 +27,7 @@ impl Port {
             checked(libc::unlockpt(end))?;
         }
         let mut name = [0_u8; 64];
-        // SAFETY: so many bytes, ours to write.
+        // SAFETY: `name.len()` bytes, ours to write.
         let failed = unsafe { libc::ptsname_r(end, name.as_mut_ptr().cast(), name.len()) };
         if failed != 0 {
             return Err(io::Error::from_raw_os_error(failed));

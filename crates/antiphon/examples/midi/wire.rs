@@ -12,7 +12,7 @@ pub enum Message {
     Control(u8, u8, u8),
     /// Channel, program.
     Program(u8, u8),
-    /// Of 24 in a quarter note; may stand between any two bytes.
+    /// One of 24 in a quarter note; may stand between any two bytes.
     Clock,
 }
 
@@ -21,11 +21,11 @@ const NOTE_ON: u8 = 0x90;
 const CONTROL: u8 = 0xB0;
 const PROGRAM: u8 = 0xC0;
 const CLOCK: u8 = 0xF8;
-/// From here on a byte is a status …
+/// From this value on a byte is a status.
 const STATUS: u8 = 0x80;
-/// … of the system's …
+/// From this value on a status is of the system.
 const SYSTEM: u8 = 0xF0;
-/// … and stands alone, anywhere.
+/// From this value on a status of the system stands alone, anywhere.
 const REAL_TIME: u8 = 0xF8;
 
 /// Makes bytes of messages; leaves out a status that is the last one's.
@@ -64,7 +64,7 @@ impl Decoder {
             return (byte == CLOCK).then_some(Message::Clock);
         }
         if byte >= STATUS {
-            // One of the system ends the running status, and what follows is its.
+            // A status of the system ends the running status, and the following bytes belong to it.
             self.status = Some(byte).filter(|&byte| byte < SYSTEM);
             self.first = None;
             return None;

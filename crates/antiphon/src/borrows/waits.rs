@@ -1,6 +1,6 @@
 //! Channels, selects, promises, tokens.
 
-/// What is sent may be a borrow: of what outlives both ends of the channel.
+/// A sent value may be a borrow, of a variable that outlives both ends of the channel.
 ///
 /// ```
 /// let word = String::from("one");
@@ -18,7 +18,8 @@
 /// assert_eq!(receiver.recv().unwrap(), "one");
 /// ```
 ///
-/// Also where nobody receives it: what is left is dropped with the channel.
+/// This also holds where no receiver takes the value: values that are left are dropped with the
+/// channel.
 ///
 /// ```compile_fail,E0597
 /// let (sender, receiver) = antiphon::channel::bounded(1);
@@ -56,7 +57,7 @@ struct Channels;
 /// ```
 struct Iterators;
 
-/// What a select waits for, and what its closures borrow, is there until it ends.
+/// The sources of a select, and the variables that its closures borrow, are there until it ends.
 ///
 /// ```
 /// # use antiphon::{channel, select::Select};
@@ -112,7 +113,7 @@ struct Selects;
 /// ```
 struct ClosuresOfASelect;
 
-/// What a select may send is nobody else's until it ends.
+/// A value that a select may send is in use by nothing else until the select ends.
 ///
 /// ```
 /// # use antiphon::{channel, select::Select};

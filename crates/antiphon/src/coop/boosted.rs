@@ -31,7 +31,7 @@ impl<C> Boosted<C> {
         Self { seat: Seat::new(booster), inner }
     }
 
-    /// What has happened since the first poll by this thread.
+    /// The events that have happened since the first poll by this thread, by counts.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.seat.counts()
@@ -84,11 +84,11 @@ pub(super) struct Seat {
     place: Option<Seated>,
 }
 
-/// That it has a place.
+/// A place among the loops that the booster helps.
 struct Seated {
     place: Place,
     thread: ThreadId,
-    /// What has happened to those that had the place before.
+    /// The counts of the threads that had the place before.
     before: Counts,
     borrower: Borrower<Linux, Myself>,
 }
@@ -117,7 +117,7 @@ impl Seat {
         self.after(asked, answer)
     }
 
-    /// What is to be asked of who gives its CPU away, for this.
+    /// The question to ask of the inner scheduler, at which this thread gives its CPU away.
     fn before(&mut self, ask: Ask) -> Ask {
         let me = Linux::thread();
         if self.place.as_ref().is_some_and(|seated| seated.thread != me) {
@@ -137,14 +137,14 @@ impl Seat {
                 self.booster.0.unseated.fetch_add(1, Relaxed);
             }
         }
-        // With no seat left it is as if it were alone.
+        // Without a place left, the loop is polled as if it were alone.
         match &mut self.place {
             Some(Seated { place, borrower, .. }) => borrower.before(boosts, place, ask),
             None => ask,
         }
     }
 
-    /// It is through with that.
+    /// Ends the poll, with the answer of the inner scheduler.
     fn after(&mut self, asked: Ask, answer: Answer) -> Answer {
         match &mut self.place {
             Some(Seated { borrower, .. }) if self.booster.0.here() => borrower.after(asked, answer),
@@ -152,7 +152,7 @@ impl Seat {
         }
     }
 
-    /// Its earliest release is another one.
+    /// Tells the booster that the loop's earliest release has changed.
     pub(super) fn tell(&mut self, release_ns: Option<u64>) {
         if let Some(Seated { place, thread, borrower, .. }) = &mut self.place
             && *thread == Linux::thread()

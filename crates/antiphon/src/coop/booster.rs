@@ -101,7 +101,7 @@ impl Booster {
             let ready = schedule::set_fifo(ThreadId(0), options.priority + 1);
             let ready = ready.map(|()| Linux::thread());
             let refused = ready.is_err();
-            // Who started it waits for that.
+            // The thread that started this one waits for that.
             if tell.send(ready).is_err() || refused {
                 return;
             }
@@ -184,7 +184,7 @@ impl Raise for System {
     }
 
     fn lower(&mut self, thread: ThreadId, before: Class) -> Option<u64> {
-        // It may have ended; to share time is nobody refused.
+        // The thread may have ended. To share time is refused to no thread.
         let _ = schedule::set_timeshared(thread, before);
         schedule::cpu_ns(thread)
     }

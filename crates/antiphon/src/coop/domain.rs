@@ -142,7 +142,7 @@ impl Domain {
         Ok(domains.swap_remove(lightest))
     }
 
-    /// What its members weigh in all, those that have ended left out.
+    /// The weights of its members, summed up, without those that have ended.
     fn load(&self) -> u64 {
         let members = self.members().into_iter();
         let living = members.filter(|member| !Linux::ended(ThreadId(member.thread)));
@@ -202,7 +202,7 @@ impl Domain {
         self.memory.header.options()
     }
 
-    /// How many turns its members have taken since it was made.
+    /// The number of turns that its members have taken since it was made.
     #[must_use]
     pub fn turns(&self) -> u64 {
         self.memory.turns()

@@ -1,9 +1,10 @@
 //! The file behind a domain.
 //!
-//! Who has it open holds a shared lock on it (`flock(2)`), which ends with the last that does,
-//! however that ends. So who gets the lock alone knows that nobody uses the file, and makes it
-//! anew: nothing of a crash is left, and no version but its own. The file keeps its name for good;
-//! that of a private domain has none, and ends with the last that has it open.
+//! Each process that has it open holds a shared lock on it (`flock(2)`), which ends with the last
+//! of them, however that ends. So a process that gets the lock exclusively knows that no other uses
+//! the file, and makes it anew: nothing of a crash is left, and no version but its own. The file
+//! keeps its name for good; that of a private domain has none, and ends with the last process that
+//! has it open.
 
 use std::ffi::CStr;
 use std::fs::{self, File, TryLockError};
@@ -39,9 +40,9 @@ struct Mapped {
     _file: File,
 }
 
-/// What `/proc` shows of a private one.
+/// The name under which `/proc` shows the memory of a private domain.
 const TITLE: &CStr = c"antiphon-domain";
-/// A wait for the lock, of so many.
+/// Length of one wait for the lock; there are up to `NAPS`.
 const NAP: Duration = Duration::from_millis(5);
 const NAPS: u32 = 200;
 
@@ -75,7 +76,7 @@ impl Memory {
         for _ in 0..NAPS {
             if alone(&file).map_err(refused)? {
                 make(&file, options).map_err(refused)?;
-                // Not at once from one lock to the other: somebody may make it again meanwhile.
+                // Between the two locks another process may make the file again.
                 file.unlock().map_err(refused)?;
             }
             match file.try_lock_shared() {
@@ -86,7 +87,7 @@ impl Memory {
                 }
                 Err(TryLockError::Error(why)) => return Err(refused(why)),
             }
-            // While we have the lock, nobody makes it anew.
+            // While this process has the lock, no other makes the file anew.
             if let Some(mapping) = made(&file, &path)? {
                 return Ok(Self(Arc::new(Mapped { mapping, _file: file })));
             }
@@ -97,7 +98,7 @@ impl Memory {
     }
 }
 
-/// Whether nobody else uses the file. Then it is locked.
+/// Whether no other process uses the file. Then it is locked.
 fn alone(file: &File) -> Result<bool, Error> {
     match file.try_lock() {
         Ok(()) => Ok(true),
@@ -125,11 +126,11 @@ fn make(file: &File, options: &Options) -> Result<(), Error> {
     Ok(())
 }
 
-/// The file, if somebody has come to an end with making it, and we have a part in it.
+/// The mapping of the file, if a process has finished making it, and this process has a part in it.
 fn made(file: &File, path: &Path) -> Result<Option<Mapping>, OpenError> {
     let mapping = match Mapping::new(file, PAGE_BYTES) {
         Ok(mapping) => mapping,
-        // Nobody has made it yet, or not yet to the end.
+        // No process has made it yet, or not yet to the end.
         Err(why) if why.kind() == ErrorKind::InvalidData => return empty(file, path, why),
         Err(why) => return Err(OpenError::File(path.to_owned(), why)),
     };
@@ -165,7 +166,7 @@ fn page(mapping: &Mapping) -> &Page<Linux> {
     unsafe { &*mapping.as_ptr().cast::<Page<Linux>>() }
 }
 
-/// What tells our PID namespace from others (`namespaces(7)`): 0 if that is not told.
+/// The number that tells our PID namespace from others (`namespaces(7)`): 0 if it is not known.
 fn namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino())
 }

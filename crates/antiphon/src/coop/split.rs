@@ -78,7 +78,7 @@ struct Running {
     shared: Arc<Shared>,
     options: SplitOptions,
     timers: ThreadId,
-    /// As the thread was before it had a priority.
+    /// The scheduling class of the thread before it had a priority.
     before: Class,
     epoch: u32,
     thread: Option<JoinHandle<()>>,
@@ -136,7 +136,7 @@ impl Split {
         let serve = move || {
             let ready = prepare(options);
             let refused = ready.is_err();
-            // Who started it waits for that.
+            // The thread that started this one waits for that.
             if tell.send(ready).is_err() || refused {
                 return;
             }
@@ -211,12 +211,12 @@ impl Split {
     }
 }
 
-/// What the thread of the timers does first; which thread it is, and what it was.
+/// Prepares the thread of the timers, and returns its id and the class that it had before.
 fn prepare(options: SplitOptions) -> Result<(ThreadId, Class), Refused> {
     let me = ThreadId(0);
     schedule::set_timer_slack(1);
     let before = schedule::class(me)?;
-    // With a priority it needs no slice, so that this works without.
+    // With a priority the thread needs no slice, so a priority works where slices are refused.
     let sliced = schedule::set_slice(me, options.timer_slice_ns);
     match options.priority {
         Some(priority) => schedule::set_fifo(me, priority)?,
@@ -228,13 +228,13 @@ fn prepare(options: SplitOptions) -> Result<(ThreadId, Class), Refused> {
 impl Shared {
     fn serve(&self) {
         let mut due = Due::new();
-        // Relaxed: who stops rings, and that was heard.
+        // Relaxed: a thread that stops this one rings, and the ring was heard.
         while self.stopped.load(Relaxed) == 0 {
             self.vigil.sleep_by(|| self.run_due(&mut due));
         }
     }
 
-    /// Takes the mail, runs what is due, and returns when the next is.
+    /// Takes the mail, runs timers that are due, and returns when the next one is.
     fn run_due(&self, due: &mut Due) -> u64 {
         // Relaxed: as in `serve`.
         while self.stopped.load(Relaxed) == 0 {
@@ -274,7 +274,8 @@ impl Drop for Running {
         self.shared.stopped.store(1, Relaxed);
         self.shared.vigil.ring();
         if let Some(thread) = self.thread.take() {
-            // It may be a callback that drops the last one; it can't wait for itself.
+            // The last handle may be dropped in a callback, on this very thread, which can't wait
+            // for itself.
             if Linux::thread() == self.timers {
                 return;
             }

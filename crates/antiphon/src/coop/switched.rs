@@ -25,7 +25,7 @@ pub struct Switch(Arc<Wish>);
 
 #[derive(Default)]
 struct Wish {
-    /// How often it has changed.
+    /// The number of changes so far.
     changes: AtomicU32,
     booster: Mutex<Option<Booster>>,
 }
@@ -104,7 +104,7 @@ impl Switch {
         let changes = self.0.changes.load(Relaxed);
         self.0.changes.store(changes.wrapping_add(1), Release);
         drop(wish);
-        // It may wait for its helper to end.
+        // The drop may wait for its helper to end.
         drop(before);
     }
 }

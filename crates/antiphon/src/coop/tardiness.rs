@@ -12,7 +12,7 @@ pub struct Tardiness {
 }
 
 const BUCKETS: usize = 128;
-/// Buckets of less than so many nanoseconds are one.
+/// The tardiness in nanoseconds below which all is one bucket.
 const FINEST_NS: u64 = 256;
 
 /// The bucket of a time.
@@ -72,7 +72,7 @@ impl fmt::Display for Tardiness {
     }
 }
 
-/// One that a thread adds to while others read it.
+/// Counts that one thread adds to while others read them.
 pub(super) struct Tally {
     buckets: [AtomicU64; BUCKETS],
     most_ns: AtomicU64,
@@ -83,7 +83,7 @@ impl Tally {
         Self { buckets: [const { AtomicU64::new(0) }; BUCKETS], most_ns: AtomicU64::new(0) }
     }
 
-    /// One more. For one thread at a time.
+    /// Counts one more callback. Called by one thread at a time.
     pub(super) fn add(&self, late_ns: u64) {
         let count = &self.buckets[bucket(late_ns)];
         // Relaxed, all: numbers for a report, of one writer.

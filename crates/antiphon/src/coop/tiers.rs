@@ -192,7 +192,8 @@ impl Available {
         &self.level
     }
 
-    /// What is weaker here than if all threads competed one by one; `None` if nothing is.
+    /// The respect in which this is weaker here than if all threads competed one by one; `None` if
+    /// there is none.
     #[must_use]
     pub const fn weaker(&self) -> Option<&'static str> {
         match self.level {
@@ -261,7 +262,7 @@ mod tests {
         assert_eq!(elsewhere.best(true), Tier::Baton);
         assert!(elsewhere.tier(Tier::Split).is_ok(), "who asks for it has it");
         assert!(elsewhere.to_string().contains("T2 is of no use"));
-        // Who knows better than what was found says so.
+        // A caller that knows better than the look at the system says so.
         let known = elsewhere.clone().against(Competitors::Same);
         assert_eq!(known.best(true), Tier::Split);
         assert_eq!(elsewhere.against(Competitors::Unknown).best(true), Tier::Baton);

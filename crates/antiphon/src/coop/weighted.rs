@@ -25,7 +25,7 @@ pub struct Weighted {
 impl Weighted {
     pub(super) fn join(memory: Memory, group: Group, weight: u32) -> Result<Self, JoinError> {
         let nice = Nice::read().map_err(JoinError::Weight)?;
-        // Who is a group of its own weighs what it does.
+        // A thread that is a group of its own keeps the weight that it has.
         if matches!(group, Group::Number(_)) {
             nice.probe().map_err(JoinError::Weight)?;
         }
@@ -58,12 +58,13 @@ struct Nice {
 }
 
 thread_local! {
-    /// How many of these a thread has, what its nice value was before, and what they have made it.
+    /// The number of weights that the thread has, the nice value that it had before, and the one
+    /// that they have set.
     static STEPPED: Cell<(u32, i32, i32)> = const { Cell::new((0, 0, 0)) };
 }
 
 impl Nice {
-    /// That of the calling thread.
+    /// The nice value of the calling thread before its weights.
     fn read() -> Result<Self, Refused> {
         let (count, mut before, mut now) = STEPPED.get();
         if count == 0 {
@@ -85,9 +86,9 @@ impl Nice {
 impl Weigh for Nice {
     fn step(&mut self, steps: i32) {
         let nice = self.before + steps;
-        // While the thread ends, each step is a call.
+        // While the thread ends, its thread-locals are gone, and each step is a system call.
         let stepped = STEPPED.try_with(Cell::get).ok();
-        // Where a right was taken away since, it stays as it is.
+        // If the right was taken away meanwhile, the nice value stays as it is.
         if stepped.is_none_or(|(_, _, now)| now != nice)
             && schedule::set_nice(ThreadId(0), nice).is_ok()
             && let Some((count, before, _)) = stepped
@@ -99,7 +100,7 @@ impl Weigh for Nice {
 
 impl Drop for Nice {
     fn drop(&mut self) {
-        // Where that fails the thread ends, and steps no more.
+        // If the thread-local is gone, the thread ends, and steps no more.
         let _ = STEPPED.try_with(|stepped| {
             let (count, before, now) = stepped.get();
             stepped.set((count.saturating_sub(1), before, now));

@@ -70,7 +70,7 @@ impl Runner {
 const ELSE: &str = "Once more it went another way: the closure depends on something else than its \
     seed, such as the order of a HashMap, real time, or what an earlier run has left in a static.";
 
-/// How to have it again.
+/// The text that says how to run this seed again.
 fn replay(seed: u64) -> String {
     let thread = thread::current();
     let test = thread.name().filter(|name| *name != "main").unwrap_or("NAME");

@@ -10,15 +10,15 @@ use super::Schedule;
 pub struct Failure {
     /// The seed of the run.
     pub seed: u64,
-    /// What went wrong.
+    /// The kind of failure.
     pub why: Why,
     /// When it was found: the virtual time since the run began.
     pub at: Duration,
-    /// What had happened until then.
+    /// The events until then.
     pub schedule: Schedule,
 }
 
-/// What went wrong in a run.
+/// The ways in which a run fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Why {

@@ -1,5 +1,5 @@
-//! Values that belong to a run: what is in them is a simulated word or leads to one, and those may
-//! be touched by the host thread of their run only, and while that lasts.
+//! Values that belong to a run. They are simulated words or lead to some, which only the host
+//! thread of their run may touch, and only while the run lasts.
 
 use std::sync::Arc;
 use std::task::{Wake, Waker};

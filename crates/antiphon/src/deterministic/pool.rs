@@ -1,4 +1,4 @@
-//! The pool of a run, and what to wait for its tasks by.
+//! The pool of a run, and the handles to wait for its tasks by.
 
 use std::fmt;
 use std::thread;
@@ -111,7 +111,7 @@ impl<T> JoinHandle<T> {
     }
 }
 
-/// What a task has returned, if it has.
+/// The value that a task has returned, or its panic; an error if the task was dropped.
 pub(super) fn or_lost<T>(returned: Option<Result<T, Caught>>) -> thread::Result<T> {
     match returned {
         Some(returned) => returned.map_err(Caught::into_panic),

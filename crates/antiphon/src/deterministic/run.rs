@@ -15,8 +15,8 @@ use super::schedule::{By, Schedule, What};
 use super::timers::Timers;
 use super::worker::Seat;
 
-/// What the threads of a run share. They are, by number: who calls from outside, the workers, and
-/// the one of the timers.
+/// The state that the threads of a run share. They are, by number: the thread that calls from
+/// outside, the workers, and the thread of the timers.
 pub(super) struct Ongoing {
     /// Unlike that of any other run of the process.
     pub(super) id: u64,
@@ -24,9 +24,9 @@ pub(super) struct Ongoing {
     pub(super) crew: Crew<Sim, BoxedPolicy>,
     pub(super) timers: Timers,
     pub(super) schedule: RefCell<Schedule>,
-    /// Panics of tasks that nobody has asked for so far, wherever what they returned is.
+    /// Panics of tasks that no caller has asked for so far, wherever the returned value is.
     pub(super) uncaught: RefCell<Vec<(u64, String)>>,
-    /// Of each thread.
+    /// One seat for each thread.
     pub(super) seats: Box<[Seat]>,
     spawned: Cell<u64>,
 }
@@ -46,7 +46,7 @@ pub(super) fn current() -> Rc<Ongoing> {
     find().expect("called outside of a run: see `Runner::run`")
 }
 
-/// That run, which must be the one that the calling thread is in.
+/// The run of this id, which must be the one that the calling thread is in.
 #[track_caller]
 pub(super) fn of(id: u64) -> Rc<Ongoing> {
     let run = find().filter(|run| run.id == id);
@@ -57,7 +57,7 @@ pub(super) fn is_current(id: u64) -> bool {
     find().is_some_and(|run| run.id == id)
 }
 
-/// As [`current`], if there is one.
+/// The run that the calling thread is in, if it is in one.
 pub(super) fn find() -> Option<Rc<Ongoing>> {
     CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
 }
@@ -113,8 +113,8 @@ impl Ongoing {
         self.schedule.borrow_mut().push(at_ns, by, task, what);
     }
 
-    /// Runs a part of a task, and notes how that ends; `rests` says of what it has returned whether
-    /// there are more.
+    /// Runs a part of a task, and notes how that ends. `rests` says, of the returned value, whether
+    /// the task has more parts.
     pub(super) fn perform<T>(
         &self,
         task: u64,
@@ -150,7 +150,7 @@ pub(super) fn linger() {
     think(if Sim::random().is_multiple_of(8) { LONG_NS } else { USUAL_NS });
 }
 
-/// What a task has panicked with. Unless somebody asks for it, it is the run's failure.
+/// The value that a task has panicked with. Unless a caller asks for it, it is the run's failure.
 pub(super) struct Caught {
     task: u64,
     panic: Box<dyn Any + Send>,
@@ -163,7 +163,7 @@ impl Caught {
     }
 }
 
-/// What a panic says.
+/// The text of a panic.
 pub(super) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());

@@ -1,4 +1,4 @@
-//! One run: a simulated machine with a worker on each CPU, and who calls from outside.
+//! One run: a simulated machine with a worker on each CPU, and a thread that calls from outside.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -30,11 +30,11 @@ pub struct Run<T> {
     pub returned: T,
     /// The virtual time that passed until all workers had ended.
     pub time: Duration,
-    /// What was run when.
+    /// The parts of tasks that were run, and when.
     pub schedule: Schedule,
 }
 
-/// As large as those of threads. Only what is touched becomes memory.
+/// As large as those of threads. Only touched pages become memory.
 const STACK_BYTES: usize = 2 << 20;
 /// A CPU each.
 const MOST: usize = 1_000;
@@ -144,7 +144,7 @@ impl Runner {
     ) -> Simulation {
         let threads = self.workers + 2;
         let machine = Machine::two_sockets().shape(1, threads as u32);
-        // Who panics reads and writes memory at once: nothing must be under way.
+        // A thread that panics reads and writes memory at once: nothing must be under way.
         let model = Model { memory: Memory::Sc, apart: true, ..Model::default() };
         let simulation = Simulation::new(machine, seed).model(model).grace_ns(0);
         let (workers, last) = (run.clone(), run.clone());
@@ -154,7 +154,7 @@ impl Runner {
             .threads(self.workers, move |worker| workers.be_worker(worker))
             .thread(move || {
                 last.timers.run();
-                // Not before: whom it has just woken is run.
+                // Closed only now, because the tasks that the timers have just woken are still run.
                 last.crew.close();
             })
     }

@@ -16,11 +16,11 @@ pub struct Schedule {
 pub struct Step {
     /// When: virtual time since the run began.
     pub at: Duration,
-    /// On which thread.
+    /// The thread.
     pub by: By,
     /// The task, counted from 1 as they were spawned; 0 is the closure of the run.
     pub task: u64,
-    /// What happened.
+    /// The event.
     pub what: What,
 }
 
@@ -35,7 +35,7 @@ pub enum By {
     Timers,
 }
 
-/// What happens to a task.
+/// The events of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// The task is made.

@@ -18,9 +18,9 @@ use crate::unpoisoned::lock;
 pub struct Scope<'scope, 'env: 'scope> {
     pool: Pool,
     left: Countdown<Sim>,
-    /// Held by nobody who lets others go on.
+    /// No task lets others go on while it holds this lock.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
-    /// Invariant, as those of [`std::thread::scope`].
+    /// Invariant, as the lifetimes of [`std::thread::scope`].
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }

@@ -1,4 +1,4 @@
-//! Timers of a run: a thread of it wakes who sleeps, in the order of time.
+//! Timers of a run: a thread of the run wakes sleepers in the order of time.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -15,19 +15,19 @@ use antiphon_sync::wait::EventCount;
 use super::run;
 use crate::raw::nanos;
 
-/// When one is woken, in nanoseconds, and which of all sleeps it is.
+/// When a sleeper is woken, in nanoseconds, and the number of its sleep among all.
 type Due = (u64, u64);
 
-/// Who sleeps. Not borrowed while anybody else runs.
+/// The sleepers. Not borrowed while another thread runs.
 pub(super) struct Timers {
     sleepers: RefCell<BTreeMap<Due, Waker>>,
     sleeps: Cell<u64>,
     closed: Cell<bool>,
-    /// That something above was changed.
+    /// Notified when a field above was changed.
     changed: EventCount<Sim>,
 }
 
-/// What the timers' thread does next.
+/// The next act of the timers' thread.
 enum Next {
     Wake(Waker),
     Sleep(Option<Deadline>),
@@ -47,7 +47,7 @@ impl Timers {
     /// Wakes sleepers until the timers are closed.
     pub(super) fn run(&self) {
         loop {
-            // Before the look: who comes after it notifies this.
+            // Before the look: a sleeper that comes after it notifies `changed`.
             let key = self.changed.prepare();
             match self.next() {
                 Next::Wake(waker) => {
@@ -71,7 +71,7 @@ impl Timers {
         }
     }
 
-    /// Wakes nobody any more: those who sleep are dropped, if nobody else has them.
+    /// Ends the timers: no sleeper is woken any more, and those that nothing else owns are dropped.
     pub(super) fn close(&self) {
         self.closed.set(true);
         self.changed.notify_all();
@@ -79,7 +79,7 @@ impl Timers {
         drop(sleepers);
     }
 
-    /// One more sleep, until then.
+    /// The key of one more sleep, until `ns`.
     fn due(&self, ns: u64) -> Due {
         self.sleeps.set(self.sleeps.get() + 1);
         (ns, self.sleeps.get())
@@ -129,7 +129,7 @@ pub fn sleep(time: Duration) -> Sleep {
 const OUTSIDE: &str = "`deterministic::sleep` is of a run's virtual time: await it in a task of \
     one (see `Runner::run`), and elsewhere a timer of the runtime that is there";
 
-/// What [`sleep`] returns.
+/// The future that [`sleep`] returns.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct Sleep {

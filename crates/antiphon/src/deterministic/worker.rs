@@ -17,23 +17,23 @@ use super::run::{Ongoing, message, thread};
 /// Borrowed while the policy is asked, and not while a task runs.
 type Here<'a> = RefCell<Worker<'a, Sim, BoxedPolicy>>;
 
-/// What is of one thread.
+/// The state of one thread.
 #[derive(Default)]
 pub(super) struct Seat {
     /// The worker that it is, on its stack.
     worker: Cell<Option<NonNull<Here<'static>>>>,
-    /// How many tasks it runs where they were made, inside of one another.
+    /// The number of tasks that it runs where they were made, one inside of the other.
     nested: Cell<u32>,
     /// Tasks that destructors have made while a panic unwound, and their ranks. A thread that
     /// panics can't wait, which a queue or a wake may ask of it; so they are put in later.
     late: RefCell<Vec<(Item, Option<u64>)>>,
 }
 
-/// How many at the most: as on Linux.
+/// The most tasks of that kind: as on Linux.
 const DEPTH: u32 = 64;
 
 impl Ongoing {
-    /// Is a worker until the crew is closed and there is nothing to do.
+    /// Makes the calling thread a worker until the crew is closed and there is nothing to do.
     pub(super) fn be_worker(&self, number: usize) {
         let here: Here<'_> = RefCell::new(self.crew.worker(number).expect("a seat for each"));
         self.seats[thread()].worker.set(Some(NonNull::from(&here).cast()));
@@ -44,12 +44,12 @@ impl Ongoing {
     /// The worker that the calling thread is.
     fn here(&self) -> Option<&Here<'_>> {
         // SAFETY: set by `be_worker`, which is on this thread's stack below us; if it was unwound,
-        // so was the simulation, and nobody calls any more.
+        // so was the simulation, and nothing calls this any more.
         self.seats[thread()].worker.get().map(|here| unsafe { here.cast::<Here<'_>>().as_ref() })
     }
 
-    /// Waits; a worker runs other tasks meanwhile. Though the policy panics, what is awaited is
-    /// over when this is back.
+    /// Waits; a worker runs other tasks meanwhile. `awaited` is over on return, even if the policy
+    /// panics.
     pub(super) fn wait_for(&self, awaited: &Awaited<'_, Sim>) {
         let seed = self.seed;
         assert!(!panicking() || awaited.is_over(), "seed {seed}: a destructor waits in a panic");
@@ -81,12 +81,12 @@ impl Ongoing {
 
     /// Runs a task.
     fn run(&self, task: Task<Sim>) {
-        // Panics were caught, but for one of what the task has to drop.
+        // Panics of the task were caught, but not one of a value that the task has to drop.
         self.outlast(|| task.run());
         self.put_late();
     }
 
-    /// Puts in what the calling thread has made while it panicked.
+    /// Puts in the tasks that the calling thread has made while it panicked.
     pub(super) fn put_late(&self) {
         for (item, rank) in self.seats[thread()].late.take() {
             // SAFETY: made of a task below, and taken once.
@@ -96,7 +96,8 @@ impl Ongoing {
         }
     }
 
-    /// Keeps a task for later if the calling thread panics; else what it has kept comes first.
+    /// Keeps a task for later if the calling thread panics; otherwise it first puts in the tasks
+    /// that the thread has kept.
     fn put_later(&self, task: Task<Sim>, rank: Option<u64>) -> Option<Task<Sim>> {
         if panicking() {
             self.seats[thread()].late.borrow_mut().push((task.into_item(), rank));
@@ -112,7 +113,7 @@ impl Ongoing {
         let pushed = match (self.here().map(RefCell::try_borrow_mut), rank) {
             (Some(Ok(mut worker)), None) => worker.push(item),
             (Some(Ok(mut worker)), Some(rank)) => worker.push_ranked(item, rank),
-            // From outside, or by the policy itself.
+            // The task comes from outside, or from the policy itself.
             (Some(Err(_)) | None, None) => self.crew.submit(item),
             (Some(Err(_)) | None, Some(rank)) => self.crew.submit_ranked(item, rank),
         };
@@ -124,7 +125,7 @@ impl Ongoing {
         if back == item {
             return Err(task);
         }
-        // A policy that makes room by giving back another: that one has nowhere else to go.
+        // A policy may make room by giving back another task: that one has nowhere else to go.
         self.run(task);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What a loop waits for on Linux: the time, files, and other threads.
+//! The waits of a loop on Linux: for the time, files, and other threads.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,7 @@ use crate::net::backend;
 pub struct Files {
     waits: Waits,
     sources: BTreeMap<u64, Source>,
-    /// For who waits for the loop, and where the kernel's waits are coarse.
+    /// Used if other code waits for the loop by its file, and where the kernel's waits are coarse.
     timer: TimerFd,
     is_coarse: bool,
 }
@@ -46,7 +46,7 @@ pub struct Source {
     pub(super) trigger: Trigger,
 }
 
-/// What became of a file.
+/// The readiness of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ready {
     /// There may be something to read or to accept, or the end of the data, or an error.
@@ -136,7 +136,7 @@ impl Files {
         }
     }
 
-    /// As where the kernel's waits end at whole milliseconds.
+    /// Waits as where the kernel's waits end at whole milliseconds.
     #[cfg(test)]
     pub(super) fn coarse() -> io::Result<Self> {
         Ok(Self { is_coarse: true, ..Self::new()? })

@@ -45,7 +45,7 @@ pub struct Loops {
 }
 
 impl Loops {
-    /// Starts so many loops. Blocks until they run.
+    /// Starts `loops` loops. Blocks until they run.
     ///
     /// # Errors
     ///
@@ -68,13 +68,13 @@ impl Loops {
                 let mut events = match made {
                     Ok(events) => events,
                     Err(error) => {
-                        // Who starts it waits for that.
+                        // The caller that started this thread waits for that.
                         let _ = tell.send(Err(error));
                         return Vec::new();
                     }
                 };
                 let _ = tell.send(Ok(events.handle()));
-                // It is stopped.
+                // The loop runs until it is stopped.
                 let _ = events.run();
                 events.stats().to_vec()
             };
@@ -130,7 +130,7 @@ impl Loops {
 
     fn end(&mut self) -> Vec<thread::Result<Vec<Stats>>> {
         for handle in &self.handles {
-            // One that is gone has stopped.
+            // A loop that is gone has stopped.
             let _ = handle.stop();
         }
         self.threads.drain(..).map(JoinHandle::join).collect()

@@ -54,7 +54,7 @@
 //! while events.turn(16).end.is_none() {
 //!     let fd = events.as_fd().as_raw_fd();
 //!     let mut files = [libc::pollfd { fd, events: libc::POLLIN, revents: 0 }];
-//!     // SAFETY: so many files.
+//!     // SAFETY: `files.len()` files.
 //!     unsafe { libc::poll(files.as_mut_ptr(), files.len() as _, -1) };
 //! }
 //! # Ok::<(), std::io::Error>(())
@@ -96,7 +96,7 @@ struct Guide;
 
 /// An event of a loop; see [`GenericEvent`].
 pub type Event<C = ()> = generic::Event<Files, C>;
-/// What a callback gets from its loop.
+/// The loop, as a callback sees it.
 pub type Context<'a> = generic::Context<'a, Files>;
 /// The handle by which other threads submit events to a loop.
 pub type Handle = generic::Handle<Files>;
@@ -122,7 +122,7 @@ impl Loop {
     ///
     /// If too many files are open.
     pub fn with(options: Options) -> io::Result<Self> {
-        // Where that is not to be had, the loop is late by as much as all threads are.
+        // If that is refused, the loop is late by as much as all threads are.
         let _ = set_timer_slack(1);
         Ok(Self(EventLoop::new(Files::new()?, options)))
     }

@@ -1,4 +1,4 @@
-//! What a loop waits for, by `io_uring(7)`: each file by a request that the kernel ends when it is
+//! The waits of a loop by `io_uring(7)`: for each file by a request that the kernel ends when it is
 //! ready.
 //!
 //! | trigger | request | after it was told of |
@@ -6,12 +6,11 @@
 //! | level | one poll | asked for again, by the next call: one that is ready is told of again |
 //! | edge | one that goes on | asked for again if the kernel has ended it |
 //!
-//! What a look costs is the difference: where nothing is done and nothing to be asked for, it reads
-//! memory, and makes no system call. To ask for a file makes none either, beyond those by which it
-//! is found out whether it can be waited for.
+//! The difference is the cost of a look: where nothing is done and nothing to be asked for, it
+//! reads memory, and makes no system call. To ask for a file makes none either, beyond those by
+//! which it is found out whether it can be waited for.
 //!
-//! In the child of a fork the ring's memory is not there, or is another's: what it has is not
-//! dropped.
+//! In the child of a fork the ring's memory is not there, or is another's: it is not dropped.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -33,29 +32,30 @@ use super::files::{Source, TIMER};
 pub(super) struct Ring {
     ring: ManuallyDrop<files::Ring>,
     bell: Arc<Bell>,
-    /// Of no files: it says of one whether it can be waited for. A ring says that it is ready.
+    /// An `epoll` without files: it says whether a file can be waited for. Of a file that cannot, a
+    /// ring says that it is ready.
     says: Epoll,
-    /// Of the process that has made it.
+    /// The epoch of the process that has made it.
     epoch: u32,
     /// Files that are to be asked for again.
     again: Vec<u64>,
 }
 
-/// How others end a wait.
+/// The handle by which other threads end a wait.
 pub(super) struct Bell {
     /// The ring's.
     file: EventFd,
-    /// Readable when there is something, for who waits for the loop.
+    /// Readable when there is something, for other code that waits for the loop by its file.
     told: EventFd,
-    /// Whether anybody does, and the kernel writes to it.
+    /// Whether such code waits, and the kernel writes to `told`.
     is_told: AtomicBool,
 }
 
 impl Bell {
     pub(super) fn ring(&self) {
         self.file.notify(Ticket::MIN);
-        // The kernel writes to one `eventfd` for another, but not at once. SeqCst: this is seen to
-        // be set, or who has set it sees after that what was written above.
+        // The kernel writes to one `eventfd` for another, but not at once. SeqCst: either this load
+        // sees it set, or the thread that has set it sees after that what was written above.
         if self.is_told.load(SeqCst) {
             self.told.notify(Ticket::MIN);
         }
@@ -96,12 +96,12 @@ impl Ring {
         Ok(())
     }
 
-    /// Does so no longer; what is told of that key in the meantime is nobody's.
+    /// Stops watching for `key`; events of that key that come in the meantime are ignored.
     pub(super) fn remove(&mut self, key: u64) {
         self.ring.cancel(key + FIRST);
     }
 
-    /// Somebody else waits for the loop, and is told if there is something, or as soon as there is.
+    /// Other code waits for the loop, and is told if there is something, or as soon as there is.
     pub(super) fn arm(&mut self) -> io::Result<()> {
         let told = &self.bell.told;
         // Relaxed: set here only.
@@ -109,8 +109,8 @@ impl Ring {
             self.ring.notify(told)?;
             self.bell.is_told.store(true, SeqCst);
         }
-        // What comes from here on is told of; what has come is found below.
-        // SAFETY: of `begin`, and nobody sleeps there.
+        // Events from here on are told; those that have come before are found below.
+        // SAFETY: of `begin`, and no thread sleeps there.
         unsafe { told.end(told.begin()) };
         if self.ring.begin()? {
             told.notify(Ticket::MIN);

@@ -58,7 +58,7 @@ fn timers_go_before_work_that_never_ends() {
         Step::At(release_ns + MS)
     }));
     events.submit(Event::best_effort_in_steps(0, |context| {
-        // Nothing else ends it.
+        // Only the loop ends it.
         while !context.is_over() {}
         Step::More(0)
     }));
@@ -121,7 +121,7 @@ fn files_come_and_go_by_either_backend() {
                 Step::Done
             });
             let id = events.watch(Source::readable(other), watched).expect("a socket");
-            // Some are cancelled while they are ready, and before anybody has looked.
+            // Some are cancelled while they are ready, and before the loop has looked.
             if round % 3 == 0 {
                 assert!(events.cancel(id));
             }
@@ -223,18 +223,18 @@ fn a_loop_is_a_file_that_is_readable_when_there_is_something_to_do() {
     let handle = events.handle();
     assert_eq!(events.turn(9), Turn { called: 0, next_ns: None, end: None });
     assert!(!is_readable(events.as_fd(), 0));
-    // By another thread.
+    // As another thread would submit it.
     handle.submit(Event::best_effort(0, |_| {})).expect("a loop");
     assert!(is_readable(events.as_fd(), 0));
     assert_eq!(events.turn(9).called, 1);
     assert!(!is_readable(events.as_fd(), 0));
-    // By the time, of what was submitted between turns.
+    // Ended by the time, of an event that was submitted between turns.
     let release_ns = now_ns() + 2 * MS;
     events.submit(Event::timer(release_ns, |_| {}));
     assert!(is_readable(events.as_fd(), u64::MAX) && now_ns() >= release_ns);
     assert_eq!(events.turn(9).called, 1);
     assert!(!is_readable(events.as_fd(), 0));
-    // By what is left, and by files.
+    // Ended by events that are left, and by files.
     (0..3).for_each(|_| _ = events.submit(Event::best_effort(0, |_| {})));
     assert_eq!(events.turn(2).next_ns, Some(0));
     assert!(is_readable(events.as_fd(), 0));
@@ -257,7 +257,7 @@ fn a_turn_that_panics_is_followed_by_another() {
     events.submit(Event::timer(0, move |_| calls.set(true)));
     let turn = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| events.turn(9)));
     assert!(turn.is_err() && !called.get());
-    // Else who waits for the loop would never hear of it again.
+    // Otherwise code that waits for the loop would never hear of it again.
     assert!(is_readable(events.as_fd(), now_ns() + 20_000 * MS));
     assert_eq!((events.turn(9).called, called.get()), (1, true));
     assert_eq!(events.turn(9).end, Some(End::Done));
@@ -272,7 +272,7 @@ fn a_watchdog_names_who_still_runs() {
     });
     let watchdog = watchdog.expect("a thread");
     let stuck = move |context: &mut Context<'_>| {
-        // It is not over before it was found.
+        // The callback is not over before it was found.
         let seen: Sighting = finds.recv().expect("the watchdog");
         assert_eq!(seen.name, Some(Name::Given("stuck")));
         assert!(seen.for_ns > MS);
@@ -280,7 +280,7 @@ fn a_watchdog_names_who_still_runs() {
     };
     events.submit(Event::best_effort(0, stuck).named("stuck"));
     assert_eq!(events.run(), End::Stopped);
-    // It keeps no loop waiting.
+    // The watchdog keeps no loop waiting.
     assert_eq!(events.run(), End::Done);
     drop(watchdog);
 }
@@ -292,7 +292,8 @@ fn a_watchdog_that_is_late_names_the_next_one_too() {
     let watchdog = Watchdog::new(&events, Duration::from_millis(1), move |seen| {
         found.send(seen).expect("a receiver");
         if seen.name == Some(Name::Given("first")) {
-            // It is kept from running until the next has run for longer than that one had.
+            // The watchdog is kept from running until the next callback has run for longer than the
+            // first.
             begun.recv().expect("the next begins");
             thread::sleep(Duration::from_millis(20));
         }
@@ -329,7 +330,8 @@ fn a_loop_of_no_number_of_colours_does_not_keep_others_from_theirs() {
 fn loops_on_threads_do_what_is_of_one_colour_in_order_and_beside_others() {
     let loops = Loops::start(3).expect("files");
     let (sender, receiver) = std::sync::mpsc::channel();
-    // Of the first colour one that waits for another colour's: so they are called side by side.
+    // An event of the first colour waits for one of another colour: so they are called side by
+    // side.
     let (go_on, goes_on) = std::sync::mpsc::channel();
     let (first, colours) = (sender.clone(), loops.colours());
     loops.submit(0, 0, move |_| {

@@ -32,7 +32,7 @@ impl Watchdog {
         let pause = (limit / 4).max(Duration::from_micros(100));
         let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         let watch = move || {
-            // When the call began that was told of last.
+            // The beginning of the call that was told of last.
             let mut told = None;
             while gone.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 if let Some(seen) = lookout.sight()
@@ -53,7 +53,7 @@ impl Drop for Watchdog {
     fn drop(&mut self) {
         self.alive = None;
         if let Some(thread) = self.thread.take() {
-            // What it was told panics: that was printed.
+            // If the callback panics, the panic was printed.
             drop(thread.join());
         }
     }

@@ -47,7 +47,7 @@ pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     }
 }
 
-/// Where the caller sleeps.
+/// The place where the caller sleeps.
 struct Sleeper(Ticket);
 
 impl Sleeper {

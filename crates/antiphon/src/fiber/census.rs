@@ -1,8 +1,8 @@
 //! A report of what the fibers of a pool do. Each thread answers for its own fibers.
 //!
 //! ```text
-//!   who asks                    a thread of the pool            a fiber that waits
-//!   ────────                    ────────────────────            ──────────────────
+//!   the asker                   a thread of the pool            a fiber that waits
+//!   ─────────                   ────────────────────            ──────────────────
 //!   request, tells ───────────► reads its mail
 //!                               Order::Tell ──────────────────► takes its own backtrace
 //!                                           ◄────────────────── waits on
@@ -110,11 +110,11 @@ impl fmt::Display for Lock {
     }
 }
 
-/// Where the threads of a pool are asked.
+/// The desks at which the threads of a pool are asked.
 #[derive(Debug, Default)]
 pub(crate) struct Desks(Mutex<Vec<Arc<Desk>>>);
 
-/// Where a thread is asked.
+/// The desk at which one thread is asked.
 #[derive(Debug)]
 pub(super) struct Desk {
     thread: String,
@@ -124,11 +124,11 @@ pub(super) struct Desk {
     has_none: AtomicBool,
     /// Whether none of its tasks begins, for want of a stack.
     is_dry: AtomicBool,
-    /// By all who have no answer yet, or have gone.
+    /// Questions to this thread. A question may be answered already, or its asker gone.
     asked: Mutex<Vec<Question>>,
-    /// How many turns there were, modulo 2³².
+    /// The number of turns so far, modulo 2³².
     pub(super) turn: AtomicU32,
-    /// In how many turns since the last the thread looks at the clock.
+    /// The number of turns, from the last look on, after which the thread looks at the clock.
     pub(super) look_in: AtomicU32,
 }
 
@@ -139,11 +139,11 @@ pub(super) struct Question {
     pub(super) answer: Sender<Answer>,
 }
 
-/// Between two looks whether a thread has no fibers any more.
+/// Time between two looks whether a thread has no fibers any more.
 const LOOK: Duration = Duration::from_millis(1);
 
 impl Desks {
-    /// That of the calling thread, which has this mail.
+    /// Opens a desk for the calling thread, which has this mail.
     pub(super) fn open(&self, mail: &'static Ready<Linux>) -> Arc<Desk> {
         let thread = thread::current().name().unwrap_or("?").to_owned();
         let (has_none, is_dry) = (AtomicBool::new(true), AtomicBool::new(false));
@@ -158,7 +158,7 @@ impl Desks {
         lock(&self.0).retain(|other| !Arc::ptr_eq(other, desk));
     }
 
-    /// Has each thread look at the clock when its next turn is over.
+    /// Makes each thread look at the clock when its next turn is over.
     pub(crate) fn tick(&self) {
         for desk in &*lock(&self.0) {
             // Relaxed: a hint; one that the thread has written over comes again.
@@ -166,7 +166,7 @@ impl Desks {
         }
     }
 
-    /// Which turn that thread is in: of one fiber, or of a task that begins; `None`: it has none.
+    /// The turn that the thread is in: of one fiber, or of a task that begins; `None`: it has none.
     pub(crate) fn turn_of(&self, thread: ThreadId) -> Option<u32> {
         let desks = lock(&self.0);
         // Relaxed: compared, and nothing follows from it.
@@ -186,7 +186,7 @@ impl Desks {
         until: Instant,
         busy: impl Fn(ThreadId) -> Option<Trace>,
     ) -> Census {
-        // All at once: one may be in the way of another.
+        // All at once: one thread may keep another from answering.
         let desks = lock(&self.0).clone();
         let asked: Vec<_> = desks.into_iter().map(|desk| (desk.ask(most), desk)).collect();
         let heard = |(answer, desk): (Receiver<Answer>, Arc<Desk>)| {
@@ -239,14 +239,14 @@ impl Desk {
         self.is_dry.store(is_dry, Relaxed);
     }
 
-    /// What the thread was asked, by who still wants to know.
+    /// The questions to the thread whose askers still want to know.
     pub(super) fn questions(&self) -> impl Iterator<Item = Question> {
         mem::take(&mut *lock(&self.asked)).into_iter().filter(Question::is_open)
     }
 }
 
 impl Question {
-    /// Whether who has asked waits for an answer.
+    /// Whether the asker waits for an answer.
     fn is_open(&self) -> bool {
         !self.answer.channel().is_closed()
     }
@@ -276,7 +276,7 @@ impl Census {
         frames::places(self.answers().flat_map(|answer| &answer.waits))
     }
 
-    /// How many wait by what, as far as that is known: the most first.
+    /// The waiters by what they wait for, as far as that is known: the most first.
     pub(crate) fn by(&self) -> Vec<(usize, String)> {
         let mut counts: HashMap<String, usize> = HashMap::new();
         for place in self.places() {

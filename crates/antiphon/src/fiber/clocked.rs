@@ -1,12 +1,12 @@
 //! A fiber whose time is recorded: it looks at the clock where it is suspended and goes on.
 //!
-//! | what | who looks at the clock |
+//! | event | which code looks at the clock |
 //! |---|---|
 //! | it waits or yields, it goes on | the fiber, about each 32 µs, and each 256 times |
 //! | it has gone on, and is suspended again | the fiber: how long a run is |
 //! | it waits, and has not looked | its thread, when that looks, or before it rests |
 //! | another thread lets it go on | that one, by `woken_ns` of its control block |
-//! | its deadline was over | nobody: that is the time |
+//! | its deadline was over | no look: the deadline is the time |
 //! | another is long | the thread, when a tick has come meanwhile, or some turns later |
 //!
 //! - CLOCKED-1: parts are told from one look to the next, and have no gap: their sum is its life.
@@ -49,14 +49,14 @@ use super::hooks;
 use super::host::{self, Host};
 use crate::pool::Account;
 
-/// What a fiber knows of its time: on its stack.
+/// The times of one fiber: on its stack.
 pub(crate) struct Clocked {
     account: Arc<Account>,
     pace: Cell<Pace>,
     /// Suspensions until one is timed, and of how many that is the last.
     left: Cell<u32>,
     of: Cell<u32>,
-    /// What the timed ones took, and how many since the last were not.
+    /// The times of the suspensions and runs that were timed, and the number skipped since then.
     cycles: Cell<Cycles>,
     skipped: Cell<Skipped>,
     away: Cell<Away>,
@@ -66,37 +66,39 @@ pub(crate) struct Clocked {
     kept_ns: Cell<u64>,
     /// When it was suspended, if it has looked then.
     left_ns: Cell<Option<u64>>,
-    /// When it went on, and looked; since then, how long others kept the thread while it was in
-    /// line, and had not; and for how long in all the thread was kept when it last got there.
+    /// When it went on, and looked; for how long others kept the thread since then, while the fiber
+    /// was in line and had not looked; and for how long in all the thread was kept when the fiber
+    /// last got in line.
     since_ns: Cell<u64>,
     missed_ns: Cell<u64>,
     in_line_ns: Cell<u64>,
 }
 
-/// Where it is, as far as it is timed.
+/// The state of the fiber, as far as its times are concerned.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Away {
-    /// It runs; or is suspended, and its account knows.
+    /// It runs; or it is suspended, and its account knows that.
     Told,
-    /// Its account takes it to run, and it waits.
+    /// It waits, and its account still counts it as running.
     Waits,
-    /// As above, and it may go on; or has.
+    /// It may go on, or has gone on, and its account still counts it as running.
     InLine,
-    /// It waits, or may go on: its account knows, by a look of the thread.
+    /// It waits, or may go on; its account knows that by a look of the thread.
     Cut,
 }
 
-/// Until this is dropped the fiber is timed.
+/// The fiber is timed until this is dropped.
 pub(crate) struct Attached<'a>(Option<Fiber>, &'a Clocked);
 
-/// As many suspensions, at the most, from one that is timed to the next.
+/// The most suspensions from one that is timed to the next.
 const MOST: u32 = 256;
 
-/// In `woken_ns` of a control block: another thread that lets the fiber go on says when.
+/// The value of `woken_ns` of a control block that asks the thread that lets the fiber go on to
+/// store the time.
 pub(super) const WANTED: u64 = 1;
 
 impl Clocked {
-    /// Of a task that begins.
+    /// The times of a task that begins.
     pub(crate) fn new(account: Arc<Account>) -> Self {
         let since_ns = Cell::new(account.since_ns());
         Self {
@@ -126,8 +128,8 @@ impl Clocked {
         Attached(fiber, self)
     }
 
-    /// It is suspended: whether this one is timed. If its thread is to look at the clock anyway, it
-    /// may have run for long itself.
+    /// The fiber is being suspended: returns whether this suspension is timed. It is, too, if its
+    /// thread is to look at the clock anyway, as the fiber may have run for long itself.
     fn is_due(&self, waits: bool) -> bool {
         let host = host::below();
         self.has_been_in_line(host);
@@ -150,7 +152,7 @@ impl Clocked {
         is_due
     }
 
-    /// The first run since it has gone on and looked is over: whether it was long.
+    /// The first run after it has gone on and looked is over: returns whether it was long.
     fn has_run_long(&self) -> bool {
         self.ran(Linux::now(Clock::Monotonic)) > PERIOD_NS
     }
@@ -163,7 +165,7 @@ impl Clocked {
         ran_ns
     }
 
-    /// It is suspended.
+    /// The fiber is suspended, and this suspension is timed.
     fn stops(&self, waits: bool, host: &Host) {
         let own_ns = Self::own_ns(Some(host));
         let now_ns = host.mark();
@@ -180,15 +182,15 @@ impl Clocked {
         self.kept_ns.set(host.kept_ns());
     }
 
-    /// For how long it has run last, if that is known: a tick has come, and none before it went on,
-    /// or there had been a look then.
+    /// The time of its last run, if that is known: a tick has come, and either none had come before
+    /// it went on, or there had been a look then.
     fn own_ns(host: Option<&Host>) -> u64 {
         let host = host.filter(|host| host.is_look_due());
         host.map_or(0, |host| Linux::now(Clock::Monotonic).saturating_sub(host.looked_ns()))
     }
 
-    /// CLOCKED-1: all until now, with what was skipped. It has run at the end, for so
-    /// long at the least; `None`: it waits, and has not looked.
+    /// CLOCKED-1: accounts for all time until now, with the suspensions that were skipped.
+    /// `own_ns`: the least time that it has run at the end; `None`: it waits, and has not looked.
     fn settle(&self, now_ns: u64, waits: bool, own_ns: Option<u64>) {
         self.away.set(Away::Told);
         let (missed_ns, skipped) = (self.missed_ns.take(), self.skipped.take());
@@ -200,7 +202,7 @@ impl Clocked {
         self.account.stops(now_ns, waits, Parts { runnable_ns, hogged_ns: missed_ns, ..parts });
     }
 
-    /// Its task is over.
+    /// The task of the fiber is over.
     fn ends(&self) {
         let host = host::below();
         self.has_been_in_line(host);
@@ -210,13 +212,13 @@ impl Clocked {
         self.account.goes_on(now_ns, 0);
     }
 
-    /// It may go on, and its account takes it to run.
+    /// The fiber may go on, and its account counts it as running.
     fn is_in_line(&self, host: &Host) {
         self.away.set(Away::InLine);
         self.in_line_ns.set(host.kept_ns());
     }
 
-    /// It runs. If it was in line before, others may have kept the thread.
+    /// The fiber runs. If it was in line before, others may have kept the thread.
     fn has_been_in_line(&self, host: Option<&Host>) {
         if let (Away::InLine, Some(host)) = (self.away.get(), host) {
             let kept_ns = host.kept_ns();
@@ -225,18 +227,18 @@ impl Clocked {
         }
     }
 
-    /// It runs, and it was itself that has kept the thread for so long.
+    /// The fiber runs, and it has itself kept the thread for `kept_ns`.
     pub(super) fn has_kept(&self, kept_ns: u64) {
         self.in_line_ns.set(self.in_line_ns.get() + kept_ns);
     }
 
-    /// It waits from now on; whether it is to be noted, as it has not looked.
+    /// The fiber waits from now on. Returns whether it is to be noted, because it has not looked.
     pub(super) fn is_to_note(&self) -> bool {
         self.away.get() == Away::Waits && !self.is_noted.replace(true)
     }
 
-    /// CLOCKED-3: its thread has looked, and noted it. If it waits still, it has since then, at the
-    /// latest.
+    /// CLOCKED-3: its thread has looked, and noted it. If it waits still, its wait began before
+    /// that look.
     pub(super) fn cut(&self, at_ns: u64, host: &Host) {
         self.is_noted.set(false);
         if self.away.get() == Away::Waits {
@@ -252,14 +254,15 @@ impl Clocked {
         self.away.get() == Away::Waits
     }
 
-    /// It may go on. If it has not looked, nor its thread since, nobody does.
+    /// The fiber may go on. If neither it nor its thread has looked since it was suspended, no look
+    /// is taken.
     pub(super) fn is_found(&self, host: &Host) {
         if self.is_untold() {
             self.is_in_line(host);
         }
     }
 
-    /// It goes on.
+    /// The fiber goes on.
     fn goes_on(&self, waited: bool, host: &Host) {
         let now_ns = host.mark();
         let hogged_ns = host.kept_ns() - self.kept_ns.get();
@@ -273,7 +276,7 @@ impl Clocked {
         self.since_ns.set(now_ns);
     }
 
-    /// Its thread has found that it may go on.
+    /// Its thread has found that the fiber may go on.
     pub(super) fn wakes(&self, at_ns: u64, hogged_ns: u64, host: &Host) {
         self.account.wakes(at_ns, hogged_ns);
         self.kept_ns.set(host.kept_ns());
@@ -292,18 +295,19 @@ impl Drop for Attached<'_> {
     }
 }
 
-/// Whether the calling fiber looks at the clock as it is suspended now. If not, where it yields is
-/// the caller's own code, and nothing is to be done when it goes on; and if it waits,
+/// Whether the calling fiber looks at the clock as it is suspended now. If not, a yield is left to
+/// the caller's own code, and nothing is to be done when the fiber goes on; after a wait, call
 /// [`has_gone_on`].
 ///
 /// # Safety
 ///
-/// It is timed, by this.
+/// The fiber is timed, by `clocked`.
 #[inline(never)]
 pub(super) unsafe fn is_told(fiber: Fiber, clocked: NonNull<Clocked>, said: Said) -> bool {
     let waits = matches!(said, Said::Sleeps);
     if waits {
-        // Relaxed: published by the commit of its sleep, which who lets it go on acquires.
+        // Relaxed: published by the commit of its sleep, which the thread that lets it go on
+        // acquires.
         fiber.get().woken_ns.store(WANTED, Relaxed);
     }
     // SAFETY: the caller's: it is on the fiber's stack, and attached.
@@ -314,7 +318,7 @@ pub(super) unsafe fn is_told(fiber: Fiber, clocked: NonNull<Clocked>, said: Said
 ///
 /// # Safety
 ///
-/// As of [`Fiber::leave`]; and `clocked` is its own.
+/// The conditions of [`Fiber::leave`]; and `clocked` is the fiber's own.
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn leave(fiber: Fiber, clocked: NonNull<Clocked>, said: Said) {
@@ -332,7 +336,7 @@ pub(super) unsafe fn leave(fiber: Fiber, clocked: NonNull<Clocked>, said: Said) 
 ///
 /// # Safety
 ///
-/// It is timed, by this.
+/// The fiber is timed, by `clocked`.
 #[inline]
 pub(super) unsafe fn has_gone_on(clocked: NonNull<Clocked>) {
     // SAFETY: the caller's: it is on the fiber's stack, and attached.
@@ -342,8 +346,8 @@ pub(super) unsafe fn has_gone_on(clocked: NonNull<Clocked>) {
     }
 }
 
-/// When a fiber could go on, that waited until that deadline at the latest, and whose thread has
-/// found it now. `None`: it was not suspended.
+/// The time from which a fiber could go on that waited until that deadline at the latest, and whose
+/// thread has found it now. `None`: it was not suspended.
 pub(super) fn woken_ns(fiber: Fiber, deadline: Option<Deadline>, now_ns: u64) -> Option<u64> {
     let woken_ns = &fiber.get().woken_ns;
     // Relaxed: posted with the fiber, or our own.

@@ -43,37 +43,38 @@ use crate::pool::run;
 #[repr(C)]
 pub(super) struct Control {
     link: Link<Linux>,
-    /// That of its thread, from before it waits until it goes on.
+    /// The mail of its thread, from before it waits until it goes on.
     pub(super) home: Cell<&'static Ready<Linux>>,
-    /// When another thread let it go on, if it is timed: [`WANTED`] until then, and 0 where nobody
-    /// asks.
+    /// When another thread let it go on, if it is timed: [`WANTED`] until then, and 0 where that
+    /// time is not wanted.
     pub(super) woken_ns: AtomicU64,
     timer: Timer,
     /// The one behind it in a list.
     next: Cell<Option<Fiber>>,
     /// The wait that it is suspended in, or is about to be.
     pub(super) sleep: Cell<Option<Sleep>>,
-    /// That which has ended for another look at what it waits for, if it has not waited since.
+    /// The sleep that has ended for another look at what the fiber waits for, if it has not waited
+    /// after that.
     pub(super) looked: Cell<Option<Sleep>>,
     yielder: Cell<*const Yielder<Order, Said>>,
     /// On its stack, if it is timed.
     pub(super) clocked: Cell<Option<NonNull<Clocked>>>,
-    /// Of the task that it runs, once that was asked for; 0 before.
+    /// The identity of the task that it runs, once that was asked for; 0 before.
     identity: Cell<usize>,
-    /// Nothing only while it is being made.
+    /// `None` only while it is being made.
     coroutine: UnsafeCell<Option<Switch>>,
     stack: Cell<Option<Stack>>,
     /// The lowest address of its stack.
     limit: usize,
-    /// Where it goes on, if its pool's fibers move.
+    /// Where it goes on, if fibers of its pool move.
     pub(super) goes: Cell<GoesOn>,
-    /// Where it is among all of its thread.
+    /// Its index in the list of all fibers of its thread.
     pub(super) at: Cell<usize>,
 }
 
 type Switch = Coroutine<Order, Said, (), Bare>;
 
-/// What a stack is switched to for.
+/// The purpose of a switch to a fiber's stack.
 pub(super) enum Order {
     /// An idle one: run this.
     Run(Task<Linux>),
@@ -81,16 +82,17 @@ pub(super) enum Order {
     GoOn,
     /// An idle one: come to an end.
     End,
-    /// One that waits: where it does, and wait on. To be written to until it is switched away from.
+    /// A waiting one: tell where it waits, and wait on. The place may be written to until the stack
+    /// is switched away from.
     Tell(NonNull<Told>),
 }
 
-/// What one that waits tells of itself.
+/// The answer of a fiber that waits.
 #[derive(Default)]
 pub(super) struct Told {
-    /// Nothing, if there is too little of its stack left.
+    /// `None` if there is too little of its stack left.
     pub(super) backtrace: Option<Backtrace>,
-    /// What of its stack it uses.
+    /// The part of its stack that it uses.
     pub(super) stack: Range<usize>,
 }
 
@@ -99,7 +101,7 @@ pub(super) struct Told {
 pub(super) enum Said {
     /// The task is done.
     Done,
-    /// It goes on when others have had their turn; a soft one leaves out tasks.
+    /// It goes on when others have had their turn; a soft yield does not let new tasks begin.
     Yields { soft: bool },
     /// It waits, by the `sleep` of its control block.
     Sleeps,
@@ -107,7 +109,8 @@ pub(super) enum Said {
     Told,
 }
 
-/// A control block, by its address: a word for lists. FIBER-1: who has one is its thread.
+/// A control block, by its address: a word for lists. FIBER-1: the owner of this word is its
+/// thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct Fiber(NonNull<Control>);
@@ -119,7 +122,7 @@ impl InLine for Fiber {
     }
 }
 
-/// What of a stack is below the control block; the block has the rest.
+/// The part of a stack that is below the control block; the block has the rest.
 struct Bare {
     base: NonZeroUsize,
     limit: NonZeroUsize,
@@ -136,10 +139,10 @@ unsafe impl corosensei::stack::Stack for Bare {
     }
 }
 
-/// How much of a stack a backtrace may take, with the guard below, in bytes.
+/// The size of a stack that a backtrace may take, with the guard below, in bytes.
 const TELLS: usize = 20 << 10;
 
-/// Of what the control block takes.
+/// Alignment of the control block on its stack.
 const ALIGN: usize = 64;
 
 impl Fiber {
@@ -173,7 +176,7 @@ impl Fiber {
         let coroutine = Switch::with_stack(bare, move |yielder, order| {
             fiber_begins_here(fiber, yielder, order, moves)
         });
-        // SAFETY: FIBER-1, nobody else has it yet.
+        // SAFETY: FIBER-1, no other code has it yet.
         unsafe { *fiber.get().coroutine.get() = Some(coroutine) };
         fiber
     }
@@ -181,11 +184,11 @@ impl Fiber {
     /// The control block of a fiber that is there: for its thread.
     #[inline]
     pub(super) fn get(&self) -> &Control {
-        // SAFETY: whoever has a `Fiber` has one that is there: `free` is the end of it.
+        // SAFETY: a `Fiber` names a fiber that is there: `free` is the end of it.
         unsafe { self.0.as_ref() }
     }
 
-    /// Its name: an address, below 2^63 and aligned.
+    /// The name of the fiber: an address, below 2^63 and aligned.
     pub(super) fn handle(self) -> u64 {
         self.0.as_ptr().expose_provenance() as u64
     }
@@ -203,7 +206,7 @@ impl Fiber {
     ///
     /// # Safety
     ///
-    /// It is of [`handle`](Self::handle), and is there.
+    /// The handle is of [`handle`](Self::handle), and its fiber is there.
     pub(super) unsafe fn of_handle(handle: u64) -> Self {
         let control = ptr::with_exposed_provenance_mut(handle as usize);
         // SAFETY: the caller's.
@@ -214,25 +217,25 @@ impl Fiber {
     ///
     /// # Safety
     ///
-    /// It is the [`timer`](Self::timer) of a fiber that is there.
+    /// The timer is the [`timer`](Self::timer) of a fiber that is there.
     pub(super) unsafe fn of_timer(timer: NonNull<Timer>) -> Self {
         // SAFETY: the caller's: it is within a control block.
         Self(unsafe { timer.byte_sub(offset_of!(Control, timer)) }.cast())
     }
 
-    /// Its timer, by way of all of the control block.
+    /// The fiber's timer, by way of all of the control block.
     pub(super) fn timer(self) -> NonNull<Timer> {
         // SAFETY: within it.
         unsafe { self.0.byte_add(offset_of!(Control, timer)) }.cast()
     }
 
-    /// Where its thread is told that it may go on. On any thread.
+    /// The mail by which its thread is told that it may go on. On any thread.
     ///
     /// # Safety
     ///
     /// The handle is that of a fiber that is there.
     pub(super) unsafe fn home(handle: u64) -> &'static Ready<Linux> {
-        // SAFETY: the caller's; FIBER-1: it is for all, and is not set while somebody has yet to
+        // SAFETY: the caller's; FIBER-1: it is for all, and is not set while a thread has yet to
         // post the fiber.
         unsafe { (*ptr::addr_of!((*Self::of_handle(handle).0.as_ptr()).home)).get() }
     }
@@ -241,7 +244,7 @@ impl Fiber {
     ///
     /// # Safety
     ///
-    /// It is suspended in a wait, and this ends that.
+    /// The fiber is suspended in a wait, and this call ends it.
     pub(super) unsafe fn post(handle: u64) {
         // SAFETY: the caller's.
         let home = unsafe { Self::home(handle) };
@@ -262,12 +265,12 @@ impl Fiber {
     ///
     /// # Safety
     ///
-    /// By its thread; it is idle for `Run` and `End`, suspended for `GoOn`. `None`: it has come to
-    /// an end.
+    /// Called by its thread; the fiber is idle for `Run` and `End`, suspended for `GoOn`. `None`:
+    /// it has come to an end.
     #[inline(always)]
     pub(super) unsafe fn switch(self, order: Order) -> Option<Said> {
-        // SAFETY: FIBER-1; and FIBER-2, it does not run: nobody else switches to it before this is
-        // back, and this is all that uses the cell.
+        // SAFETY: FIBER-1; and FIBER-2, it does not run: no other code switches to it before this
+        // is back, and this is all that uses the cell.
         let coroutine = unsafe { (*self.get().coroutine.get()).as_mut() };
         match coroutine.expect("it was made").resume(order) {
             CoroutineResult::Yield(said) => Some(said),
@@ -289,17 +292,17 @@ impl Fiber {
             self.tell(place);
             order = yielder.suspend(Said::Told);
         }
-        // To go on, and nothing else: it is not idle.
+        // The fiber goes on, and nothing else: it is not idle.
         forget(order);
     }
 
-    /// Says where it is, on its stack; if there is enough of that left.
+    /// Tells where it is, on its stack; if there is enough of that left.
     #[cold]
     #[inline(never)]
     pub(super) fn tell(self, mut place: NonNull<Told>) {
         let here = ptr::from_ref(&place).addr();
         let has_room = here.saturating_sub(self.get().limit) > TELLS;
-        // SAFETY: of who asks, who waits for it.
+        // SAFETY: the place is the asker's, and the asker waits for it.
         *unsafe { place.as_mut() } = Told {
             backtrace: has_room.then(Backtrace::force_capture),
             stack: here..self.0.addr().get(),
@@ -316,13 +319,13 @@ impl Fiber {
     ///
     /// # Safety
     ///
-    /// By its thread; it is idle, and nobody has it any more.
+    /// Called by its thread; the fiber is idle, and no other code has it any more.
     pub(super) unsafe fn free(self) {
         // SAFETY: the caller's.
         let said = unsafe { self.switch(Order::End) };
         debug_assert!(said.is_none(), "an idle one ends when it is told to");
         let stack = self.get().stack.take();
-        // SAFETY: nobody has it any more, and the stack is there still.
+        // SAFETY: no other code has it any more, and the stack is there still.
         unsafe { self.0.drop_in_place() };
         drop(stack);
     }
@@ -335,7 +338,7 @@ pub(crate) fn next_identity() -> usize {
     NEXT.fetch_add(2, Relaxed)
 }
 
-/// What runs on a stack: task after task. By its name backtraces tell what is the fiber's.
+/// The code that runs on a stack: task after task. Backtraces find the fiber's frames by this name.
 #[inline(never)]
 fn fiber_begins_here(fiber: Fiber, yielder: &Yielder<Order, Said>, mut order: Order, moves: bool) {
     fiber.get().yielder.set(yielder);

@@ -14,11 +14,11 @@ use antiphon_runtime::flight::LONG_NS;
 /// Cycles that are timed are so far apart, in nanoseconds: longer ones are timed each.
 pub(super) const PERIOD_NS: u64 = 32_000;
 
-/// What a part of the cycles took, lately, in nanoseconds; 0: it is not known.
+/// Running mean of the time of one part of the cycles, in nanoseconds; 0: it is not known.
 #[derive(Clone, Copy, Default)]
 struct Mean(u64);
 
-/// What the parts of the cycles took that were timed.
+/// The means of the parts of those cycles that were timed.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Cycles {
     ran: Mean,
@@ -34,17 +34,17 @@ pub(super) struct Skipped {
     pub(super) yields: u32,
 }
 
-/// What a fiber did in a stretch beside running, in nanoseconds.
+/// The times of a fiber in a stretch, beside running, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parts {
     pub(crate) waiting_ns: u64,
     pub(crate) runnable_ns: u64,
-    /// Of these, in which one other had the thread.
+    /// The part of these times in which one other task had the thread.
     pub(crate) hogged_ns: u64,
 }
 
 impl Mean {
-    /// One more: what is known follows eight.
+    /// Adds one more time; the mean follows it by an eighth.
     fn add(&mut self, ns: u64) {
         let before = if self.0 == 0 { ns } else { self.0 };
         self.0 = ((7 * before + ns) / 8).max(1);
@@ -57,14 +57,14 @@ impl Cycles {
         (if waits { self.waited } else { self.yielded }).0 > 0
     }
 
-    /// It ran for so long between two suspensions.
+    /// Notes a run of `ns` between two suspensions.
     pub(super) fn ran(&mut self, ns: u64) {
         if ns <= PERIOD_NS {
             self.ran.add(ns);
         }
     }
 
-    /// It was suspended for so long; at the end of that it could go on for `runnable_ns`.
+    /// Notes a suspension of `away_ns`; at its end the fiber could go on for `runnable_ns`.
     pub(super) fn away(&mut self, waits: bool, away_ns: u64, runnable_ns: u64) {
         if away_ns > PERIOD_NS {
             return;
@@ -77,11 +77,12 @@ impl Cycles {
         }
     }
 
-    /// What a stretch was that had `runs` runs, and these suspensions.
+    /// The parts of a stretch that had `runs` runs, and these suspensions.
     ///
-    /// They are as long as those that were timed, and what is left is its own. If there is too
-    /// little for that, all of it has been shorter, in proportion: a look takes time. So it has
-    /// where the stretch is long, of which nobody has seen whose that is.
+    /// The suspensions count as long as those that were timed, and the rest is the fiber's own. If
+    /// there is too little time for that, all of them were shorter, in proportion: a look takes
+    /// time. The split is also in proportion where the stretch is long, because no look has told
+    /// how its time was spent.
     pub(super) fn split(&self, passed_ns: u64, runs: u32, skipped: Skipped) -> Parts {
         let (waits, yields) = (u64::from(skipped.waits), u64::from(skipped.yields));
         let waited_ns = waits * self.waited.0;
@@ -99,12 +100,12 @@ impl Cycles {
 }
 
 impl Skipped {
-    /// One more.
+    /// Counts one more suspension.
     pub(super) fn add(&mut self, waits: bool) {
         *(if waits { &mut self.waits } else { &mut self.yields }) += 1;
     }
 
-    /// How many.
+    /// The number of suspensions.
     pub(super) fn all(&self) -> u32 {
         self.waits + self.yields
     }
@@ -128,7 +129,7 @@ mod tests {
         let parts = cycles().split(1_600 + 5_000, 16, skipped);
         let as_timed = Parts { waiting_ns: 2_000, runnable_ns: 3_000, hogged_ns: 0 };
         assert_eq!(parts, as_timed);
-        // What is left it ran.
+        // The rest is time that it ran.
         assert_eq!(cycles().split(66_000, 16, skipped), as_timed);
         let half = Parts { waiting_ns: 1_000, runnable_ns: 1_500, hogged_ns: 0 };
         assert_eq!(cycles().split(3_300, 16, skipped), half);

@@ -1,9 +1,9 @@
-//! A fiber that waits for a file: which is registered with the reactor of its thread, when it has
-//! to wait for the first time, and stays so until the file is closed.
+//! A fiber that waits for a file. The file is registered with the reactor of its thread when the
+//! fiber has to wait for the first time, and stays so until the file is closed.
 //!
 //! Fibers of several threads may wait for one file, and each thread has it registered for itself:
-//! so nobody depends on another thread to be told. Of a thread that has a ring nothing is
-//! registered: the kernel is asked for each wait.
+//! so no fiber depends on another thread to be told. A thread that has a ring registers nothing: it
+//! asks the kernel for each wait.
 
 use std::cell::Cell;
 use std::io::{self, ErrorKind::WouldBlock};
@@ -31,7 +31,7 @@ use crate::raw::deadline_after;
 pub(crate) struct Seats {
     first: OnceLock<Seat>,
     others: Mutex<Vec<Seat>>,
-    /// Of threads that have rings.
+    /// Used on threads that have rings.
     #[cfg(feature = "io_uring")]
     pub(super) hints: super::transfers::Hints,
 }
@@ -45,8 +45,8 @@ pub(crate) struct Waited<'a> {
     pub(crate) until: &'a Until<'a>,
 }
 
-/// What ends the waits of a call beside their file: a time, which begins with the first of them;
-/// and a token.
+/// The ends of a call's waits beside their file: a time, which begins with the first of them; and a
+/// token.
 pub(crate) struct Until<'a> {
     timeout: Option<Duration>,
     /// Known from the first wait on: others of the call, after tries in vain, end then, too.
@@ -54,14 +54,15 @@ pub(crate) struct Until<'a> {
     pub(crate) token: Option<ByToken<'a>>,
 }
 
-/// A token, and by what its cancelling is told: who calls has a place on its list, which takes a
-/// lock, before there are waits, and until they are over. So all of that is on whatever thread, and
-/// what is between on one (MIGRATE-3).
+/// A token, and what its cancelling notifies. The caller is on the token's list, which takes a
+/// lock, before there are waits, and until they are over. So all of that is on any thread, and the
+/// waits between are on one (MIGRATE-3).
 #[derive(Clone, Copy)]
 pub(crate) struct ByToken<'a> {
     pub(crate) token: &'a Token,
     pub(crate) told: &'a Several<Linux>,
-    /// Of the process that has made it: in a child of that nobody tells who waits on.
+    /// The epoch of the process that has made it: in a child of that process, no thread tells the
+    /// waiters.
     pub(crate) epoch: u32,
 }
 
@@ -70,12 +71,12 @@ impl<'a> Until<'a> {
         Self { timeout, deadline: Cell::new(None), token }
     }
 
-    /// For who is about to wait.
+    /// The deadline of a wait that is about to begin.
     pub(crate) fn deadline(&self) -> Option<Deadline> {
         if self.deadline.get().is_none() {
             let own = self.timeout.map(deadline_after);
             let of_token = self.token.and_then(|by| by.token.inner().deadline());
-            // By one clock.
+            // Both times by one clock.
             self.deadline.set(own.into_iter().chain(of_token).min_by_key(|deadline| deadline.ns));
         }
         self.deadline.get()
@@ -103,7 +104,7 @@ pub(crate) struct Suspends<'a> {
 }
 
 impl Seats {
-    /// That with this reactor.
+    /// The registration with this reactor.
     #[inline]
     fn find<'a>(&self, reactor: &'a Reactor) -> Option<(&'a Reactor, Seat)> {
         let first = self.first.get().filter(|seat| reactor.owns(seat)).copied();
@@ -123,7 +124,7 @@ impl Seats {
         }
     }
 
-    /// Takes all registrations back, before the file is closed. Nobody waits for it.
+    /// Takes all registrations back, before the file is closed. No fiber waits for it.
     pub(crate) fn give_up(&mut self, file: BorrowedFd<'_>) {
         let others = self.others.get_mut().unwrap_or_else(PoisonError::into_inner);
         self.first.take().into_iter().chain(others.drain(..)).for_each(|seat| seat.give_up(file));
@@ -138,12 +139,14 @@ impl<'a> Suspends<'a> {
         Some(Self { host: below()?, fiber })
     }
 
-    /// Tries until it would not block, and waits for the file between. `drained` says of what was
-    /// done whether there is no more: then the next does not try before there is.
+    /// Tries until the file would not block, and waits for the file between tries. `drained` says,
+    /// of the result, whether the file has no more: then the next call does not try before there is
+    /// more.
     ///
     /// # Errors
     ///
-    /// What `attempt` says; that the file can't be registered; `WouldBlock` when the time is over.
+    /// The error of `attempt`; that the file can't be registered; `WouldBlock` when the time is
+    /// over.
     pub(crate) fn until<R>(
         &self,
         waited: Waited<'_>,
@@ -178,7 +181,7 @@ impl<'a> Suspends<'a> {
                         }
                         return self.after(Ok(done));
                     }
-                    // As accepting does, again and again, while too many files are open.
+                    // As where accepting fails again and again, while too many files are open.
                     failed => return self.after(failed),
                 }
             }
@@ -188,8 +191,8 @@ impl<'a> Suspends<'a> {
         }
     }
 
-    /// Waits until a poll ends that, or the deadline, or that the call is cancelled; or for no
-    /// reason. `is_told` says whether a poll has told of what is waited for.
+    /// Waits until a poll ends the wait, or the deadline, or the call is cancelled; or for no
+    /// reason. `is_told` says whether a poll has told of the awaited side.
     pub(super) fn waits(
         &self,
         until: &Until<'_>,
@@ -198,22 +201,22 @@ impl<'a> Suspends<'a> {
     ) {
         let told = until.token.filter(|by| by.epoch == Linux::epoch());
         let Some(ByToken { token, told, .. }) = told else {
-            // Nobody knows this node.
+            // No other thread knows this node.
             let waiter = Waiter::NEW;
             return self.stays(|| _ = Linux::park(&waiter, deadline));
         };
         self.stays(|| told.wait(deadline, || is_told() || token.is_cancelled()));
     }
 
-    /// Runs `wait`. A fiber that moves stays meanwhile: it has a place in what is the host's
-    /// (MIGRATE-3).
+    /// Runs `wait`. A fiber that moves stays on its thread meanwhile: it has a place in a structure
+    /// of the host (MIGRATE-3).
     fn stays(&self, wait: impl FnOnce()) {
         self.fiber.get().goes.set(GoesOn::Here);
         self.host.polls.waiting(wait);
     }
 
-    /// A try is over, the last of what the host is asked for (MIGRATE-3); others have their turn
-    /// where files are always ready.
+    /// Ends a try, after the last access to the host (MIGRATE-3); others have their turn where
+    /// files are always ready.
     #[inline]
     pub(super) fn after<R>(&self, tried: R) -> R {
         if slice::is_tiring() {
@@ -236,7 +239,7 @@ impl<'a> Suspends<'a> {
         Ok((reactor, seat))
     }
 
-    /// Waits until a poll has told of that side since the tick, or it is over: `false`.
+    /// Waits until a poll has told of that side after the tick; `false` if the wait is over first.
     fn wait_after(&self, reactor: &Reactor, seat: Seat, waited: Waited<'_>, tick: u32) -> bool {
         let (handle, Waited { way, until, .. }) = (self.fiber.handle(), waited);
         let is_told = || reactor.before(seat, way).0 != tick;

@@ -51,17 +51,17 @@ impl fmt::Display for Place {
     }
 }
 
-/// How that is said of a wait.
+/// The words by which a wait is said to have a deadline.
 pub(super) fn until(has_deadline: bool) -> &'static str {
     if has_deadline { ", until a time at the latest" } else { "" }
 }
 
-/// The first that is not of this crate, nor a lock's wrapper.
+/// The first frame that is not of this crate, nor a lock's wrapper.
 pub(crate) fn users(frames: &[Frame]) -> Option<&Frame> {
     frames.iter().find(|frame| !frame.is_of_library())
 }
 
-/// Where a fiber waits, of which this is known.
+/// Writes where a fiber waits.
 pub(super) fn write(f: &mut fmt::Formatter<'_>, frames: &[Frame]) -> fmt::Result {
     if frames.is_empty() {
         return writeln!(f, "  too deep on its stack to say where");
@@ -77,7 +77,7 @@ pub(crate) fn write_frames(f: &mut fmt::Formatter<'_>, frames: &[Frame]) -> fmt:
     })
 }
 
-/// Where these wait, the most frequent place first.
+/// The places of these waits, the most frequent place first.
 pub(super) fn places<'a>(waits: impl Iterator<Item = &'a Wait>) -> Vec<Place> {
     let mut counts: HashMap<_, usize> = HashMap::new();
     for wait in waits {
@@ -111,7 +111,7 @@ pub(super) fn parsed(text: &str) -> Vec<Frame> {
     frames
 }
 
-/// Those that say something to users, of the fiber that it is, or of the thread.
+/// The frames that say something to users, of the fiber or of the thread.
 pub(crate) fn telling(frames: Vec<Frame>) -> Vec<Frame> {
     telling_by(Sources::get(), frames)
 }
@@ -127,29 +127,29 @@ fn telling_by(sources: &Sources, mut frames: Vec<Frame>) -> Vec<Frame> {
     frames
 }
 
-/// How many are of the closure that the fiber runs, and above: what is below calls it.
+/// The number of frames of the closure that the fiber runs, and above: the frames below call it.
 fn end_of_fiber(frames: &[Frame]) -> usize {
     let below = |frames: &[Frame], what| frames.iter().rposition(|frame| frame.is(what));
     // The thread's are below the fiber's.
     let end = frames.iter().position(|frame| frame.is(BEGINS)).unwrap_or(frames.len());
-    // What runs a task catches panics, and so does the task.
+    // The code that runs a task catches panics, and so does the task.
     let task = below(&frames[..end], CATCHES).unwrap_or(end);
     below(&frames[..task], CATCHES).unwrap_or(task)
 }
 
 /// The first function on a fiber's stack.
 const BEGINS: &str = "fiber_begins_here";
-/// What calls a closure whose panics are caught.
+/// The function of `std` that calls a closure whose panics are caught.
 const CATCHES: &str = "do_call";
 
 impl Frame {
-    /// Whether it is of the function of that name, in whatever module: where there are no more
-    /// than tables of lines, this is all that is known of it.
+    /// Whether it is of the function of that name, in whatever module: of a program that has only
+    /// tables of lines, this is all that is known.
     pub(super) fn is(&self, name: &str) -> bool {
         self.own().rsplit("::").next() == Some(name)
     }
 
-    /// Its name, without the types that it is for.
+    /// The function's name, without the types that it is for.
     pub(super) fn own(&self) -> &str {
         self.name.split('<').next().unwrap_or_default()
     }
@@ -159,12 +159,13 @@ impl Frame {
         !self.name.starts_with('<') && !self.own().contains("::")
     }
 
-    /// Whether it says nothing to users: how a wait goes, and who has called their closure.
+    /// Whether it says nothing to users: it shows how a wait goes, or what has called their
+    /// closure.
     fn is_ours(&self) -> bool {
         self.begins_with(&OURS) || self.place.as_deref().is_some_and(is_of_rust)
     }
 
-    /// Whether it is what users wait by, and not their own.
+    /// Whether it is of the code by which users wait, and not their own.
     fn is_of_library(&self) -> bool {
         self.begins_with(&LIBRARY)
     }
@@ -179,8 +180,8 @@ impl Frame {
     }
 }
 
-/// Whether a file is of the library of Rust: `/rustc/HASH/library/…`, or where `rust-src` or a
-/// distribution has it.
+/// Whether a file is of the library of Rust: `/rustc/HASH/library/…`, or the path that `rust-src`
+/// or a distribution has it at.
 fn is_of_rust(place: &str) -> bool {
     let of_rustc =
         || place.split_once("/rustc").is_some_and(|(_, rest)| rest.contains("/library/"));

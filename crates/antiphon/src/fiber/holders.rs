@@ -1,9 +1,9 @@
-//! Who may hold the locks that fibers wait for.
+//! Fibers that may hold the locks that other fibers wait for.
 //!
-//! A lock does not know its owner. But who holds it, and waits, has a guard on its stack, which has
-//! the lock's address. So of fibers that wait, those are found that may hold a lock; and others,
-//! too, that only know where it is: this is said to people, who can tell, and used for nothing
-//! else.
+//! A lock does not know its owner. But a fiber that holds it, and waits, has a guard on its stack,
+//! which has the lock's address. So of the fibers that wait, those are found that may hold a lock;
+//! and others, too, that only know where it is. The result is shown to people, as they can tell
+//! these apart, and is used for nothing else.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,19 +15,21 @@ use super::census::{Census, Lock, Wait};
 /// Fibers that wait for locks. Displayed, each has a line, with those that may hold the lock.
 #[derive(Debug)]
 pub(crate) struct Waits {
-    /// By their numbers, from 1 on: on which thread, and for what.
+    /// The fibers by their numbers, from 1 on: each with its thread, and the lock that it waits
+    /// for.
     fibers: Vec<(String, Option<Lock>)>,
-    /// By the address of the lock: who has it on the stack, and does not wait for it.
+    /// By the address of the lock: the fibers that have it on the stack, and do not wait for it.
     known: HashMap<usize, Vec<usize>>,
 }
 
-/// So many fibers are displayed.
+/// The number of fibers that are displayed.
 const MOST: usize = 50;
-/// As many bytes of a stack are looked at, from where it waits on.
+/// The number of bytes of a stack that are looked at, from where the fiber waits on.
 const STACK: usize = 256 << 10;
 
 impl Waits {
-    /// Of a census that was just taken. Of stacks that have changed since, it has something wrong.
+    /// The waits of a census that was just taken. If stacks have changed after it, part of the
+    /// result is wrong.
     pub(crate) fn of(census: &Census) -> Self {
         let mut waits = Self { fibers: Vec::new(), known: HashMap::new() };
         let hosts = || census.threads.iter().filter_map(|host| Some((host, host.answer.as_ref()?)));

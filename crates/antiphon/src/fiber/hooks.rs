@@ -1,12 +1,14 @@
-//! How waits of fibers come here: the table that Linux asks who waits, and what is to be done.
+//! How waits of fibers come here: the table that Linux asks which fiber or thread waits, and how it
+//! is to wait.
 //!
-//! | handle | who waits |
+//! | handle | the waiter |
 //! |---|---|
 //! | the address of a control block | a fiber |
 //! | that of a bell, + 1 | a thread that rests while its fibers wait for files |
 //! | that of a control block, + 2 | a fiber of an [event loop](crate::event_loop) |
 //!
-//! So whatever such a thread rests on, it polls files meanwhile, and who wakes it ends the poll.
+//! So whatever such a thread rests on, it polls files meanwhile, and a thread that wakes it ends
+//! the poll.
 
 use std::cell::Cell;
 use std::num::NonZeroUsize;
@@ -29,9 +31,9 @@ use crate::pool::Notes;
 static HOOKS: Hooks = Hooks { current, suspend, resume };
 
 thread_local! {
-    /// From where to where the thread's stack is.
+    /// The bounds of the thread's stack.
     static STACK: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
-    /// By what the thread rests, if not by a word.
+    /// The file by which the thread rests, if not by a word.
     static RESTS: Cell<Option<&'static EventFd>> = const { Cell::new(None) };
 }
 
@@ -40,7 +42,7 @@ const _: () = assert!(align_of::<EventFd>() > BELL as usize);
 const LOOPED: u64 = 2;
 const _: () = assert!(align_of::<Looped>() > (BELL | LOOPED) as usize);
 
-/// Has waits of fibers come here, for good.
+/// Directs waits of fibers here, for good.
 ///
 /// # Errors
 ///
@@ -49,8 +51,8 @@ pub(super) fn installed() -> Result<(), AlreadyInstalled> {
     install(&HOOKS)
 }
 
-/// Which fiber runs on the calling thread from now on. HOST-1: a signal handler sees what was done
-/// before.
+/// Sets the fiber that runs on the calling thread from now on. HOST-1: a signal handler sees all
+/// writes from before.
 #[inline(always)]
 pub(super) fn set_current(fiber: Option<Fiber>) {
     compiler_fence(SeqCst);
@@ -98,7 +100,7 @@ pub(super) fn current_is_looped() -> bool {
     local::with(|own| own.looped.get().is_some())
 }
 
-/// Runs `ask` as the thread does that is under the caller, the calling one: it waits as that.
+/// Runs `ask` as the thread under the calling fiber: a wait in it is a wait of that thread.
 #[inline]
 pub(crate) fn not_here<R>(own: &local::Thread, ask: impl FnOnce() -> R) -> R {
     let _back = own.fiber.take().map(|fiber| Back(own, fiber));
@@ -128,8 +130,8 @@ impl Drop for Back<'_> {
     }
 }
 
-/// Lets others run. `false`: the caller is no fiber; or it unwinds, and nobody may run on its
-/// thread while that is taken to panic.
+/// Lets others run. `false`: the caller is no fiber; or it unwinds, and no other code may run on
+/// its thread while that is taken to panic.
 ///
 /// Inline: a `ret` behind a switch is one that the processor has not seen the `call` of, and it
 /// predicts the next wrongly, too.
@@ -148,7 +150,7 @@ pub(super) fn leave(said: Said) -> bool {
 /// The caller is that fiber, and does not unwind.
 #[inline(always)]
 unsafe fn go_away(fiber: Fiber, said: Said) {
-    // What the others fork is theirs.
+    // Forks of the others are theirs.
     let _notes = Notes::set_aside();
     // SAFETY: the caller's.
     unsafe {

@@ -1,7 +1,7 @@
 //! The fibers of a thread: which goes on next, and those that wait.
 //!
-//! - HOST-1: what is here is changed while no fiber runs, or while `busy` says so. A signal handler
-//!   that lets fibers go on posts them: it may have come in between.
+//! - HOST-1: the state here is changed while no fiber runs, or while `busy` says so. A signal
+//!   handler that lets fibers go on posts them: it may have come in between.
 
 mod answers;
 mod below;
@@ -34,13 +34,13 @@ use crate::raw::PAST;
 pub(super) use below::{below, rest, turn, wait_here, wake_beside};
 pub(crate) use moves::{GoesOn, has_begun};
 
-/// What a thread has of its fibers. It is on its stack, and its own.
+/// The fibers of one thread. It is on the thread's stack, and its own.
 pub(crate) struct Host {
     stacks: Stacks,
     mail: &'static Ready<Linux>,
     /// Whether its fibers move.
     moves: bool,
-    /// Those that may go on, the first at the front.
+    /// Fibers that may go on, the first at the front.
     ready: Line<Fiber>,
     /// Without a task; the last one used is at the end.
     idle: RefCell<Vec<Fiber>>,
@@ -49,20 +49,21 @@ pub(crate) struct Host {
     dry: Cell<Option<Dry>>,
     /// How many wait.
     waiting: Cell<usize>,
-    /// A task has begun since none was ready the last time.
+    /// Whether a task has begun after the last time none was ready.
     began: Cell<bool>,
     /// Something changes the lists, though a fiber runs: HOST-1.
     busy: Cell<bool>,
     turns: Turns,
-    /// In how many turns no fiber was ready, or one that only looked and waits on.
+    /// The number of turns in which no fiber was ready, or one that only looked and waits on.
     in_vain: Cell<u32>,
-    /// When the clock was looked at, and with it deadlines. In how many turns next, the desk has.
+    /// The looks at the clock, and with it at deadlines. The number of turns to the next is in the
+    /// desk.
     looks: Looks,
-    /// Those that wait, are timed, and have not looked at it.
+    /// Fibers that wait, are timed, and have not looked at the clock.
     untold: Untold,
-    /// How many stacks it has given back since it looked how many are free.
+    /// The number of stacks that it has given back after its last look at how many are free.
     given: Cell<usize>,
-    /// Those that there are, each where it says.
+    /// All fibers of the thread, each at its own index.
     all: RefCell<Vec<Fiber>>,
     desks: Arc<Desks>,
     desk: Arc<Desk>,
@@ -70,21 +71,22 @@ pub(crate) struct Host {
     pub(super) polls: Polls,
 }
 
-/// What a thread with fibers does next.
+/// The next act of a thread with fibers.
 pub(crate) enum Next {
     /// Begins a task, if it has one; then others go on.
     Task,
-    /// As that; or else one from elsewhere, if there is one.
+    /// As `Task`; or else it begins a task from elsewhere, if there is one.
     AnyTask,
     /// Waits: some fibers do, and none may go on.
     Wait,
-    /// As that, and begins no task, for want of a stack: looks again then, by the monotonic clock.
+    /// As `Wait`, and it begins no task, for want of a stack: it looks for one again at that time,
+    /// by the monotonic clock.
     Dry(u64),
-    /// Has no fibers.
+    /// The thread has no fibers.
     Nothing,
 }
 
-/// There was no stack, for that reason; another look is due then, by the monotonic clock.
+/// There was no stack, for this reason; another look is due at `until`, by the monotonic clock.
 #[derive(Clone, Copy)]
 struct Dry {
     until: u64,
@@ -93,30 +95,30 @@ struct Dry {
 
 /// How many stacks without a task a thread keeps.
 const KEPT: usize = 64;
-/// How many free ones of a pool keep their memory, beside those …
+/// The number of free stacks of a pool that keep their memory, beside those that threads keep.
 const HOT: usize = 1024;
-/// … and how many give it back at a time: no task begins meanwhile.
+/// The number of free stacks that give their memory back at a time: no task begins meanwhile.
 const PIECE: usize = 128;
-/// How often a thread without looks for a stack that another may have given back: that one does not
-/// tell. In nanoseconds.
+/// Time between two looks of a thread without a stack for one that another thread may have given
+/// back, which does not tell. In nanoseconds.
 const NAP_NS: u64 = 1_000_000;
-/// Deadlines are looked at each so many turns, where there are some; where nothing else is to be
-/// done; and where the clock is looked at anyway.
+/// Deadlines are looked at every 16 turns, if there are any; also where nothing else is to be done,
+/// and where the clock is looked at anyway.
 const TIMERS_EVERY: u32 = 16;
-/// A deadline by a clock that can be set is looked at again after so many nanoseconds.
+/// A deadline by a clock that can be set is looked at again after this time, in nanoseconds.
 const REALTIME_LOOK_NS: u64 = 1_000_000_000;
 
-/// Of threads that have ended: READY-2.
+/// The mails of threads that have ended: READY-2.
 static MAILS: Mutex<Vec<&'static Ready<Linux>>> = Mutex::new(Vec::new());
 
-/// Stacks for the fibers of a pool, of so many bytes each.
+/// Stacks for the fibers of a pool, of `bytes` bytes each.
 ///
 /// # Errors
 ///
 /// If there can't be any of that size; or there is another fiber runtime in the process.
 pub(crate) fn stacks(bytes: usize) -> io::Result<Stacks> {
     let stacks = Stacks::new(bytes).map_err(io::Error::other)?;
-    // One at least: without any, tasks would be no fibers, and nobody would be told.
+    // One at least: without any, tasks would be no fibers, and the caller would not be told.
     drop(stacks.take().map_err(io::Error::other)?);
     hooks::installed().map_err(|_| {
         io::Error::other("another fiber runtime has its waits go through antiphon's locks")
@@ -125,7 +127,7 @@ pub(crate) fn stacks(bytes: usize) -> io::Result<Stacks> {
 }
 
 impl Host {
-    /// Of the calling thread, which has no fibers yet.
+    /// The fibers of the calling thread, which has none yet.
     ///
     /// A task that occupies the thread for more than `hog_ns` counts as a hog.
     pub(crate) fn new(stacks: Stacks, moves: bool, desks: Arc<Desks>, hog_ns: u64) -> Self {
@@ -175,7 +177,7 @@ impl Host {
         Ok(())
     }
 
-    /// There is no stack: tasks begin later.
+    /// Notes that there is no stack: tasks begin later.
     #[cold]
     fn dries(&self, why: NoStack) {
         self.set_dry(Some(Dry { until: now().saturating_add(NAP_NS), why }));
@@ -193,7 +195,8 @@ impl Host {
             if now() < until {
                 return true;
             }
-            // Before a task is taken that would have to be put back. What has begun needs none.
+            // Before a task is taken that would have to be put back. A fiber that has begun needs
+            // no stack.
             if !self.moves {
                 match self.stack() {
                     Ok(fiber) => self.idle.borrow_mut().push(fiber),
@@ -241,19 +244,19 @@ impl Host {
     ///
     /// # Safety
     ///
-    /// It is idle, and on no other list.
+    /// The fiber is idle, and on no other list.
     unsafe fn free(&self, fiber: Fiber) {
         self.unlist(fiber);
-        // SAFETY: the caller's; and so nobody has it any more.
+        // SAFETY: the caller's; and so no other code has it any more.
         unsafe { fiber.free() };
     }
 
-    /// Says that this is the calling thread's.
+    /// Makes this the host of the calling thread.
     pub(crate) fn attach(&self) {
         local::with(|own| own.host.set(Some(NonNull::from(self))));
     }
 
-    /// Has fibers go on that may, until it is time for something else; what that is.
+    /// Runs fibers that may go on, until it is time for something else, and returns what that is.
     pub(crate) fn go_on(&self) -> Next {
         self.go_on_by(|fiber| self.switch(fiber, Order::GoOn))
     }
@@ -302,7 +305,7 @@ impl Host {
         let (began, timed) = (self.began.take(), !self.timers.borrow().is_empty());
         // Where no task has begun, a poll comes anyway.
         self.collect(timed || began && !self.polls.is_idle());
-        // There may be another: files are polled then when that is due.
+        // There may be another task: files are polled then when that is due.
         if began {
             return Next::Task;
         }
@@ -310,7 +313,7 @@ impl Host {
         if self.ready.is_empty() { Next::Wait } else { Next::Task }
     }
 
-    /// Looks at the files, where nobody may go on and some wait for them.
+    /// Looks at the files, where no fiber may go on and some wait for them.
     fn poll_if_worth_it(&self) {
         if self.ready.is_empty() && self.polls.is_worth_it() {
             self.poll(PAST);
@@ -348,7 +351,7 @@ impl Host {
         self.mail.look();
         // SAFETY: the thread's own.
         while let Some(item) = unsafe { self.mail.take() } {
-            // SAFETY: what is posted is the handle of a fiber of this thread, which waits.
+            // SAFETY: the posted item is the handle of a fiber of this thread, which waits.
             self.wake(unsafe { Fiber::of_handle(item.word()) });
         }
         self.desk.questions().for_each(|question| self.answer(&question));
@@ -361,7 +364,7 @@ impl Host {
         self.turns() >= self.desk.look_in.load(Relaxed)
     }
 
-    /// How many turns there were since the clock was looked at.
+    /// The number of turns after the last look at the clock.
     fn turns(&self) -> u32 {
         self.turn().wrapping_sub(self.looks.turn())
     }
@@ -404,8 +407,8 @@ impl Host {
         self.ready.push(fiber);
     }
 
-    /// Waits for files until the deadline, and has the fibers go on that wait for those that are
-    /// ready; how many waited for these.
+    /// Waits for files until the deadline, and lets the fibers go on whose files are ready. Returns
+    /// the number of fibers that waited for these.
     fn poll(&self, deadline: Option<Deadline>) -> usize {
         self.polls.poll(deadline, |handle| {
             // SAFETY: it is in `Suspends::wait_after`, and so it is there.
@@ -433,13 +436,13 @@ impl Host {
         !self.ready.is_empty()
     }
 
-    /// How many turns there were, modulo 2³².
+    /// The number of turns so far, modulo 2³².
     #[inline]
     pub(super) fn turn(&self) -> u32 {
         self.turns.count()
     }
 
-    /// What wakes the thread beside tasks, and when at the latest.
+    /// The mail and the time that wake the thread, beside tasks.
     pub(crate) fn awaited(&self) -> (Awaited<'static, Linux>, Option<Deadline>) {
         let next = self.timers.borrow().next_ns();
         (self.mail.awaited(), next.map(|ns| Deadline { clock: Clock::Monotonic, ns }))
@@ -453,13 +456,13 @@ impl Host {
     /// Sleeps until a fiber may go on, the thread is told of something, or that deadline.
     pub(crate) fn wait(&self, deadline: Option<Deadline>) {
         let (awaited, next) = self.awaited();
-        // By one clock.
+        // Both deadlines by one clock.
         let deadline = next.into_iter().chain(deadline).min_by_key(|deadline| deadline.ns);
         self.resting(|| awaited.wait_until(deadline));
         self.resumed(now());
     }
 
-    /// What the thread is told by.
+    /// The mail by which the thread is told.
     pub(crate) fn mail(&self) -> &'static Ready<Linux> {
         self.mail
     }
@@ -509,7 +512,7 @@ impl Host {
 
     fn sleeps(&self, fiber: Fiber) {
         let Some(sleep) = fiber.get().sleep.get() else { return };
-        // It has looked, and goes on waiting.
+        // The fiber has looked, and goes on waiting.
         if fiber.get().looked.take().is_some_and(|looked| looked.is_by_node_of(&sleep)) {
             self.in_vain.set(self.in_vain.get().wrapping_add(1));
         }
@@ -549,7 +552,7 @@ fn now() -> u64 {
     Linux::now(Clock::Monotonic)
 }
 
-/// When to look, by the clock of the timers.
+/// The time of a deadline by the clock of the timers.
 pub(crate) fn monotonic_ns(deadline: Deadline) -> u64 {
     match deadline.clock {
         Clock::Monotonic => deadline.ns,

@@ -11,23 +11,23 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Platform as _};
 use antiphon_runtime::flight::Pace;
 
-/// What a thread knows of its looks.
+/// The looks of a thread at the clock.
 pub(super) struct Looks {
-    /// How often there is one, and in which turn the last was.
+    /// The pace of looks, and the turn of the last one.
     pace: Cell<Pace>,
     turn: Cell<u32>,
-    /// Between two looks that are so far apart a task has kept the thread from its line, …
+    /// If two looks are further apart than this, a task has kept the thread from its line.
     hog_ns: u64,
-    /// … for so long in all.
+    /// The time for which tasks have kept it so, summed up.
     kept_ns: Cell<u64>,
     /// Whether it rests, and when the last rest ended.
     rests: Cell<bool>,
     resumed_ns: Cell<u64>,
 }
 
-/// The clock is looked at so often, in nanoseconds, …
+/// Longest time between two looks at the clock, in nanoseconds, about.
 const LOOK_NS: u64 = 50_000;
-/// … and in so many turns, at the least.
+/// The greatest number of turns between two looks at the clock.
 const LOOK_EVERY: u32 = 256;
 
 impl Looks {
@@ -38,7 +38,7 @@ impl Looks {
         Self { pace, turn, hog_ns, kept_ns, rests, resumed_ns }
     }
 
-    /// In which turn the last was.
+    /// The turn of the last look.
     #[inline]
     pub(super) fn turn(&self) -> u32 {
         self.turn.get()
@@ -48,7 +48,7 @@ impl Looks {
     pub(super) fn look(&self, turn: u32) -> (u64, u32) {
         let (now, mut pace) = (Linux::now(Clock::Monotonic), self.pace.get());
         let passed = now.saturating_sub(pace.looked_ns());
-        // Before the first look nothing was there.
+        // Before the first look there was no task.
         if passed > self.hog_ns && pace.looked_ns() > 0 && !self.rests.get() {
             self.kept_ns.set(self.kept_ns.get() + passed);
         }
@@ -58,18 +58,19 @@ impl Looks {
         (now, next)
     }
 
-    /// When the last was, or the last rest ended.
+    /// The time of the last look, or of the end of the last rest.
     pub(super) fn looked_ns(&self) -> u64 {
         self.pace.get().looked_ns()
     }
 
-    /// For how long tasks have kept the thread from its line in all, each for long.
+    /// The time for which tasks have kept the thread from its line, summed up; only long ones
+    /// count.
     pub(super) fn kept_ns(&self) -> u64 {
         self.kept_ns.get()
     }
 
-    /// Of a time until now in which a fiber was let go on and not found: how much of it a task has
-    /// kept the thread.
+    /// Of the time from `from` until now, in which a fiber was let go on and not found: the part
+    /// for which a task has kept the thread.
     pub(super) fn hogged_ns(&self, from: u64, now: u64) -> u64 {
         let passed = now.saturating_sub(from.max(self.resumed_ns.get()));
         if passed > self.hog_ns && !self.rests.get() { passed } else { 0 }
@@ -120,7 +121,8 @@ mod tests {
         let kept_ns = looks.kept_ns();
         assert!(kept_ns >= 2_000_000, "{kept_ns}");
         assert!(looks.hogged_ns(now - 2_000_000, now) >= 2_000_000);
-        // Not all of that was kept: it may not be for longer than since the last rest.
+        // Not all of that was kept: the time kept may not be longer than the time that passed after
+        // the last rest.
         looks.resumed(now, 2);
         assert_eq!(looks.hogged_ns(now - 2_000_000, now), 0);
         looks.resting(sleep);

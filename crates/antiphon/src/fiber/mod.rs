@@ -9,7 +9,7 @@
 //! use antiphon::{Event, fiber, pool::Pool};
 //! use std::sync::Arc;
 //!
-//! // SAFETY: no thread-local is made by what waits.
+//! // SAFETY: no fiber waits while it makes a thread-local.
 //! let pool = unsafe { Pool::builder().threads(1).fibers(fiber::STACK_BYTES) }.build()?;
 //! let events: Arc<[Event; 100]> = Arc::new([const { Event::new() }; 100]);
 //! // Each waits for the next, all on one thread.

@@ -1,4 +1,4 @@
-//! What a thread does about the files that its fibers wait for, and when.
+//! Polls of a thread for the files that its fibers wait for, and when they are due.
 
 use std::cell::{Cell, OnceCell};
 use std::io;
@@ -13,7 +13,7 @@ use super::ring::Ring;
 #[cfg(feature = "io_uring")]
 use crate::net::{Backend, backend};
 
-/// Of a thread: its reactor, once it has one.
+/// The polls of a thread: with its reactor, once it has one.
 #[derive(Default)]
 pub(super) struct Polls {
     /// Made when a fiber is the first to wait for a file.
@@ -23,14 +23,15 @@ pub(super) struct Polls {
     ring: OnceCell<Option<Ring>>,
     /// How many fibers wait for files, or have done and not gone on.
     waiting: Cell<usize>,
-    /// Whether there was a poll since it was asked whether one is due; and when that was, about.
+    /// Whether there was a poll after the last question whether one is due; and when that was,
+    /// about.
     polled: Cell<bool>,
     polled_ns: Cell<u64>,
     /// Whether the last rest ended with no more than one fiber that may go on.
     alone: Cell<bool>,
 }
 
-/// Where fibers may go on all the time, there is a poll each so many nanoseconds.
+/// Time between two polls where fibers may go on all the time, in nanoseconds.
 const EVERY_NS: u64 = 200_000;
 
 impl Polls {
@@ -53,8 +54,9 @@ impl Polls {
         !self.is_idle() && now.saturating_sub(self.polled_ns.get()) >= EVERY_NS
     }
 
-    /// Whether there is to be a poll before the thread looks for tasks of others, or rests. Not
-    /// once where a rest was for one fiber: files that come one by one are waited for anyway.
+    /// Whether there is to be a poll before the thread looks for tasks of others, or rests. One
+    /// such poll is left out after a rest that was for one fiber: files that come one by one are
+    /// waited for anyway.
     pub(super) fn is_worth_it(&self) -> bool {
         #[cfg(feature = "io_uring")]
         if let Some(ring) = self.known_ring() {
@@ -63,7 +65,7 @@ impl Polls {
         !self.is_idle() && !self.alone.take()
     }
 
-    /// As of [`Reactor::poll`].
+    /// Polls as [`Reactor::poll`] does.
     pub(super) fn poll(&self, deadline: Option<Deadline>, wake: impl Fn(u64)) -> usize {
         self.polled.set(true);
         #[cfg(feature = "io_uring")]
@@ -73,7 +75,7 @@ impl Polls {
         self.known().map_or(0, |reactor| reactor.poll(deadline, wake))
     }
 
-    /// The thread has rested, and so many fibers may go on for that.
+    /// The thread has rested, and `woken` fibers may go on for that.
     pub(super) fn rested(&self, woken: usize) {
         self.alone.set(woken <= 1);
     }
@@ -95,7 +97,7 @@ impl Polls {
     }
 
     /// The reactor, if a fiber has had to wait for a file; not in the child of a fork, where a poll
-    /// would take what is told to the parent.
+    /// would take events that are the parent's.
     #[inline]
     pub(super) fn known(&self) -> Option<&Reactor> {
         self.reactor.get().filter(|reactor| !reactor.is_inherited())
@@ -121,7 +123,7 @@ impl Polls {
         self.ring.get().is_none_or(Option::is_some) && backend() == Backend::IoUring
     }
 
-    /// As of [`known`](Self::known).
+    /// The ring, under the conditions of [`known`](Self::known).
     #[cfg(feature = "io_uring")]
     #[inline]
     fn known_ring(&self) -> Option<&Ring> {

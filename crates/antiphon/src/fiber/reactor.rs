@@ -13,15 +13,15 @@
 //!
 //! - FILE-1: a reactor is of one thread at a time, and so are its slots: but for its gate, by which
 //!   others end a poll, and take back registrations.
-//! - FILE-2 (no lost edge): a side's tick counts what polls have told of it. Who has found that a
-//!   file would block, and waits, waits for another tick than before it has tried; and who says
-//!   that a side is not ready does so only if the tick is as before it has tried. What comes after
-//!   the try is an edge of a later poll.
-//! - FILE-3: a slot that a poll tells of may be another file's by now, or nobody's. That is one try
-//!   in vain.
-//! - FILE-4: a gate is never freed: who ends a poll may be late, and the thread gone (READY-2); and
-//!   a file may outlive the thread that has registered it. The reactor waits for the next thread,
-//!   with its registrations: what these tell of, that one finds.
+//! - FILE-2 (no lost edge): a side's tick counts what polls have told of it. A fiber that has found
+//!   that a file would block, and waits, waits for another tick than before it has tried; and a
+//!   fiber says that a side is not ready only if the tick is as before it has tried. What comes
+//!   after the try is an edge of a later poll.
+//! - FILE-3: a slot that a poll tells of may be another file's by now, or free. That is one try in
+//!   vain.
+//! - FILE-4: a gate is never freed: the thread that ends a poll may be late, and the polling thread
+//!   gone (READY-2); and a file may outlive the thread that has registered it. The reactor waits
+//!   for the next thread, with its registrations: what these tell of, that one finds.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -36,20 +36,21 @@ use antiphon_platform::{Deadline, Platform as _};
 
 use crate::unpoisoned::lock;
 
-/// What a thread has of the files that its fibers wait for.
+/// The files that the fibers of a thread wait for.
 pub(super) struct Reactor {
     gate: &'static Gate,
     slots: RefCell<Vec<Slot>>,
     events: RefCell<Events>,
 }
 
-/// What others have of a reactor.
+/// The part of a reactor that other threads may use.
 #[derive(Debug)]
 pub(crate) struct Gate {
     epoll: Epoll,
-    /// Of the process that has made it: a child of it would share the `epoll` file with it.
+    /// The epoch of the process that has made it: a child of it would share the `epoll` file with
+    /// it.
     epoch: u32,
-    /// Slots that are nobody's any more.
+    /// Slots that no file has any more.
     free: Mutex<Vec<u32>>,
 }
 
@@ -60,7 +61,7 @@ pub(crate) struct Seat {
     slot: u32,
 }
 
-/// What is known of a file.
+/// The state of a file.
 #[derive(Default)]
 struct Slot {
     read: Side,
@@ -71,7 +72,7 @@ struct Slot {
 
 #[derive(Default)]
 struct Side {
-    /// To be tried: else it would block.
+    /// Whether to try; otherwise the file would block.
     ready: Cell<bool>,
     tick: Cell<u32>,
     /// The handles of the fibers that wait.
@@ -81,11 +82,11 @@ struct Side {
 /// How many events a poll takes at the most.
 const ROOM: usize = 512;
 
-/// Of threads that have ended: FILE-4.
+/// The reactors of threads that have ended: FILE-4.
 static REACTORS: Mutex<Vec<Reactor>> = Mutex::new(Vec::new());
 
 impl Reactor {
-    /// Of a thread that has gone, or a new one.
+    /// The reactor of a thread that has gone, or a new one.
     ///
     /// # Errors
     ///
@@ -106,12 +107,12 @@ impl Reactor {
         Ok(Self { gate: Box::leak(Box::new(gate)), slots, events })
     }
 
-    /// For the next thread.
+    /// Leaves the reactor to the next thread.
     pub(super) fn put_back(self) {
         lock(&REACTORS).push(self);
     }
 
-    /// By which others end a poll, or the next one.
+    /// The bell by which other threads end a poll, or the next one.
     pub(super) fn bell(&self) -> &'static EventFd {
         self.gate.epoll.bell()
     }
@@ -130,7 +131,7 @@ impl Reactor {
     ///
     /// # Errors
     ///
-    /// As of [`Epoll::add`].
+    /// The errors of [`Epoll::add`].
     pub(super) fn register(&self, file: BorrowedFd<'_>, tried: Way) -> io::Result<Seat> {
         let free = self.gate.free().pop();
         let mut slots = self.slots.borrow_mut();
@@ -151,7 +152,7 @@ impl Reactor {
         ask(self.slots.borrow()[seat.slot as usize].side(way))
     }
 
-    /// What there is to know before a try: the tick, and whether to try.
+    /// The state to remember before a try: the tick, and whether to try.
     pub(super) fn before(&self, seat: Seat, way: Way) -> (u32, bool) {
         self.side(seat, way, |side| (side.tick.get(), side.ready.get()))
     }
@@ -208,7 +209,7 @@ impl Gate {
 }
 
 impl Seat {
-    /// Takes the registration back, of a file that nobody waits for. On any thread.
+    /// Takes the registration back, of a file that no fiber waits for. On any thread.
     pub(crate) fn give_up(self, file: BorrowedFd<'_>) {
         // A parent's are not to be changed.
         if self.gate.epoch == Linux::epoch() {
@@ -219,11 +220,11 @@ impl Seat {
 }
 
 impl Slot {
-    /// Of another file.
+    /// Begins anew, for another file.
     fn begin(&self, tried: Way) {
         self.odd.set(false);
         for way in [Way::Read, Way::Write] {
-            // Of the other side nothing is known.
+            // The state of the other side is not known.
             self.side(way).ready.set(way != tried);
         }
     }

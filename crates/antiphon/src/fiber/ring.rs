@@ -1,4 +1,4 @@
-//! What the kernel does for the fibers of a thread, by a ring.
+//! The work of the kernel for the fibers of a thread, by a ring.
 //!
 //! ```text
 //!   fiber                      host, same thread             kernel
@@ -12,16 +12,16 @@
 //!   goes on     ◄─────────────
 //! ```
 //!
-//! | its state | a request | who has the bytes |
+//! | its state | a request | owner of the bytes |
 //! |---|---|---|
-//! | made | is nobody's yet | the fiber |
+//! | made | is only the fiber's | the fiber |
 //! | begun | is in the ring, or with the kernel | the kernel |
 //! | done | is over: a poll has told of it | the fiber |
 //!
 //! - FILE-5: a request is where its fiber has it, on its stack, and so are its bytes, or the caller
 //!   has lent them; the fiber does not leave `completes` before the request is done. A deadline
 //!   that has passed takes it back, or a token, and it is done when the kernel says so: with what
-//!   has come meanwhile, or with nothing. Who would drop one that is not done aborts.
+//!   has come meanwhile, or with nothing. A drop of a request that is not done aborts.
 //! - FILE-6: a ring is its thread's, and ends with it: it has no requests then, as fibers wait for
 //!   each. Its bell is never freed, as of FILE-4, and is the next ring's.
 //! - FILE-7: a child of a fork has copies of suspended fibers, and no ring: nothing is done for it.
@@ -43,15 +43,15 @@ use antiphon_platform::{Deadline, Platform as _};
 
 use crate::unpoisoned::lock;
 
-/// What a thread has of what the kernel does for its fibers.
+/// The requests to the kernel of a thread's fibers.
 pub(super) struct Ring {
     ring: ManuallyDrop<RefCell<files::Ring>>,
     bell: &'static EventFd,
-    /// Of the process that has made it.
+    /// The epoch of the process that has made it.
     epoch: u32,
 }
 
-/// What a fiber waits for.
+/// A request that a fiber waits for.
 pub(super) struct Request {
     /// The handle of the fiber.
     fiber: u64,
@@ -61,35 +61,35 @@ pub(super) struct Request {
 #[derive(Clone, Copy)]
 enum State {
     Made,
-    /// By the ring of a process.
+    /// In the ring of a process.
     Begun {
         epoch: u32,
     },
     Done(Done),
 }
 
-/// What becomes of the bytes of a request.
+/// How a request uses its bytes.
 #[derive(Clone, Copy)]
 pub(super) enum Asks {
     /// Received: these are written to.
     Receive { at: *mut u8, room: usize },
     /// Sent: these are read.
     Send { at: *const u8, bytes: usize },
-    /// Nothing is to be done but to say when that can be.
+    /// No transfer: the kernel only tells when one is possible.
     Ready(Way),
 }
 
-/// Of rings that have ended, and of which process: FILE-6.
+/// The bells of rings that have ended, and the epochs of their processes: FILE-6.
 static BELLS: Mutex<Vec<(u32, &'static EventFd)>> = Mutex::new(Vec::new());
 
 const _: () = assert!(align_of::<Request>() > 1, "an address is no key of the ring's own");
 
 impl Ring {
-    /// Of the calling thread.
+    /// The ring of the calling thread.
     ///
     /// # Errors
     ///
-    /// As of [`files::Ring::new`].
+    /// The errors of [`files::Ring::new`].
     pub(super) fn new() -> io::Result<Self> {
         let epoch = Linux::epoch();
         let bell = loop {
@@ -105,7 +105,7 @@ impl Ring {
         Ok(Self { ring: ManuallyDrop::new(RefCell::new(ring)), bell, epoch })
     }
 
-    /// By which others end a poll, or the next one.
+    /// The bell by which other threads end a poll, or the next one.
     pub(super) fn bell(&self) -> &'static EventFd {
         self.bell
     }
@@ -134,19 +134,19 @@ impl Ring {
         request.state.set(State::Begun { epoch: self.epoch });
     }
 
-    /// Has a request be done soon.
+    /// Asks the kernel to end a request soon.
     pub(super) fn take_back(&self, request: &Request) {
         self.ring.borrow_mut().cancel(request.key());
     }
 
-    /// Whether a look would tell of something, as far as can be known.
+    /// Whether a look would find something, as far as can be known.
     pub(super) fn is_worth_it(&self) -> bool {
         self.ring.borrow_mut().is_worth_it()
     }
 
-    /// Begins what was put in, and waits until something is done, or a notification, until the
-    /// deadline; one in the past is a look. `wake` is told of the fibers that have waited for these
-    /// requests; how many there were.
+    /// Submits the requests that were put in, and waits until one is done, or a notification, until
+    /// the deadline; a deadline in the past makes it a look. `wake` is called with the fibers whose
+    /// requests are done. Returns their number.
     ///
     /// # Panics
     ///
@@ -185,12 +185,12 @@ fn put_back(epoch: u32, bell: &'static EventFd) {
 }
 
 impl Request {
-    /// Of the fiber that has this handle.
+    /// A request of the fiber that has this handle.
     pub(super) fn of(fiber: u64) -> Self {
         Self { fiber, state: Cell::new(State::Made) }
     }
 
-    /// What came of it, once it is done.
+    /// The result, once it is done.
     pub(super) fn done(&self) -> Option<Done> {
         match self.state.get() {
             State::Done(done) => Some(done),

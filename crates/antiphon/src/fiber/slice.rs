@@ -1,4 +1,5 @@
-//! How long a fiber has run without a break, for what computes; and for what never has to wait.
+//! How long a fiber has run without a break, for fibers that compute, and for fibers that never
+//! have to wait.
 
 use std::cell::Cell;
 
@@ -9,18 +10,18 @@ use antiphon_runtime::flight::Pace;
 use super::host;
 use crate::local;
 
-/// How long a fiber may run before a [checkpoint](super::checkpoint) has others run, in
-/// nanoseconds: many times what a turn costs, and as little as a deadline may be late.
+/// How long a fiber may run before a [checkpoint](super::checkpoint) lets others run, in
+/// nanoseconds: many times the cost of a turn, and as little as a deadline may be late.
 pub(super) const SLICE_NS: u64 = 100_000;
-/// The clock is looked at about so often, in nanoseconds, …
+/// Time between two looks at the clock, in nanoseconds, about.
 const LOOK_NS: u64 = SLICE_NS / 4;
-/// … and in so many checkpoints at least.
+/// The greatest number of checkpoints between two looks at the clock.
 const LOOK_EVERY: u32 = 1024;
 /// Steps that may have been ready, of fibers of the thread, of which the last lets others run.
 /// Tokio's number.
 const TIRING: u32 = 128;
 
-/// What the thread knows of the fiber that runs.
+/// The slice of the fiber that runs on the thread.
 #[derive(Clone, Copy)]
 struct Slice {
     pace: Pace,
@@ -49,8 +50,8 @@ pub(super) fn is_over() -> bool {
 }
 
 /// As [`is_over`], of a fiber that may not have had to wait; or it is time for others by the count:
-/// who is always served would have the thread for the whole of each slice. On a thread that runs no
-/// fiber it is a look at one word.
+/// a fiber whose steps are always ready would have the thread for the whole of each slice. On a
+/// thread that runs no fiber it is a look at one word.
 #[inline]
 pub(super) fn is_tiring() -> bool {
     let ready = local::with(|own| {
@@ -62,7 +63,7 @@ pub(super) fn is_tiring() -> bool {
     ready.is_some_and(|ready| is_over() || ready == TIRING)
 }
 
-/// On one thread from its beginning to its end.
+/// Not inlined, so that it runs on one thread from its beginning to its end.
 #[cold]
 #[inline(never)]
 fn look() -> bool {
@@ -71,7 +72,7 @@ fn look() -> bool {
         return false;
     };
     let (mut slice, now_ns) = (SLICE.get(), Linux::now(Clock::Monotonic));
-    // Where others have run since, what has passed is not all its own: the next look is earlier.
+    // Where others have run meanwhile, not all of the time was its own: the next look is earlier.
     slice.turns = slice.pace.look(now_ns, slice.turns);
     if turn != slice.turn {
         (slice.turn, slice.began_ns) = (turn, now_ns);

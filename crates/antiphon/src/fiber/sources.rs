@@ -1,5 +1,5 @@
-//! Which frames are the library's where a program has no more than tables of lines: a function's
-//! name is bare there (`wait`), and what tells is the file that it is in.
+//! Finds which frames are the library's where a program has no more than tables of lines: a
+//! function's name is bare there (`wait`), and only its file tells.
 //!
 //! Where the library's files are, in the words of the program's own debug information, is asked of
 //! a backtrace of ours. So it holds for paths that were remapped, and for any place that the
@@ -36,7 +36,7 @@ const FILES: [(&str, &str); 5] = [
 pub(super) struct Sources(Vec<(String, &'static str)>);
 
 impl Sources {
-    /// Those of the running program.
+    /// The directories of the running program.
     pub(super) fn get() -> &'static Self {
         static SOURCES: OnceLock<Sources> = OnceLock::new();
         SOURCES.get_or_init(|| {
@@ -111,13 +111,13 @@ pub(super) fn directory(file: &str) -> &str {
     &file[..file.rfind("src/").map_or(0, |begin| begin + "src/".len())]
 }
 
-/// A lock that says who locks it.
+/// A lock that records where it is locked, as a backtrace.
 struct Asks;
 
 static TOLD: Mutex<Option<Backtrace>> = Mutex::new(None);
 
-// SAFETY: it has no state, and excludes nobody: the one lock that is made of it guards `()`, on the
-// stack of the function below.
+// SAFETY: it has no state, and excludes no thread: the one lock that is made of it guards `()`, on
+// the stack of the function below.
 unsafe impl RawMutex for Asks {
     const INIT: Self = Self;
     type Guard = GuardSend;
@@ -139,7 +139,7 @@ unsafe impl RawMutex for Asks {
     }
 }
 
-/// It is called by lock_api, and that by this.
+/// lock_api calls this function, and the caller calls lock_api.
 fn of_a_lock_of_ours() -> Backtrace {
     drop(black_box(lock_api::Mutex::<Asks, ()>::new(())).lock());
     lock(&TOLD).take().unwrap_or_else(Backtrace::disabled)

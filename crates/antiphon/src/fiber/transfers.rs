@@ -3,7 +3,7 @@
 //! | what | by a call of its own | by the ring |
 //! |---|---|---|
 //! | to receive | if it is not known that the socket was emptied | where that would block |
-//! | to send | if no other fiber may go on | else, or where that would block |
+//! | to send | if no other fiber may go on | otherwise, or where that would block |
 //! | all else | always | waits until the file is ready, for the next try |
 //!
 //! Where others may go on, they may send, too: the ring has one system call for all. A send is
@@ -18,12 +18,12 @@ use antiphon_linux::files::{Done, Epoll};
 use super::files::{Seats, Suspends, Until, Waited};
 use super::ring::{Asks, Request, Ring};
 
-/// What is known of a file, by whoever has waited for it.
+/// The state of a file that its waiters have found.
 #[derive(Debug, Default)]
 pub(super) struct Hints {
     /// The last to receive had room for more: the next is better off to wait.
     emptied: AtomicBool,
-    /// It was waited for; and was found to be a file that can be.
+    /// Whether it was waited for, and was found to be a file that can be.
     waits: AtomicU8,
 }
 
@@ -31,7 +31,7 @@ const WAITED: u8 = 1;
 const FOUND: u8 = 2;
 
 impl Hints {
-    // Relaxed, here and below: who is told something else tries in vain, or waits where there is
+    // Relaxed, here and below: a reader of a stale value tries in vain, or waits where there is
     // something, and is told so at once.
     fn is_emptied(&self) -> bool {
         self.emptied.load(Relaxed)
@@ -48,7 +48,7 @@ impl Hints {
     ///
     /// # Errors
     ///
-    /// As of [`Epoll::add`], which says that it can't.
+    /// The errors of [`Epoll::add`], which says that the file can't be waited for.
     fn may_wait(&self, file: BorrowedFd<'_>) -> io::Result<()> {
         match self.waits.load(Relaxed) {
             FOUND => return Ok(()),
@@ -68,7 +68,7 @@ impl Suspends<'_> {
     ///
     /// # Errors
     ///
-    /// What `attempt` or the system says; `WouldBlock` when the time is over.
+    /// The error of `attempt` or of the system; `WouldBlock` when the time is over.
     pub(crate) fn receive(
         &self,
         waited: Waited<'_>,
@@ -95,7 +95,7 @@ impl Suspends<'_> {
     }
 
     fn received(&self, seats: &Seats, room: usize, got: io::Result<usize>) -> io::Result<usize> {
-        // None at all are the end, which is told of each time.
+        // A result of 0 bytes is the end, which is told each time.
         seats.hints.set_emptied(matches!(got, Ok(bytes) if 0 < bytes && bytes < room));
         self.after(got)
     }
@@ -104,7 +104,7 @@ impl Suspends<'_> {
     ///
     /// # Errors
     ///
-    /// As of that.
+    /// The errors of `receive`.
     pub(crate) fn send(
         &self,
         waited: Waited<'_>,
@@ -126,12 +126,12 @@ impl Suspends<'_> {
         unsafe { self.transfer(waited, asks) }
     }
 
-    /// Has the ring do that; `None`: there is none, or it says to try again.
+    /// Asks the ring to do the transfer; `None`: there is no ring, or it says to try again.
     ///
     /// # Safety
     ///
-    /// The bytes are there for the call, and nobody else's if they are written to, or not written
-    /// to if they are read.
+    /// The bytes stay valid for the call; no other code uses them if they are written to, or writes
+    /// to them if they are read.
     unsafe fn transfer(&self, waited: Waited<'_>, asks: Asks) -> Option<io::Result<usize>> {
         let ring = match self.host.polls.ring() {
             Ok(ring) => ring?,
@@ -150,7 +150,7 @@ impl Suspends<'_> {
     ///
     /// # Errors
     ///
-    /// What the system says: that it is always ready; `WouldBlock` when the time is over.
+    /// The error of the system: that the file is always ready; `WouldBlock` when the time is over.
     pub(super) fn ready(&self, ring: &Ring, waited: Waited<'_>) -> io::Result<()> {
         if waited.until.is_over() {
             return Err(waited.until.error());
@@ -164,12 +164,12 @@ impl Suspends<'_> {
         }
     }
 
-    /// Has the ring do that, and waits until it is done; or, when the deadline has passed, until it
-    /// was taken back.
+    /// Asks the ring for the operation, and waits until it is done; or, when the deadline has
+    /// passed, until it was taken back.
     ///
     /// # Safety
     ///
-    /// As of [`transfer`](Self::transfer).
+    /// The conditions of [`transfer`](Self::transfer).
     unsafe fn ask(&self, ring: &Ring, waited: Waited<'_>, asks: Asks) -> Done {
         let request = Request::of(self.fiber.handle());
         // SAFETY: FILE-5: the request and, by the caller, its bytes stay until this is over, and it

@@ -12,18 +12,18 @@ use std::cell::{Cell, RefCell};
 use super::control::Fiber;
 use super::cycles::PERIOD_NS;
 
-/// Those of a thread, each once.
+/// These fibers of one thread, each once.
 #[derive(Default)]
 pub(super) struct Untold {
     fibers: RefCell<Vec<Fiber>>,
     /// Whether there are any: HOST-1, a signal handler may come in between.
     has_any: Cell<bool>,
-    /// When all were taken away last.
+    /// The time when all were taken away last.
     taken_ns: Cell<u64>,
 }
 
 impl Untold {
-    /// It waits from now on.
+    /// Adds a fiber that waits from now on.
     pub(super) fn note(&self, fiber: Fiber) {
         self.fibers.borrow_mut().push(fiber);
         self.has_any.set(true);
@@ -47,7 +47,7 @@ impl Untold {
         self.fibers.borrow_mut().drain(..).for_each(&mut each);
     }
 
-    /// It is timed no more.
+    /// Removes a fiber that is timed no more.
     pub(super) fn forget(&self, fiber: Fiber) {
         let mut fibers = self.fibers.borrow_mut();
         fibers.retain(|&other| other != fiber);

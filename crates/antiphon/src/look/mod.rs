@@ -34,7 +34,7 @@
 //! |---|---|
 //! | `antiphon_look`, `pid` | the version, which is the first key; the process |
 //! | `pools[]` | as they were built |
-//! | `name`, `threads`, `spares` | so many threads at a time, so many more at most |
+//! | `name`, `threads`, `spares` | the number of threads at a time, and of spare threads at most |
 //! | `workers[]{worker, seat, state, for_ms, queued}` | each that is there |
 //! | `state` | `rests`, `searches`, `runs`, or is `away` from its seat, which another has |
 //! | `for_ms` | for how long it is in one task, `null` if it is in none |
@@ -65,7 +65,7 @@
 //! | `others{places, …}` | the same of all other lines, and how many these are; or `null` |
 //! | `worst[]{number, place, …}` | the 16 tasks that were delayed for the longest |
 //! | `queued_ns`, … | of one of these: a number |
-//! | `thread`, `is_fiber`, `is_over` | of one of these: who runs it, and whether it has ended |
+//! | `thread`, `is_fiber`, `is_over` | of one of these: its thread, and whether it has ended |
 //! | `age_ns` | of one of these: from when it was made ready until its end, or now |
 //!
 //! Keys may be added: skip keys that you do not know. An older program has no `latest_hogs` and no

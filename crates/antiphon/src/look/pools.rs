@@ -1,4 +1,4 @@
-//! The pools of this process, for who looks at them.
+//! The pools of this process, for programs that look at them.
 
 use std::env;
 use std::process;
@@ -12,26 +12,27 @@ use crate::fiber::Census;
 use crate::pool::{Hog, Recording};
 use crate::unpoisoned::lock;
 
-/// A pool, of whatever policy.
+/// A pool, whatever its policy.
 pub(crate) trait Looked: Send + Sync {
-    /// What its workers do now. Does not block.
+    /// The work of its workers now. Does not block.
     fn workers(&self) -> Look;
 
-    /// By seat, since when its worker is in what it does now, at the most; in nanoseconds of the
+    /// By seat, when its worker began the state that it is in now, or later; in nanoseconds of the
     /// monotonic clock, if it is known.
     fn since_ns(&self) -> Vec<Option<u64>>;
 
-    /// All else. Asks its fibers, so many of each thread, and waits for the answers until then.
+    /// All else. Asks its fibers, up to `most` of each thread, and waits for the answers until
+    /// `until`.
     fn seen(&self, most: usize, until: Instant) -> Seen;
 }
 
-/// What is seen of a pool.
+/// The state of a pool that an answer shows.
 pub(crate) struct Seen {
     pub(crate) name: String,
     pub(crate) threads: usize,
     pub(crate) spares: usize,
     pub(crate) stats: Stats,
-    /// Nothing: its tasks are no fibers.
+    /// `None`: its tasks are no fibers.
     pub(crate) census: Option<Census>,
     /// The latest ones, the oldest first.
     pub(crate) hogs: Vec<Hog>,
@@ -42,7 +43,7 @@ pub(crate) struct Seen {
 /// A pool that is there, or was.
 #[derive(Clone)]
 struct Entry {
-    /// Of no other.
+    /// A number that no other pool has.
     id: u64,
     /// A child of a fork has the memory of its parent's pools, and none of the threads.
     process: u32,

@@ -1,4 +1,4 @@
-//! The thread that answers those who look.
+//! The thread that answers programs that look.
 //!
 //! It answers one at a time, within a few seconds whatever a looker does; and it outlives what
 //! panics while it looks.
@@ -22,25 +22,26 @@ use super::{VERSION, text};
 
 /// How long a looker may take to ask, and then to read.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// As that, of somebody who gets no answer.
+/// The same for a program of another user, which is refused.
 const STRANGERS: Duration = Duration::from_millis(50);
-/// How long a request is at most, in bytes.
+/// The greatest length of a request, in bytes.
 const REQUEST: usize = 64;
-/// How long the threads of all pools are waited for, that are asked for their fibers …
+/// Longest wait for the answers of all pools' threads that are asked for their fibers.
 const ANSWERS: Duration = Duration::from_millis(100);
-/// … and those of a pool at the least.
+/// Least wait for the answers of one pool's threads.
 const ANSWER: Duration = Duration::from_millis(20);
-/// Of how many fibers of a thread it is asked where they wait.
+/// The number of fibers of a thread that are asked where they wait.
 const MOST: usize = 64;
 /// A worker that was seen in one task for less is not said to be.
 const APART: Duration = Duration::from_millis(20);
-/// Between two tries to accept, where that fails: too many files are open, say.
+/// Time between two tries to accept after a failure: too many files are open, say.
 const NAP: Duration = Duration::from_millis(100);
 
-/// Since when a worker of a pool, by the numbers of both, was seen in which turn.
+/// By the numbers of a pool and of its worker: the turn that it was in, and when it was first seen
+/// in that.
 type Turns = HashMap<(u64, usize), (u64, Instant)>;
 
-/// What is known of a pool.
+/// The parts of an answer about a pool.
 pub(super) struct Known {
     pub(super) look: Look,
     /// Of each worker of `look`, how long it was in one task.
@@ -55,8 +56,8 @@ pub(super) fn serve(listener: &UnixListener) {
         match listener.accept() {
             Ok((mut socket, _)) => {
                 let answer = AssertUnwindSafe(|| answer(&mut socket, &mut turns));
-                // Who has gone needs no answer; and a policy that panics says so by itself:
-                // what with is kept, as its drop may panic, too.
+                // A program that has gone needs no answer. A policy that panics reports that by
+                // itself; the panic's value is leaked, as its drop may panic, too.
                 if let Err(panic) = catch_unwind(answer) {
                     forget(panic);
                 }
@@ -69,7 +70,8 @@ pub(super) fn serve(listener: &UnixListener) {
 fn answer(socket: &mut UnixStream, turns: &mut Turns) -> io::Result<()> {
     let who = peer(socket.as_fd())?.user;
     if who != user() && who != 0 {
-        // What is not read when it is closed, the other would not hear for.
+        // If the socket is closed with an unread request in it, the other program does not get the
+        // answer.
         let _: io::Result<String> = ask(socket, STRANGERS);
         return say(socket, &text::error("this program is another user's"));
     }
@@ -129,7 +131,7 @@ fn look(turns: &mut Turns) -> Vec<Known> {
         .iter()
         .map(|(_, pool)| pool.seen(MOST, (began + ANSWERS).max(Instant::now() + ANSWER)))
         .collect();
-    // Who is not asked, or rests, has answered at once.
+    // A thread that is not asked, or rests, has answered at once.
     let keeps = |(id, pool): &(u64, _)| is_any_kept(turns, *id, pool);
     if pools.iter().any(keeps) {
         thread::sleep(APART.saturating_sub(began.elapsed()));
@@ -140,7 +142,7 @@ fn look(turns: &mut Turns) -> Vec<Known> {
         let (now_ns, since_ns) = (Linux::now(Clock::Monotonic), pool.since_ns());
         let time = |worker: &Working| {
             let seen = now - turns.get(&(*id, worker.number))?.1;
-            // What it has recorded was the seat's last worker's if that is away.
+            // The seat's record was made by the seat's last worker, if that one is away.
             let since_ns = since_ns.get(worker.seat).copied().flatten();
             let since_ns = match worker.state {
                 State::Runs => since_ns,
@@ -167,7 +169,7 @@ fn is_any_kept(turns: &Turns, id: u64, pool: &std::sync::Arc<dyn Looked>) -> boo
     })
 }
 
-/// Remembers in which turns its workers are, and since when they were seen in these.
+/// Remembers the turns that its workers are in, and when they were first seen in these.
 fn notice(turns: &mut Turns, id: u64, look: &Look, now: Instant) {
     for worker in &look.workers {
         let seen = turns.entry((id, worker.number)).or_insert((worker.turn, now));

@@ -1,4 +1,4 @@
-//! What a looker is told, as JSON: the keys are in the page of the module.
+//! The answer to a program that looks, as JSON: the keys are in the page of the module.
 
 use std::fmt::{Display, Write as _};
 use std::process;
@@ -9,15 +9,15 @@ use super::serve::Known;
 use super::{VERSION, times};
 use crate::fiber::{Frame, Hosted, Place};
 
-/// So many places are named.
+/// The number of places that are named.
 const PLACES: usize = 256;
 
-/// That there is no answer, and why.
+/// An answer that says that there is none, and why.
 pub(super) fn error(what: &str) -> String {
     object(&[("antiphon_look", &VERSION), ("error", &string(what))])
 }
 
-/// What is known of all pools.
+/// All pools, as JSON.
 pub(super) fn pools(pools: &[Known]) -> String {
     let pools = array(pools.iter().map(pool));
     object(&[("antiphon_look", &VERSION), ("pid", &process::id()), ("pools", &pools)])
@@ -39,7 +39,8 @@ fn pool(Known { look, times, seen }: &Known) -> String {
             ("queued", &queued),
         ])
     });
-    // One that goes on counts: nobody looks after it any more where the others rest.
+    // A worker that goes on without a seat counts: the others may rest, and none looks after it any
+    // more.
     let goes_on = look.workers.iter().zip(times).filter(|(it, _)| it.state == State::Away);
     let goes_on = goes_on.filter_map(|(it, time)| it.since_ns.and(*time)).max();
     let goes_on_ns = goes_on.map_or(0, |time| time.as_nanos() as u64);
@@ -107,12 +108,12 @@ pub(super) fn frame_object(Frame { name, place }: &Frame) -> String {
     object(&[("name", &string(name)), ("place", &place)])
 }
 
-/// Of values that are JSON when they are displayed.
+/// An object of values that are JSON when they are displayed.
 pub(super) fn object(some: &[(&str, &dyn Display)]) -> String {
     format!("{{{}}}", fields(some))
 }
 
-/// What is within such an object.
+/// The fields within such an object.
 pub(super) fn fields(some: &[(&str, &dyn Display)]) -> String {
     let fields = some.iter().map(|(key, value)| format!("\"{key}\":{value}"));
     fields.collect::<Vec<_>>().join(",")

@@ -1,4 +1,5 @@
-//! What a looker is told of time, as JSON: which tasks were too long, and what that of all went to.
+//! The part of the answer about time, as JSON: tasks that were too long, and the parts of all
+//! tasks' time.
 
 use std::fmt::Display;
 use std::panic::Location;
@@ -10,9 +11,9 @@ use super::text::{array, fields, frame_object, object, or_null, string};
 use crate::fiber::{Frame, users};
 use crate::pool::{Hog, Latency, Part, Recording, Spawned, Timed, Times};
 
-/// So many places of those that have spawned tasks are told, and the others summed up …
+/// The number of places that have spawned tasks and are told one by one; the others are summed up.
 const PLACES: usize = 32;
-/// … and so many tasks by themselves.
+/// The number of tasks that are told one by one.
 const WORST: usize = 16;
 
 /// Tasks that were too long, the latest first, of those that have the oldest first.
@@ -33,14 +34,15 @@ fn hog(Hog { thread, seen, ago, trace }: &Hog) -> String {
     ])
 }
 
-/// The user's function that a task was in, or has called another from: of C, say to look at the
-/// clock. That has no module, nor has any where there are no more than tables of lines.
+/// The user's function that a task was in, or that has called the function it was in, as one of C
+/// that looks at the clock. A function of C has no module, nor has any function of a program that
+/// has only tables of lines.
 fn caller(frames: &[Frame]) -> Option<&Frame> {
     let first = frames.iter().position(|frame| frame.name.contains("::"));
     users(&frames[first.unwrap_or(0)..]).or_else(|| users(frames))
 }
 
-/// What the time of a pool's tasks went to.
+/// The parts of the time of a pool's tasks.
 pub(super) fn latency(recording: &Recording) -> String {
     let now_ns = Linux::now(Clock::Monotonic);
     let ended = recording.tasks.iter().filter(|task| task.is_over);
@@ -91,7 +93,7 @@ fn timed(task: &Timed) -> String {
     )
 }
 
-/// The keys of what tasks of a place have in common.
+/// The keys that are the same for all tasks of a place, with their values.
 fn sums(Spawned { live, delayed_ns, latency, .. }: &Spawned) -> String {
     let Latency { queued, running, waiting, runnable, hogged, .. } = latency;
     let times = |Times { p50_ns, p99_ns, max_ns, .. }: &Times| {
@@ -135,7 +137,7 @@ mod tests {
         let user = Some("bank::sum".to_owned());
         assert_eq!(named(&["0x7f25", "clock_gettime", "bank::sum", "bank::main"]), user);
         assert_eq!(named(&["clock_gettime", "antiphon::event::Latch::wait", "bank::sum"]), user);
-        // Of a program in C, or with bare names.
+        // As in a program in C, or with bare names.
         assert_eq!(named(&["sum", "main"]), Some("sum".to_owned()));
         assert_eq!(named(&["sum", "antiphon::pool::join"]), Some("sum".to_owned()));
         assert_eq!(named(&[]), None);

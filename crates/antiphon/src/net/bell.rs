@@ -22,19 +22,20 @@ impl Wake for Bell {
     }
 }
 
-/// How often one looks whom nobody tells, in nanoseconds.
+/// Time between two looks of a waiter that is not told, in nanoseconds.
 const LOOK_NS: u64 = 10_000_000;
 
-/// Blocks until the file is ready, or what ends the wait; whether it is ready. May return early.
+/// Blocks until the file is ready, or the wait is over; returns whether the file is ready. May
+/// return early.
 ///
 /// # Errors
 ///
-/// What the kernel says: as that too many files are open, by who waits by a token.
+/// The kernel's: for example that too many files are open, for a waiter by a token.
 pub(super) fn wait(file: BorrowedFd<'_>, way: Way, until: &Until<'_>) -> io::Result<bool> {
     let deadline = until.deadline();
     let Some(by) = until.token else { return files::wait(file, way, deadline) };
     let bell = Arc::new(Bell(EventFd::new()?));
-    // None: it was told already.
+    // `None`: it was told already.
     let Some(left) = by.told.leave_waker(bell.clone().into()) else { return Ok(false) };
     if left.is_told() {
         return files::wait_beside(file, way, bell.0.as_fd(), deadline);

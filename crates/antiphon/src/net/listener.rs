@@ -19,7 +19,7 @@ pub struct TcpListener(Async<net::TcpListener>);
 #[derive(Debug)]
 pub struct Incoming<'a>(&'a TcpListener);
 
-/// How many connections wait to be accepted, if the system lets so many: as in Go.
+/// The number of connections that wait to be accepted, if the system lets this many: as in Go.
 const BACKLOG: i32 = 4096;
 
 impl TcpListener {

@@ -5,7 +5,7 @@
 //! use antiphon::{fiber, net::{TcpListener, TcpStream}, pool::Pool};
 //! use std::io::{Read, Write};
 //!
-//! // SAFETY: no thread-local is made by what waits.
+//! // SAFETY: no fiber waits while it makes a thread-local.
 //! let pool = unsafe { Pool::builder().threads(1).fibers(fiber::STACK_BYTES) }.build()?;
 //! let listener = TcpListener::bind("127.0.0.1:0")?;
 //! let address = listener.local_addr()?;
@@ -74,7 +74,7 @@ pub use source::Async;
 pub use stream::TcpStream;
 pub use udp::UdpSocket;
 
-/// How long one waits at the most, in nanoseconds; 0: for ever.
+/// The longest wait of a call, in nanoseconds; 0: no limit.
 #[derive(Debug, Default)]
 struct Timeout(AtomicU64);
 

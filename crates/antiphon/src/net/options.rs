@@ -1,6 +1,6 @@
-//! What is asked of the system for a socket, and is no wait: by `std`'s names.
+//! Socket options, which are asked of the system and are no waits: by `std`'s names.
 
-/// Methods that do as those of the socket of `std` that `get_ref` of the field has.
+/// Methods that do the same as those of the socket of `std` that `get_ref` of the field returns.
 macro_rules! options {
     (
         $field:tt:

@@ -1,4 +1,4 @@
-//! A file that does not block, and whoever waits for it: a fiber, or a thread.
+//! A file that does not block, and its waiters: fibers, or threads.
 
 use std::fmt;
 use std::io::{self, ErrorKind::WouldBlock, Read, Write};
@@ -38,7 +38,7 @@ use crate::raw::PAST;
 pub struct Async<T: AsFd> {
     pub(super) seats: Seats,
     token: Option<Token>,
-    /// There until [`into_inner`](Self::into_inner).
+    /// `Some` until [`into_inner`](Self::into_inner).
     file: Option<T>,
 }
 
@@ -167,8 +167,8 @@ impl<T: AsFd> Async<T> {
         self.until(Way::Write, None, write, |_| false)
     }
 
-    /// As [`read_with`](Self::read_with), of one way. `drained` says of what was done that there
-    /// is no more.
+    /// As [`read_with`](Self::read_with), of one way. `drained` says, of the result, that the file
+    /// has no more.
     ///
     /// # Errors
     ///
@@ -185,11 +185,11 @@ impl<T: AsFd> Async<T> {
         self.within(timeout, |until| self.until_by(way, until, attempt, drained))
     }
 
-    /// Makes a call, with what ends its waits.
+    /// Makes a call, with the ends of its waits.
     ///
     /// # Errors
     ///
-    /// That of the call; or that it is cancelled.
+    /// The error of the call; or that it is cancelled.
     #[inline]
     pub(super) fn within<R>(
         &self,
@@ -228,7 +228,7 @@ fn by_token<R>(
 ) -> io::Result<R> {
     let told = Several::<Linux>::new();
     let stand = token.inner().stand(&told);
-    // Also where its deadline has passed, and nobody has told.
+    // Also where its deadline has passed, and no thread has told.
     if stand.is_none() || token.is_cancelled() {
         return Err(Cancelled.into());
     }
@@ -236,7 +236,7 @@ fn by_token<R>(
     call(&Until::new(timeout, Some(by)))
 }
 
-/// As [`Async::until`], on a thread.
+/// As [`Async::until`], for a thread that is no fiber.
 fn block_until<T: AsFd, R>(
     file: &T,
     way: Way,

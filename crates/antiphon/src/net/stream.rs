@@ -105,7 +105,7 @@ impl TcpStream {
         self.socket.until(Way::Read, timeout, |socket| socket.peek(buffer), |_| false)
     }
 
-    /// A read of a buffer of so many bytes: fewer are all that there were.
+    /// A read into a buffer of this many bytes: fewer are all that there were.
     fn reads(
         &self,
         room: usize,
@@ -115,12 +115,12 @@ impl TcpStream {
         if room == 0 {
             return Ok(0);
         }
-        // None at all are the end, which is told of once.
+        // A result of 0 bytes is the end, which is told once.
         let drained = |&read: &usize| 0 < read && read < room;
         self.socket.until_by(Way::Read, until, read, drained)
     }
 
-    /// A write of so many bytes: fewer are all that there was room for.
+    /// A write of this many bytes: fewer are all that there was room for.
     fn writes(
         &self,
         bytes: usize,

@@ -1,7 +1,7 @@
-//! What connections and datagram sockets have alike: times that a wait takes at the most, a token,
-//! and what they are of `std`.
+//! Common parts of connections and datagram sockets: the longest time of a wait, a token, and the
+//! conversions from and to `std`.
 
-/// For a type that has a `socket` of `std`, a `read_timeout` and a `write_timeout`.
+/// Methods for a type that has a `socket` of `std`, a `read_timeout` and a `write_timeout`.
 macro_rules! timed {
     (
         $own:ident:

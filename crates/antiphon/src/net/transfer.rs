@@ -9,11 +9,11 @@ use super::Async;
 use crate::fiber::{Suspends, Until, Waited};
 
 impl<T: AsFd> Async<T> {
-    /// As of `read`; `None`: there is no ring, or no fiber.
+    /// Reads by the ring, as `read` does; `None`: there is no ring, or no fiber.
     ///
     /// # Errors
     ///
-    /// As of that; and `WouldBlock` when the time is over.
+    /// The errors of `read`; and `WouldBlock` when the time is over.
     pub(super) fn receive(
         &self,
         buffer: &mut [u8],
@@ -25,11 +25,11 @@ impl<T: AsFd> Async<T> {
         Suspends::here()?.receive(waited, buffer, |buffer| read(file, buffer))
     }
 
-    /// As of `write`, and of [`receive`](Self::receive).
+    /// Writes by the ring, as `write` does; `None` as in [`receive`](Self::receive).
     ///
     /// # Errors
     ///
-    /// As of that.
+    /// The errors of `write`; and `WouldBlock` when the time is over.
     pub(super) fn send(
         &self,
         bytes: &[u8],

@@ -1,8 +1,8 @@
 //! Memory of tasks that have ended, for those to come: a list of blocks for each thread.
 //!
-//! A task takes a block of the thread that makes it, and leaves it to the one that frees it; where
-//! these are two, the lists move apart: so none is longer than `MOST`, and what is more is freed.
-//! The rest is when the thread ends.
+//! A task takes a block of the thread that makes it, and leaves it to the thread that frees it.
+//! Where these are two, blocks move from one list to the other: so no list is longer than `MOST`,
+//! and further blocks are freed. The rest is freed when the thread ends.
 
 use std::alloc::Layout;
 use std::cell::Cell;
@@ -19,7 +19,7 @@ pub(super) struct Blocks;
 /// Room for a closure of four words that returns nothing, with a handle; in an allocator that has
 /// 8 bytes of its own at each block, 64.
 const SIZE: usize = 56;
-/// As many as make 64 KiB.
+/// The most blocks of a list, which are 64 KiB.
 const MOST: u32 = 1_024;
 const BLOCK: Layout = match Layout::from_size_align(SIZE, align_of::<u64>()) {
     Ok(layout) => layout,
@@ -29,7 +29,8 @@ const BLOCK: Layout = match Layout::from_size_align(SIZE, align_of::<u64>()) {
 /// A list of blocks, each of which begins with the address of the next.
 pub(crate) struct List {
     pub(crate) first: Cell<Option<NonNull<u8>>>,
-    /// How many more there may be: none before [`ENDS`] is there, nor after it.
+    /// The number of blocks for which the list has room: none before [`ENDS`] is there, nor after
+    /// it.
     pub(crate) room: Cell<u32>,
 }
 
@@ -87,7 +88,8 @@ const fn fits(layout: Layout) -> bool {
     layout.size() <= BLOCK.size() && layout.align() <= BLOCK.align()
 }
 
-// SAFETY: a block is on one list, or handed out; and what does not fit into one is the heap's.
+// SAFETY: a block is on one list, or handed out; and a task that does not fit into one is the
+// heap's.
 unsafe impl Memory for Blocks {
     #[inline]
     fn allocate(layout: Layout) -> NonNull<u8> {

@@ -202,7 +202,7 @@ impl Builder {
     /// use antiphon::{fiber, pool::Pool};
     ///
     /// let builder = Pool::builder().threads(1);
-    /// // SAFETY: no thread-local is made by what waits.
+    /// // SAFETY: no fiber waits while it makes a thread-local.
     /// let pool = unsafe { builder.fibers(fiber::STACK_BYTES) }.build()?;
     /// let (ask, answer) = (antiphon::Latch::new(1), antiphon::Latch::new(1));
     /// pool.scope(|scope| {

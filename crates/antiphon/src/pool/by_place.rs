@@ -1,4 +1,4 @@
-//! What the time of tasks went to, by the line that spawned them.
+//! The parts of the time of tasks, by the line that spawned them.
 
 use std::collections::HashMap;
 use std::panic::Location;
@@ -6,7 +6,7 @@ use std::panic::Location;
 use super::recording::{Latency, Recording, Times};
 use super::timed::{Part, Timed};
 
-/// What the time of tasks that were spawned at one line went to: see [`Recording::by_place`].
+/// The parts of the time of tasks that were spawned at one line: see [`Recording::by_place`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Spawned {
@@ -20,13 +20,13 @@ pub struct Spawned {
     /// Time in which the tasks, and those for which they stand, could run and did not, in
     /// nanoseconds, all together.
     pub delayed_ns: u64,
-    /// What their time went to; for tasks that have not ended, so far. `hogged` uses the bound of
+    /// The parts of their time; for tasks that have not ended, so far. `hogged` uses the bound of
     /// [`Timed::hogged_ns`].
     pub latency: Latency,
 }
 
 impl Recording {
-    /// What the time of tasks went to, by the line that [spawned](super::Pool::spawn) them. Returns
+    /// The parts of the time of tasks, by the line that [spawned](super::Pool::spawn) them. Returns
     /// at most `most` lines, sorted by the total time in which their tasks could run and did not,
     /// and one more entry for all other lines; so 0 returns all tasks in one entry. Tasks that have
     /// not ended count too, unlike in [`latency`](Self::latency).
@@ -36,7 +36,7 @@ impl Recording {
     ///
     /// static NEVER_SET: Event = Event::new();
     ///
-    /// // SAFETY: no thread-local is made by what waits.
+    /// // SAFETY: no fiber waits while it makes a thread-local.
     /// let pool = unsafe { Pool::builder().threads(1).fibers(fiber::STACK_BYTES) }.build()?;
     /// let waits = pool.spawn(|| NEVER_SET.wait());
     /// while pool.recording().tasks.is_empty() {}
@@ -55,7 +55,7 @@ impl Recording {
         }
         let delayed = |(at, tasks): (_, Vec<_>)| (delayed_ns(&tasks), at, tasks);
         let mut places: Vec<_> = places.into_iter().map(delayed).collect();
-        // Which is first of equal ones does not depend on the table.
+        // The order of equal times does not depend on the table.
         places.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
         let rest = places.split_off(most.min(places.len()));
         let each = places.into_iter().map(|(_, at, tasks)| Spawned::of(at, 1, &tasks));
@@ -66,7 +66,7 @@ impl Recording {
     }
 }
 
-/// For how long all of them together, and those that they stand for, could run and did not.
+/// The time in which all these tasks, and those that they stand for, could run and did not.
 fn delayed_ns(tasks: &[&Timed]) -> u64 {
     let of = |task: &&Timed| task.delayed_ns().saturating_mul(task.sample.of.into());
     tasks.iter().map(of).fold(0, u64::saturating_add)
@@ -94,7 +94,8 @@ mod tests {
 
     use super::*;
 
-    /// One of so many that was in the queue, could go on, and waited for so long.
+    /// One task that stands for `of`, made ready at `at`, with these times in the queue, runnable
+    /// and waiting.
     fn timed(at: Option<&'static Location<'static>>, of: u32, times: [u64; 3]) -> Timed {
         let sample = Sample { ready_ns: 1_000, maker: None, of };
         let [queued_ns, runnable_ns, waiting_ns] = times;
@@ -143,7 +144,7 @@ mod tests {
         assert_eq!((places[1].at, places[1].places, places[1].live), (None, 2, 2));
         assert_eq!(places[1].latency.waiting.tasks, 4);
         assert_eq!(places.len(), 2);
-        // One that is left is itself.
+        // A single line that is left stands for itself.
         assert_eq!(recording.by_place(2), recording.by_place(3));
         let all = recording.by_place(0);
         assert_eq!((all.len(), all[0].places, all[0].latency.queued.recorded), (1, 3, 3));

@@ -47,7 +47,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
             poll_fn(poll).await
         };
         JoinHandle(drive(Blocks, caught, move |task| {
-            // Else the pool is gone, and with this the task, and perhaps the future.
+            // Otherwise the pool is gone, and with this the task, and perhaps the future.
             if let Some(shared) = shared.upgrade() {
                 shared.put_always(task, caller);
             }

@@ -1,4 +1,4 @@
-//! Who the calling thread is: a worker of some pool, or none.
+//! The role of the calling thread: a worker of some pool, or none.
 
 use std::cell::RefCell;
 use std::mem::forget;
@@ -19,7 +19,7 @@ use super::shared::Shared;
 use crate::fiber::{Host, Next, has_begun, may_be_ready, not_here};
 use crate::local;
 
-/// What the calling thread is while it is a worker: on its stack.
+/// The state of the calling thread while it is a worker: on its stack.
 pub(super) struct Here<'a, Y: Policy<Linux>> {
     /// Borrowed while the policy is asked, and not while a task runs.
     pub(super) worker: RefCell<Worker<'a, Linux, Y>>,
@@ -81,15 +81,16 @@ impl Drop for Gone {
     }
 }
 
-/// As which worker a thread is known, the calling one.
+/// The worker that the calling thread is known as.
 #[inline]
 fn known<'a>(own: &local::Thread) -> Option<&'a Known> {
-    // SAFETY: on the stack of `work`, below us, or below the fiber that we are; `Gone` ends it. Who
-    // has it does not wait as a fiber, and so is on that thread.
+    // SAFETY: on the stack of `work`, below us, or below the fiber that we are; `Gone` ends it. The
+    // user of the reference does not wait as a fiber, and so is on that thread.
     own.here.get().map(|known| unsafe { known.as_ref() })
 }
 
-/// Has `ask` ask the calling thread, if it is a worker of this crew.
+/// Calls `ask` with the calling thread's state, if it is a worker of this crew, otherwise with
+/// `None`.
 pub(super) fn ask<Y: Policy<Linux>, R>(
     crew: &Crew<Linux, Y>,
     ask: impl FnOnce(Option<&Here<'_, Y>>) -> R,
@@ -129,7 +130,7 @@ pub(crate) fn passes(now_ns: u64) {
 pub(crate) fn wait_for(awaited: &Awaited<'_, Linux>) {
     may_be_ready();
     let _waits = Waits(awaited);
-    // It blocks its thread, which might have to run what it waits for.
+    // The wait blocks its thread, which might have to run the awaited task.
     let (fiber, known) = local::with(|own| (own.fiber.get(), known(own)));
     if fiber.is_some() && thread::panicking() && !awaited.is_over() {
         leave();
@@ -140,7 +141,7 @@ pub(crate) fn wait_for(awaited: &Awaited<'_, Linux>) {
     }
 }
 
-/// Has another thread take the seat of the calling one, if this is a worker, and there is another.
+/// Lets another thread take the seat of the calling one, if this is a worker, and there is another.
 pub(super) fn leave() {
     if let Some(known) = local::with(|own| known(own).filter(|_| !on_fiber(own))) {
         // SAFETY: as in `ask`, and `leave` is that of the type.
@@ -156,7 +157,7 @@ impl Drop for Waits<'_, '_> {
     }
 }
 
-/// Has `push` put a task in. Hands it back if there is no room.
+/// Puts a task in by `push`. Hands it back if there is no room.
 pub(super) fn put(
     task: Task<Linux>,
     push: impl FnOnce(Item) -> Result<(), Full>,
@@ -170,13 +171,14 @@ pub(super) fn put(
     if back == item {
         return Err(task);
     }
-    // A policy that makes room by giving back another: that one has nowhere else to go.
+    // A policy may make room by giving back another task: that one has nowhere else to go.
     run(task);
     Ok(())
 }
 
-/// Gives a policy a task. If it panics, nobody knows where the task is: who waits for it might wait
-/// for ever, and what it borrows might go before it is run. So the process ends.
+/// Gives a policy a task. If the policy panics, it is unknown where the task is: a waiter for it
+/// might wait for ever, and a variable that it borrows might go before it is run. So the process
+/// ends.
 pub(super) fn surely<R>(give: impl FnOnce() -> R) -> R {
     let ends = Ends;
     let given = give();
@@ -224,7 +226,7 @@ fn on_fiber(own: &local::Thread) -> bool {
     own.fiber.get().is_none() && !Linux::waits_on_words()
 }
 
-/// What the calling fiber has forked and not begun, until it goes on.
+/// The forks that the calling fiber has made and not begun, until it goes on.
 pub(crate) struct Notes(Option<Aside>);
 
 impl Notes {
@@ -244,7 +246,7 @@ impl Drop for Notes {
 
 /// Runs a task on the stack that the caller is on.
 pub(crate) fn run(task: Task<Linux>) {
-    // Panics were caught, but for one of what the task has to drop.
+    // Panics of the task were caught, but not one of a value that the task has to drop.
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task.run())) {
         forget(panic);
     }
@@ -270,7 +272,7 @@ unsafe fn push<Y: Policy<Linux>>(here: *const (), item: Item) -> Result<(), Full
     local::with(|own| {
         not_here(own, || {
             here.shared.kept(worker.push(item))?;
-            // Its maker goes on with something else.
+            // The maker of the task goes on with something else.
             worker.share();
             Ok(())
         })
@@ -305,7 +307,7 @@ unsafe fn has_idle<Y: Policy<Linux>>(crew: *const ()) -> bool {
 unsafe fn record<Y: Policy<Linux>>(here: *const (), event: Event) {
     // SAFETY: the caller's.
     let here = unsafe { &*here.cast::<Here<'_, Y>>() };
-    // What a policy runs while it is asked is not recorded.
+    // Events of a policy that runs while it is asked are not recorded.
     if let Ok(mut worker) = here.worker.try_borrow_mut() {
         worker.record(event);
     }
@@ -322,7 +324,7 @@ unsafe fn passes_by<Y: Policy<Linux>>(here: *const (), now_ns: u64) {
     }
 }
 
-/// The calling thread, of whichever pool it is a worker, as those who fork know it.
+/// The calling thread, of whichever pool it is a worker, as the code that forks knows it.
 pub(super) struct Forking;
 
 // SAFETY: a static of the thread.
@@ -385,16 +387,17 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
         else {
             return false;
         };
-        // Who has some that have begun runs tasks on stacks only: see `Host::run_or_adopt`.
+        // A thread that has fibers that have begun runs tasks on stacks only: see
+        // `Host::run_or_adopt`.
         debug_assert!(!has_begun(item), "on the thread's stack, nobody would see to it");
         // SAFETY: all items of the crew are of `Shared::put`, and it hands each out once.
         run(unsafe { Task::from_item(item) });
         true
     }
 
-    /// Has fibers run until there are none, and nothing else to do; or until the thread, which has
-    /// lost its seat, has another: which. One that has begun stays on its thread: so though the
-    /// policy panics, this stays for them, without a seat.
+    /// Runs fibers until there are none, and nothing else to do; or until the thread, which has
+    /// lost its seat, has another, which is returned. A fiber that has begun stays on its thread:
+    /// so though the policy panics, this stays for them, without a seat.
     fn host(&self, host: &Host) -> Option<usize> {
         host.attach();
         let for_seats = || self.shared.bench.wait_beside(host.mail(), || host.wait(None));
@@ -412,7 +415,7 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
         };
         {
             let mut worker = self.worker.borrow_mut();
-            // As where one goes: nobody has the seat after it.
+            // As where a worker leaves: no thread has the seat after it.
             worker.share();
             worker.leave();
         }
@@ -420,14 +423,14 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
             host.wait(None);
             None
         };
-        // Who has no seat does not ask the policy.
+        // A thread without a seat does not ask the policy.
         self.take_turns(host, || host.go_on(), |item| self.begin(host, item), wait);
         resume_unwind(panic);
     }
 
-    /// Has fibers go on by `go_on`, and begins one by `begin` if there is a task; waits if there is
-    /// neither, without a seat by `wait`. Ends when the thread has no fibers any more, and no seat,
-    /// or the crew is closed and there is nothing to do; or with another seat.
+    /// Lets fibers go on by `go_on`, and begins one by `begin` if there is a task; waits if there
+    /// is neither, without a seat by `wait`. Ends when the thread has no fibers any more, and no
+    /// seat, or the crew is closed and there is nothing to do; or with another seat.
     fn take_turns(
         &self,
         host: &Host,
@@ -481,7 +484,7 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
     fn begin_or_adopt(&self, host: &Host, item: Item) {
         // SAFETY: as in `run_one`; or it is of `put_begun`.
         if let Err(task) = unsafe { host.run_or_adopt(item) } {
-            // Not where the policy has it next again: those that have begun give stacks back.
+            // Not where the policy takes it next again: fibers that have begun give stacks back.
             self.shared.put_outside(task);
         }
     }

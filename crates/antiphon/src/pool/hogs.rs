@@ -40,13 +40,13 @@ pub struct Trace {
     pub frames: Vec<Frame>,
 }
 
-/// How hogs are named.
+/// The functions by which hogs are named.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Namer {
-    /// Whether it can be done, and what it needs.
+    /// Says whether naming is possible, and prepares it.
     pub(super) prepare: fn() -> io::Result<()>,
-    /// Where a thread is, in addresses, innermost first; waits for its answer for so long. What the
-    /// second says is read.
+    /// Where a thread is, in addresses, innermost first. It waits for the thread's answer for this
+    /// time at most, and reads the stack up to the end that `Top` gives.
     pub(super) look: unsafe fn(ThreadId, Top, Duration) -> Option<Vec<u64>>,
     pub(super) name: fn(&[u64]) -> Vec<Frame>,
 }
@@ -55,7 +55,7 @@ pub(super) struct Namer {
 pub(super) struct Hogs {
     namer: Option<Namer>,
     desks: Arc<Desks>,
-    /// Who is which worker.
+    /// The thread of each worker, and its name.
     workers: Mutex<BTreeMap<usize, (ThreadId, String)>>,
     latest: Mutex<VecDeque<Seen>>,
 }
@@ -67,18 +67,18 @@ struct Seen {
     /// For how long it was seen in that task, and when that was, in nanoseconds.
     seen_ns: u64,
     at_ns: u64,
-    /// Of a thread with fibers, which turn that is.
+    /// For a thread with fibers, the number of that turn.
     turn: Option<u32>,
-    /// How often it was asked where it is, and has not answered.
+    /// The number of times that it was asked where it is, and has not answered.
     asked: u32,
     addresses: Option<Vec<u64>>,
 }
 
 /// How many are kept.
 const MOST: usize = 64;
-/// How often one is asked where it is.
+/// The most times that a hog is asked where it is.
 const TRIES: u32 = 20;
-/// How long an asked thread is waited for, where nobody waits meanwhile.
+/// Longest wait for the answer of a thread, where no caller waits meanwhile.
 const ANSWER: Duration = Duration::from_millis(200);
 
 impl Hogs {
@@ -95,7 +95,7 @@ impl Hogs {
         lock(&self.workers).insert(worker, (own_id(), name));
     }
 
-    /// One was seen, which may have been seen before.
+    /// Notes a hog that was seen now, and may have been seen before.
     pub(super) fn note(&self, long: Long) {
         let Some((thread, name)) = lock(&self.workers).get(&long.worker()).cloned() else { return };
         let (seen_ns, at_ns) = (long.age_ns(), Linux::now(Clock::Monotonic));
@@ -112,9 +112,9 @@ impl Hogs {
         latest.push_back(Seen { long, thread, name, seen_ns, at_ns, turn, asked, addresses });
     }
 
-    /// Asks those that have not answered, and are in that task still, where they are; waits for
-    /// each for so long. `lasts` is of threads without fibers. Whether there are some still that
-    /// may answer the next time.
+    /// Asks hogs that have not answered, and are in the same task still, where they are; waits for
+    /// each for up to `answer`. `lasts` is for threads without fibers. Returns whether there are
+    /// some still that may answer the next time.
     pub(super) fn ask(&self, answer: Duration, lasts: impl Fn(&Long) -> bool) -> bool {
         if self.namer.is_none() {
             return false;
@@ -128,7 +128,7 @@ impl Hogs {
         for (long, thread, turn) in open {
             let is_there = || self.is_there(&long, (thread, turn), &lasts);
             let addresses = is_there().then(|| self.look(thread, answer)).flatten();
-            // What is not of that task is not told.
+            // Addresses from after the end of that task are not kept.
             let lasts = is_there();
             let mut latest = lock(&self.latest);
             if let Some(seen) = latest.iter_mut().find(|seen| seen.long.is_same(&long)) {
@@ -140,8 +140,8 @@ impl Hogs {
         are_open
     }
 
-    /// Whether a worker is in that task still, in that turn of its thread. One that has no seat any
-    /// more may be in another, which its seat knows nothing of.
+    /// Whether a worker is in that task still, in that turn of its thread. A worker without a seat
+    /// may be in another task, of which its old seat knows nothing.
     fn is_there(
         &self,
         long: &Long,
@@ -159,7 +159,7 @@ impl Hogs {
         unsafe { (self.namer?.look)(thread, top_of, answer) }
     }
 
-    /// Where that thread is.
+    /// The frames that show where that thread is.
     pub(super) fn trace(&self, thread: ThreadId) -> Option<Trace> {
         self.look(thread, ANSWER).and_then(|addresses| self.named(&addresses))
     }
@@ -168,13 +168,13 @@ impl Hogs {
         Some(Trace { frames: (self.namer?.name)(addresses) })
     }
 
-    /// The latest, so many at the most, the oldest first. `lasts` is as in [`ask`](Self::ask).
+    /// The latest hogs, up to `most`, the oldest first. `lasts` is as in [`ask`](Self::ask).
     pub(super) fn read(&self, most: usize, lasts: impl Fn(&Long) -> bool) -> Vec<Hog> {
         let mut latest = lock(&self.latest);
         let older = latest.len().saturating_sub(most);
         let now_ns = Linux::now(Clock::Monotonic);
         let seen = latest.iter_mut().skip(older).map(|seen| {
-            // Who looks after them does not see those without a seat.
+            // The thread that looks after hogs does not see those without a seat.
             if self.is_there(&seen.long, (seen.thread, seen.turn), &lasts) {
                 seen.seen_ns += now_ns.saturating_sub(seen.at_ns);
                 seen.at_ns = now_ns;
@@ -213,7 +213,7 @@ impl fmt::Display for Hog {
 }
 
 impl Trace {
-    /// Those of the task, as far as they say something to users.
+    /// The frames of the task, as far as they say something to users.
     pub(crate) fn telling(&self) -> Vec<Frame> {
         telling(self.frames.clone())
     }

@@ -1,8 +1,8 @@
-//! The fibers of a pool that are timed: those that are there, and the latest that have ended.
+//! The fibers of a pool that are timed: those that have not ended, and the latest that have.
 //!
 //! A fiber's time has more parts than a record of a worker has words, its thread may have no seat
-//! when it ends, and it may live as long as the process: so it has an account, which who asks reads
-//! while it is open.
+//! when it ends, and it may live as long as the process: so it has an account, which a reader may
+//! read while it is open.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -33,7 +33,7 @@ struct Book {
     ended: VecDeque<Timed>,
 }
 
-/// The time of one task, as its thread has it: written by that, and read by who asks.
+/// The time of one task, as its thread has it: written by that thread, and read by any.
 pub(crate) struct Account(Mutex<Open>);
 
 struct Open {
@@ -48,7 +48,7 @@ struct Open {
 /// How many spans of a task are kept.
 const SPANS: usize = 64;
 
-/// Whether the spans of a task are read, which may be more than all else of it.
+/// Whether the spans of a task are read: they may be larger than the rest of its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spans {
     Kept,
@@ -56,7 +56,7 @@ pub(super) enum Spans {
 }
 
 impl Ledger {
-    /// Which keeps so many that have ended.
+    /// A ledger that keeps the last `most` tasks that have ended.
     pub(super) fn new(most: usize) -> Self {
         Self { next: AtomicU64::new(0), book: Mutex::default(), most }
     }
@@ -65,7 +65,7 @@ impl Ledger {
     pub(super) fn run(&self, task: Task<Linux>, sample: Sample, caller: Caller) {
         let account = self.open(sample, caller);
         let clocked = Clocked::new(account.1.clone());
-        // In this order, though the task panics.
+        // Dropped in this order, even if the task panics.
         let _closes = Closes(self, account);
         let _attached = clocked.attach();
         task.run();
@@ -85,7 +85,7 @@ impl Ledger {
         (number, account)
     }
 
-    /// What there is, in the order in which they began: that may be some thousands.
+    /// The times that there are, in the order in which the tasks began: that may be some thousands.
     pub(super) fn read(&self, spans: Spans) -> Vec<Timed> {
         let now_ns = Linux::now(Clock::Monotonic);
         let (ended, open) = {
@@ -94,7 +94,7 @@ impl Ledger {
             (book.ended.iter().map(|timed| timed.copy(spans)).collect::<Vec<_>>(), open)
         };
         let open = open.iter().map(|account| account.read(now_ns, spans));
-        // One may have ended meanwhile: it is told as it was.
+        // One task may have ended meanwhile: its record from before that is told.
         let mut all: Vec<_> = ended.into_iter().chain(open).collect();
         all.sort_by_key(|timed| timed.number);
         all
@@ -119,18 +119,18 @@ impl Drop for Closes<'_> {
 }
 
 impl Account {
-    /// It is a fiber.
+    /// Notes that the task is a fiber.
     pub(crate) fn is_fiber(&self) {
         lock(&self.0).timed.is_fiber = true;
     }
 
-    /// When the part began that it is in.
+    /// The beginning of the part that the task is in.
     pub(crate) fn since_ns(&self) -> u64 {
         lock(&self.0).since_ns
     }
 
-    /// It is suspended: because it waits, or yields. Of the time since it went on, so much were
-    /// suspensions that were not timed.
+    /// Notes that the task is suspended: because it waits, or yields. `parts` has the suspensions
+    /// that were not timed, of the time since it went on.
     pub(crate) fn stops(&self, now_ns: u64, waits: bool, parts: Parts) {
         let mut open = lock(&self.0);
         let passed_ns = now_ns.saturating_sub(open.since_ns);
@@ -144,7 +144,8 @@ impl Account {
         open.since_ns = now_ns;
     }
 
-    /// It may go on, from that time on, in some of which others did not let its thread go.
+    /// Notes that the task may go on, from `at_ns` on; for `hogged_ns` of the time others did not
+    /// let its thread go.
     pub(crate) fn wakes(&self, at_ns: u64, hogged_ns: u64) {
         let mut open = lock(&self.0);
         let at_ns = at_ns.max(open.since_ns);
@@ -153,7 +154,8 @@ impl Account {
         open.timed.late_ns += hogged_ns;
     }
 
-    /// It goes on, as above; for how long it could before.
+    /// Notes that the task goes on, with `hogged_ns` as in `wakes`. Returns for how long it could
+    /// go on before.
     pub(crate) fn goes_on(&self, now_ns: u64, hogged_ns: u64) -> u64 {
         let mut open = lock(&self.0);
         let runnable_ns = now_ns.saturating_sub(open.since_ns);
@@ -165,7 +167,7 @@ impl Account {
         runnable_ns
     }
 
-    /// As it is now.
+    /// The record of the task as it is now.
     fn read(&self, now_ns: u64, spans: Spans) -> Timed {
         let open = lock(&self.0);
         let kept = if spans == Spans::Kept { open.spans.clone() } else { VecDeque::new() };

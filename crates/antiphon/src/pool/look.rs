@@ -1,4 +1,4 @@
-//! A pool as those see it who [look](crate::look) at a live program.
+//! A pool as programs see it that [look](crate::look) at a live program.
 
 use std::time::Instant;
 
@@ -11,11 +11,12 @@ use super::shared::Shared;
 use crate::fiber::Census;
 use crate::look::{Looked, Seen};
 
-/// So many of the latest hogs are told.
+/// The number of the latest hogs that are told.
 const HOGS: usize = 32;
 
 impl<Y: Policy<Linux>> Shared<Y> {
-    /// What the threads say of their fibers, and where those are that do not answer until then.
+    /// The answers of the threads about their fibers. For threads that do not answer until then:
+    /// where they are.
     pub(super) fn census(&self, most: usize, until: Instant) -> Census {
         self.desks.ask(most, until, |thread| self.hogs.trace(thread))
     }

@@ -305,7 +305,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     ///     NEVER_SET.wait();
     /// }
     ///
-    /// // SAFETY: no thread-local is made by what waits.
+    /// // SAFETY: no fiber waits while it makes a thread-local.
     /// let pool = unsafe { Pool::builder().threads(1).fibers(fiber::STACK_BYTES) }.build()?;
     /// let (one, other) = (pool.spawn(waits_here), pool.spawn(waits_here));
     /// let census = loop {

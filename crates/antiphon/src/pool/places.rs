@@ -8,7 +8,7 @@ use antiphon_linux::pin;
 pub(super) struct Places(pub(super) Vec<u32>);
 
 thread_local! {
-    /// Where the calling thread was put.
+    /// The CPU that the calling thread was put on.
     static CPU: Cell<Option<u32>> = const { Cell::new(None) };
 }
 

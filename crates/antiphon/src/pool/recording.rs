@@ -104,10 +104,10 @@ impl<Y: Policy<Linux>> Shared<Y> {
     }
 }
 
-/// When workers were kept from their queues.
+/// The spans in which workers were kept from their queues.
 struct Away {
     each: Vec<Vec<Span>>,
-    /// When all of them were.
+    /// The spans in which all of them were.
     all: Vec<Span>,
 }
 
@@ -138,7 +138,7 @@ impl Recording {
     /// use antiphon::{fiber, pool::{Part, Pool}};
     /// use std::time::Duration;
     ///
-    /// // SAFETY: no thread-local is made by what waits.
+    /// // SAFETY: no fiber waits while it makes a thread-local.
     /// let pool = unsafe { Pool::builder().threads(1).fibers(fiber::STACK_BYTES) }.build()?;
     /// pool.spawn(|| fiber::sleep(Duration::from_millis(5))).join().unwrap();
     /// let recording = pool.recording();
@@ -170,7 +170,7 @@ impl Recording {
 }
 
 impl Away {
-    /// For longer than so many nanoseconds.
+    /// Spans in which workers were away for longer than `longer_ns` nanoseconds.
     fn of(workers: &[Recorded], longer_ns: u64) -> Self {
         let each: Vec<_> = workers.iter().map(|worker| worker.kept(longer_ns)).collect();
         let first = each.first().cloned().unwrap_or_default();
@@ -178,7 +178,7 @@ impl Away {
         Self { each, all }
     }
 
-    /// The part of a task's time in the queue in which who had it was away.
+    /// The part of a task's time in the queue in which the worker that had it was away.
     fn queued_ns(&self, task: &Timed) -> u64 {
         let maker = task.sample.maker;
         let spans = maker.map_or(Some(&self.all), |seat| self.each.get(seat as usize));
@@ -213,7 +213,7 @@ impl fmt::Display for Times {
 }
 
 impl Recorded {
-    /// When it was kept from its queue for longer than that.
+    /// The spans of more than `longer_ns` in which it was kept from its queue.
     fn kept(&self, longer_ns: u64) -> Vec<Span> {
         let is_kept = |event: &&Event| matches!(event.what, What::Kept { .. });
         let span = |event: &Event| Span { from_ns: event.began_ns, to_ns: event.ended_ns };
@@ -222,7 +222,7 @@ impl Recorded {
     }
 }
 
-/// From one time to another; nothing, if that is not later.
+/// A span from one time to another; empty if that is not later.
 #[derive(Clone, Copy)]
 struct Span {
     from_ns: u64,
@@ -240,7 +240,7 @@ impl Span {
     }
 }
 
-/// What is in both, of spans in order that are apart from each other.
+/// The parts that are in both, of spans in order that are apart from each other.
 fn both(some: &[Span], others: &[Span]) -> Vec<Span> {
     let (mut both, mut at, mut at_others) = (Vec::new(), 0, 0);
     while let (Some(one), Some(other)) = (some.get(at), others.get(at_others)) {
@@ -248,14 +248,14 @@ fn both(some: &[Span], others: &[Span]) -> Vec<Span> {
         if span.ns() > 0 {
             both.push(span);
         }
-        // What ends first has nothing in common with those to come.
+        // The span that ends first has nothing in common with those to come.
         if one.to_ns < other.to_ns { at += 1 } else { at_others += 1 }
     }
     both
 }
 
 impl Times {
-    /// Of times, each of so many tasks.
+    /// Quantiles of times, each with the number of tasks that it stands for.
     pub(super) fn of(mut times: Vec<(u64, u32)>) -> Self {
         times.sort_unstable();
         let tasks = times.iter().map(|&(_, tasks)| u64::from(tasks)).sum();
@@ -323,12 +323,12 @@ mod tests {
         let latency = recording.latency(Duration::from_nanos(1_000));
         assert_eq!((latency.queued.p99_ns, latency.running.p99_ns), (4_000, 5));
         assert_eq!(recording.latency(Duration::MAX).hogged.max_ns, 0);
-        // As by the pool's own bound.
+        // The same as by the pool's own bound.
         let worst = recording.worst(Part::Hogged, 2);
         assert_eq!(worst.iter().map(|task| task.hogged_ns).collect::<Vec<_>>(), [1_000, 500]);
     }
 
-    /// Also where a task of a pool of fibers was run by none.
+    /// This also holds where a task of a pool of fibers was run by no fiber.
     #[test]
     fn each_task_has_a_number_of_its_own() {
         let numbers = |recording: &Recording| {

@@ -21,14 +21,14 @@ use crate::local;
 /// The line that has made a task.
 pub(crate) type Caller = &'static Location<'static>;
 
-/// A thread's are made ready about so far apart …
+/// Time between two recorded tasks that a thread makes ready, in nanoseconds, about.
 const PERIOD_NS: u64 = 256_000;
-/// … and one for no more tasks.
+/// The most tasks for which one is recorded.
 const MOST: u32 = 1024;
 
-/// Of the calling thread, for all pools; with how many tasks it makes before one is recorded.
+/// The recording of tasks that the calling thread makes, for all pools.
 struct Makes {
-    /// How many the next stands for.
+    /// The number of tasks that the next recorded one stands for.
     of: Cell<u32>,
     pace: Cell<Pace>,
 }
@@ -56,7 +56,7 @@ pub(super) fn sampled<Y: Policy<Linux>>(
     if left.is_some() { task } else { sample(crew, ledger, task, caller) }
 }
 
-/// On one thread from its beginning to its end.
+/// Not inlined, so that it runs on one thread from its beginning to its end.
 #[cold]
 #[inline(never)]
 fn sample<Y: Policy<Linux>>(
@@ -85,7 +85,7 @@ impl Makes {
         if !crew.is_recorded() {
             return task;
         }
-        // One without a seat is as who is outside.
+        // A thread without a seat counts as a caller from outside.
         let seat = |here: &super::here::Here<'_, Y>| {
             here.worker.try_borrow().ok().filter(|it| it.has_seat()).map(|it| it.seat())
         };

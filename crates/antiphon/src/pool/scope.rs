@@ -22,7 +22,7 @@ pub struct Scope<'scope, 'env: 'scope, Y: Policy<Linux> + 'static = Standard> {
     shared: &'scope Shared<Y>,
     left: Countdown<Linux>,
     panic: Mutex<Option<Panic>>,
-    /// Invariant, as those of [`std::thread::scope`].
+    /// Invariant, as the lifetimes of [`std::thread::scope`].
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -68,7 +68,8 @@ impl<'scope, Y: Policy<Linux> + 'static> Scope<'scope, '_, Y> {
             // Dropped last, and whatever happens.
             let _done = Done(&self.left);
             if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
-                // What it has to drop, if it is not the first, may wait: not under the lock.
+                // A panic that is not the first is dropped, and values in it may wait: not under
+                // the lock.
                 let _other = self.keep(panic);
             }
         };

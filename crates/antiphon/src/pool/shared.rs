@@ -1,4 +1,4 @@
-//! What the threads of a pool share: its crew, and the tasks in that.
+//! The state that the threads of a pool share: its crew, and the tasks in that.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -24,21 +24,21 @@ pub(super) struct Shared<Y: Policy<Linux>> {
     pub(super) crew: Crew<Linux, Y>,
     pub(super) bench: Bench,
     pub(super) places: Places,
-    /// Where tasks run as fibers: on these stacks.
+    /// The stacks on which tasks run as fibers; `None`: tasks are no fibers.
     pub(super) stacks: Option<Stacks>,
-    /// Whether those move, when they have begun.
+    /// Whether fibers that have begun move to other threads.
     pub(super) moves: bool,
-    /// Where the threads that have fibers are asked what these do.
+    /// The desks at which threads are asked about their fibers.
     pub(super) desks: Arc<Desks>,
-    /// Where fibers are recorded, if they are.
+    /// The ledger in which fibers are recorded, if they are.
     pub(super) ledger: Option<Arc<Ledger>>,
     pub(super) hogs: Hogs,
-    /// For how long a task may have its thread while others wait for that, in nanoseconds.
+    /// The time for which a task may have its thread while others wait for that, in nanoseconds.
     pub(super) hog_ns: u64,
 }
 
 impl<Y: Policy<Linux> + 'static> Shared<Y> {
-    /// Has the calling thread be the worker of a seat, and then of each that there is for it, until
+    /// Makes the calling thread the worker of a seat, and then of each that there is for it, until
     /// the pool is closed and there is nothing to do.
     pub(super) fn serve(self: &Arc<Self>, seat: Option<usize>) {
         // Though the policy panics.
@@ -112,7 +112,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
         self.put_by(task, |worker, item| worker.push(item), |crew, item| crew.submit(item))
     }
 
-    /// As [`put`](Self::put), of a rank.
+    /// As [`put`](Self::put), of a task with a rank.
     pub(super) fn put_ranked(
         &self,
         task: Task<Linux>,
@@ -135,14 +135,14 @@ impl<Y: Policy<Linux>> Shared<Y> {
         here::put(task, |item| {
             ask(&self.crew, |here| match here.map(|here| here.worker.try_borrow_mut()) {
                 Some(Ok(mut worker)) => self.kept(push(&mut worker, item)),
-                // From outside, or by the policy itself.
+                // The task comes from outside, or from the policy itself.
                 Some(Err(_)) | None => self.kept(submit(&self.crew, item)),
             })
         })
     }
 
-    /// What has become of a task that was put in. One that the policy has given back for it, and
-    /// has begun, can't be run here, and is put in, always.
+    /// Deals with a task that the policy has given back for another one. If it has begun, it can't
+    /// be run here, and is put in, always.
     pub(super) fn kept(&self, put: Result<(), Full>) -> Result<(), Full> {
         put.or_else(|Full(back)| {
             if !has_begun(back) {
@@ -194,7 +194,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
                 Ok(()) => return,
                 Err(refused) => task = refused,
             }
-            // One that the policy's code is on has a seat.
+            // A worker whose policy is being asked has a seat.
             let is_away =
                 |here: &Here<'_, Y>| here.worker.try_borrow().is_ok_and(|it| !it.has_seat());
             let helped = ask(&self.crew, |here| match (here, Nested::new()) {
@@ -221,8 +221,8 @@ impl<Y: Policy<Linux>> Shared<Y> {
         }
     }
 
-    /// Puts a task in when there is room; the caller is a fiber, and has others run meanwhile. One
-    /// that unwinds can't: it has room made.
+    /// Puts a task in when there is room. The caller is a fiber, and lets others run meanwhile. A
+    /// fiber that unwinds can't: room is made for it.
     fn put_yielding(&self, mut task: Task<Linux>) {
         if thread::panicking() {
             return self.put_refused(task);
@@ -251,7 +251,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
         surely(|| {
             ask(&self.crew, |here| match here.map(|here| here.worker.try_borrow_mut()) {
                 Some(Ok(mut worker)) => worker.push_always(item),
-                // From outside, or by the policy itself.
+                // The task comes from outside, or from the policy itself.
                 Some(Err(_)) | None => self.crew.submit_always(item),
             });
         });
@@ -268,7 +268,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
         surely(|| ask(&self.crew, |_| self.crew.submit_always(item)));
     }
 
-    /// Has others find what the caller keeps, if it is a worker.
+    /// Lets other workers find the tasks that the caller keeps, if it is a worker.
     pub(super) fn share(&self) {
         ask(&self.crew, |here| {
             if let Some(Ok(mut worker)) = here.map(|here| here.worker.try_borrow_mut()) {
@@ -284,9 +284,9 @@ impl<Y: Policy<Linux>> Shared<Y> {
         }
     }
 
-    /// What becomes of a task for which there is no room: the caller runs it; on a fiber, it waits
-    /// for some. A task that is to be a fiber may wait for what the caller does next, so a thread
-    /// can neither run it nor wait for room: that is made.
+    /// Deals with a task for which there is no room: the caller runs it; on a fiber, it waits for
+    /// some. A task that is to be a fiber may wait for what the caller does next, so a thread can
+    /// neither run it nor wait for room: room is made.
     pub(super) fn run_or_wait(&self, task: Task<Linux>) {
         if fiber::is_fiber() {
             self.put_yielding(task);
@@ -307,12 +307,13 @@ impl<Y: Policy<Linux>> Shared<Y> {
 }
 
 impl<Y: Policy<Linux>> Drop for Shared<Y> {
-    /// Drops what nobody has run: there is something only where workers ended early, by a panic of
+    /// Drops tasks that were not run: there are some only where workers ended early, by a panic of
     /// the policy's.
     fn drop(&mut self) {
         look::leave(std::ptr::from_ref(self).cast());
         while let Some(item) = self.crew.take_left() {
-            // What one has on its stack others may wait for: it can't be dropped.
+            // Other threads may wait for values on the stack of a fiber that has begun: it can't be
+            // dropped.
             if has_begun(item) {
                 continue;
             }

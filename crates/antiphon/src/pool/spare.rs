@@ -1,7 +1,8 @@
 //! Threads that have no seat: they wait for one that a worker leaves, or that is taken from it.
 //!
-//! Seats stay, with what is in their queues; threads come and go. One that was in a long task, and
-//! is back, waits here in its turn; and so does one whose fibers wait, until these may go on.
+//! Seats stay, with the tasks in their queues; threads come and go. A thread that was in a long
+//! task, and is back, waits here in its turn; and so does one whose fibers wait, until these may go
+//! on.
 
 use std::io;
 use std::mem;
@@ -20,11 +21,11 @@ use crate::Latch;
 use crate::fiber::is_fiber;
 use crate::unpoisoned::lock;
 
-/// Where threads wait for seats.
+/// The list of threads that wait for seats.
 pub(super) struct Bench {
     state: Mutex<State>,
     called: Condvar,
-    /// All are gone, and no more come.
+    /// Opened when all threads are gone, and no more come.
     over: Latch,
     name: String,
     /// How many threads there may be.
@@ -33,16 +34,17 @@ pub(super) struct Bench {
 
 #[derive(Default)]
 struct State {
-    /// How many threads wait, or are about to, beyond those that are called.
+    /// The number of threads that wait, or are about to, beyond those that are called.
     free: usize,
-    /// Those of them that have fibers, which wait, too.
+    /// The mails of waiting threads that have fibers, which wait, too.
     hosts: Vec<&'static Ready<Linux>>,
-    /// How many these are, with those that were woken and are not back.
+    /// The number of these, with those that were woken and are not back.
     hosting: usize,
     /// Whose worker is called.
     seats: Vec<usize>,
     threads: Vec<JoinHandle<()>>,
-    /// How many were started; of these, how many are not at their end; and how many are gone.
+    /// The number of threads that were started; of these, the number that are not at their end; and
+    /// the number that are gone.
     started: usize,
     serving: usize,
     gone: usize,
@@ -50,7 +52,7 @@ struct State {
 }
 
 impl Bench {
-    /// For so many threads, called by this name.
+    /// A list for up to `most` threads, called by this name.
     pub(super) fn new(name: String, most: usize) -> Self {
         let (state, called, over) = (Mutex::default(), Condvar::new(), Latch::new(1));
         Self { state, called, over, name, most }
@@ -60,7 +62,7 @@ impl Bench {
         lock(&self.state)
     }
 
-    /// What its threads are called, before their numbers.
+    /// The name of its threads, before their numbers.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -70,12 +72,12 @@ impl Bench {
         self.most
     }
 
-    /// What the thread is called that was started so many after the first.
+    /// The name of the thread that was started after `number` others.
     pub(super) fn thread_name(&self, number: usize) -> String {
         format!("{}-{number}", self.name)
     }
 
-    /// Starts a thread, with what it is to do.
+    /// Starts a thread that runs `work`.
     pub(super) fn start(&self, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let mut state = self.state();
         let name = self.thread_name(state.started);
@@ -88,8 +90,8 @@ impl Bench {
     }
 
     /// Gives a thread the seat that `give` has, unless there is no thread to be had. Starts one if
-    /// none waits. Does not wait for it. Also when the pool is closed: what waits in the seat's
-    /// queue is run, and who has had it may wait for that.
+    /// none waits. Does not wait for it. It does so also when the pool is closed: the tasks in the
+    /// seat's queue are run, and the thread that has had the seat may wait for that.
     pub(super) fn lend<Y: Policy<Linux> + 'static>(
         &self,
         shared: &Arc<Shared<Y>>,
@@ -102,7 +104,7 @@ impl Bench {
         if let Some(seat) = give() {
             state.free -= 1;
             state.seats.push(seat);
-            // Whoever is first takes it.
+            // The first thread to come takes it.
             match state.hosts.pop() {
                 Some(host) => host.tell(),
                 None => self.called.notify_one(),
@@ -116,7 +118,7 @@ impl Bench {
         shared: &Arc<Shared<Y>>,
     ) -> bool {
         let shared = shared.clone();
-        // Where no thread is to be had the worker keeps its seat.
+        // If no thread is to be had, the worker keeps its seat.
         let started = state.serving < self.most
             && state.start(self.thread_name(state.started), move || shared.serve(None)).is_ok();
         state.free += usize::from(started);
@@ -165,7 +167,8 @@ impl Bench {
         self.call(&state);
     }
 
-    /// Nobody waits any more when all do. Whether all have gone.
+    /// Closes the list: its threads wait no more once all of them wait. Returns whether all have
+    /// gone.
     pub(super) fn close(&self) -> bool {
         let mut state = self.state();
         state.closed = true;
@@ -176,7 +179,7 @@ impl Bench {
     /// A thread goes: whether it was the last of a pool that is closed.
     pub(super) fn go(&self) -> bool {
         let mut state = self.state();
-        // One in which the policy has panicked has not waited for its end.
+        // A thread in which the policy has panicked has not waited for its end.
         if thread::panicking() {
             state.serving -= 1;
             self.call(&state);
@@ -185,7 +188,7 @@ impl Bench {
         self.all_gone(&state)
     }
 
-    /// Whether all are gone from a pool that is closed, and tells who waits for that.
+    /// Whether all are gone from a pool that is closed; if so, tells its waiter.
     fn all_gone(&self, state: &State) -> bool {
         let over = state.closed && state.gone == state.started;
         if over {
@@ -200,7 +203,8 @@ impl Bench {
         }
     }
 
-    /// Waits for so long; whether all are gone from a pool that is closed, and then at once.
+    /// Waits for up to `time`. Returns, at once then, whether all are gone from a pool that is
+    /// closed.
     pub(super) fn is_over_after(&self, time: Duration) -> bool {
         self.over.wait_for(time)
     }
@@ -208,7 +212,7 @@ impl Bench {
     /// Waits for all threads to end, unless one of them calls this: others may wait for that.
     pub(super) fn join_all(&self) {
         let me = thread::current().id();
-        // What a fiber waits for so others of its thread may have to do.
+        // Other fibers of the thread may have to do what the caller waits for: so it is suspended.
         let mut suspends = is_fiber() && !thread::panicking();
         loop {
             let threads = mem::take(&mut self.state().threads);
@@ -218,7 +222,8 @@ impl Bench {
             if mem::take(&mut suspends) {
                 self.over.wait();
             } else {
-                // If it is a worker of another pool, these may wait for what is in its queue.
+                // If the caller is a worker of another pool, the threads may wait for tasks in its
+                // queue.
                 here::leave();
             }
             for thread in threads {
@@ -230,7 +235,7 @@ impl Bench {
 }
 
 impl State {
-    /// Whether nobody has a seat, and nobody will: threads that wait are at their end.
+    /// Whether no thread has a seat, and none will: threads that wait are at their end.
     fn is_over(&self) -> bool {
         let waits_for_good = self.hosting == 0 && self.free == self.serving;
         self.closed && self.seats.is_empty() && waits_for_good

@@ -36,18 +36,18 @@ pub struct Stuck {
     waits: Waits,
 }
 
-/// Who is told of it.
+/// The closure that is told of it.
 #[derive(Clone)]
 pub(super) struct Teller(pub(super) Arc<dyn Fn(&Stuck) + Send + Sync>);
 
-/// When to tell whom.
+/// When to tell, and the closure to tell.
 #[derive(Clone, Debug)]
 pub(super) struct Watch {
     pub(super) after: Duration,
     pub(super) teller: Teller,
 }
 
-/// What has happened in a pool, by counts.
+/// The events of a pool, by counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Moves {
     tasks: u64,
@@ -83,7 +83,7 @@ impl Builder {
     /// let tell = move |stuck: &antiphon::pool::Stuck| _ = sender.send(stuck.to_string());
     /// let builder = Pool::builder().threads(1);
     /// let builder = builder.on_stuck(Duration::from_millis(20), tell);
-    /// // SAFETY: no thread-local is made by what waits.
+    /// // SAFETY: no fiber waits while it makes a thread-local.
     /// let pool = unsafe { builder.fibers(fiber::STACK_BYTES) }.build()?;
     /// let held = LOCK.lock();
     /// let waits = pool.spawn(|| drop(LOCK.lock()));
@@ -103,11 +103,11 @@ impl Builder {
     }
 }
 
-/// Of how many fibers of a thread it is said where they wait.
+/// The number of fibers of a thread of which it is said where they wait.
 const MOST: usize = 1_000;
-/// How long threads that rest take to answer, at the most: else they do something.
+/// Longest wait for the answer of a thread that rests: otherwise it does something.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Between two looks at the least.
+/// Least time between two looks.
 const LEAST: Duration = Duration::from_millis(1);
 
 impl Watch {
@@ -138,17 +138,17 @@ impl Watch {
 }
 
 impl<Y: Policy<Linux> + 'static> Shared<Y> {
-    /// What its fibers say if all threads rest, or have no stack for what they would do next, and
-    /// all fibers wait: each for no time, and for no file.
+    /// The report of its fibers if all threads rest, or have no stack for the next task, and all
+    /// fibers wait: each without a deadline, and for no file.
     fn wait_for_each_other(&self, most: usize) -> Option<(Moves, Census)> {
-        // Who has no stack for its tasks does not rest, and has some.
+        // A thread that has no stack for its tasks does not rest, as it has tasks.
         if !self.crew.is_at_rest() && !self.desks.is_any_dry() {
             return None;
         }
         let census = self.census(most, Instant::now() + PATIENCE);
         let (mut moved, mut waiting) = (0_u32, 0);
         for thread in &census.threads {
-            // One that does not answer does something.
+            // A thread that does not answer does something.
             let answer = thread.answer.as_ref()?;
             if answer.ready + answer.with_deadline + answer.for_files > 0 {
                 return None;

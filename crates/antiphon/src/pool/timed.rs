@@ -1,4 +1,4 @@
-//! Timed tasks, and what their time went to.
+//! Timed tasks, and the parts of their time.
 //!
 //! ```text
 //!            begins        waits          may go on       goes on        ends
@@ -51,7 +51,7 @@ pub struct Timed {
     /// The latest spans of more than 250 µs ([`LONG_NS`]) in which the task did not run, at most
     /// 64, in order.
     pub spans: Vec<Span>,
-    /// Of `hogged_ns`, what is not of the queue.
+    /// The part of `hogged_ns` that was not in the queue.
     pub(super) late_ns: u64,
 }
 
@@ -101,7 +101,7 @@ impl Part {
 }
 
 impl Timed {
-    /// One that begins.
+    /// The times of a task that begins.
     pub(super) fn begin(number: u64, thread: String, sample: Sample, began_ns: u64) -> Self {
         Self {
             number,

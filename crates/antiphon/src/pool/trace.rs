@@ -51,7 +51,7 @@ impl Recording {
     }
 }
 
-/// That of a worker; behind it is that of its tasks.
+/// The track of a worker; behind it is the track of its tasks.
 fn track(seat: usize) -> usize {
     2 * seat + 1
 }
@@ -104,7 +104,7 @@ fn arrow(ph: &str, number: u64, track: usize, at: Micros, mut out: impl Write) -
     write!(out, ",\n{{{head},\"pid\":1,\"tid\":{track},\"ts\":{at}}}")
 }
 
-/// What a slice is called, and what else is known of it.
+/// The name of a slice, and its further arguments.
 fn described(event: &Event) -> (&'static str, String) {
     match event.what {
         What::Ran { tasks } => ("tasks", format!(r#""tasks":{tasks}"#)),
@@ -130,7 +130,7 @@ impl std::fmt::Display for Micros {
     }
 }
 
-/// As it stands in a string of JSON.
+/// The text as it stands in a string of JSON.
 struct Escaped<'a>(&'a str);
 
 impl std::fmt::Display for Escaped<'_> {

@@ -31,7 +31,8 @@ pub(super) fn watch<Y: Policy<Linux> + 'static>(shared: &Arc<Shared<Y>>, patienc
                 shared.hogs.note(hog.long());
                 shared.bench.lend(shared, || hog.take());
             });
-            // While one has not answered it does not sleep: all others may rest.
+            // While a hog has not answered, the watching thread does not sleep: all others may
+            // rest.
             if !shared.hogs.ask(answer, |long| shared.crew.lasts(long)) {
                 break;
             }

@@ -1,4 +1,4 @@
-//! What a select waits for, as a type: one thing after another, each with its closure.
+//! The cases of a select, as a type: one source after another, each with its closure.
 
 use std::sync::mpsc::{RecvError, SendError};
 use std::thread;
@@ -61,7 +61,7 @@ pub(super) mod sealed {
 
 use sealed::{Then, ThenOf};
 
-/// Nothing.
+/// No cases.
 impl<R> sealed::Cases<R> for () {
     fn count(&self) -> usize {
         0
@@ -165,7 +165,7 @@ where
     }
 }
 
-/// What is promised.
+/// The promised value.
 #[derive(Debug)]
 pub struct Promised<'a, T>(pub(super) Awaits<'a, Linux, T>);
 
@@ -185,7 +185,7 @@ impl<R, T, F: FnOnce(Result<T, Broken>) -> R> Then<R, F> for Promised<'_, T> {
     }
 }
 
-/// Those of ours that are one of the others', and no more.
+/// For types of this crate that hold one of the runtime crate's, and nothing else.
 macro_rules! as_inner {
     ($($name:ty),*) => {$(
         impl Source<Linux> for &$name {

@@ -10,7 +10,7 @@ use super::Select;
 use super::cases::{Cases, sealed};
 use crate::alarm::Alarm;
 
-/// So many things need no allocation beside that of a waker, as for threads.
+/// The number of things that need no allocation beside that of a waker, as for threads.
 const FEW: usize = 8;
 
 impl<R, C: Cases<R>> Select<'_, R, C> {
@@ -50,7 +50,7 @@ impl<R, C: Cases<R>> Select<'_, R, C> {
     }
 }
 
-/// Cases, by number, of whoever waits for them.
+/// The cases of one waiter, by number.
 struct Owned<R, C>(C, std::marker::PhantomData<fn() -> R>);
 
 impl<R, C: sealed::Cases<R>> Sources<Linux> for Owned<R, C> {
@@ -63,7 +63,7 @@ impl<R, C: sealed::Cases<R>> Sources<Linux> for Owned<R, C> {
     }
 }
 
-/// What there is of one source, when there is some.
+/// Waits for one source, and returns it when it has something.
 pub(crate) async fn polled<S: Source<Linux>>(source: S) -> S {
     let lot = Lot::new(0);
     select::select_polled::<Linux, _, Alarm, 1>(One(source), lot).await.0.0

@@ -27,14 +27,14 @@ pub struct RwLock<T> {
 // SAFETY: a writer has the value alone, and sends it to the next; readers share it.
 unsafe impl<T: Send + Sync> Sync for RwLock<T> {}
 
-/// What [`RwLock::read`] returns; it unlocks when dropped, in any thread.
+/// The guard that [`RwLock::read`] returns; it unlocks when dropped, in any thread.
 #[must_use = "the lock is left when its guard is dropped"]
 pub struct ReadGuard<'a, T> {
     lock: &'a RwLock<T>,
 }
 
-/// What [`RwLock::write`] returns; it unlocks when dropped. The writer is the thread that has
-/// locked.
+/// The guard that [`RwLock::write`] returns; it unlocks when dropped. The writer is the thread that
+/// has locked.
 #[must_use = "the lock is left when its guard is dropped"]
 pub struct WriteGuard<'a, T> {
     lock: &'a RwLock<T>,
@@ -151,7 +151,7 @@ impl<T> Deref for ReadGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the guard has come in to read, and while it is there nobody writes.
+        // SAFETY: the guard has come in to read, and while it is there no thread writes.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -160,7 +160,7 @@ impl<T> Deref for WriteGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: this thread is in alone, for as long as it lives; and who made the lock has
+        // SAFETY: this thread is in alone, for as long as it lives; and the maker of the lock has
         // promised that the reference is used no longer.
         unsafe { &*self.lock.value.get() }
     }
@@ -168,7 +168,7 @@ impl<T> Deref for WriteGuard<'_, T> {
 
 impl<T> DerefMut for WriteGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above, and the guard is borrowed by nobody else.
+        // SAFETY: as above, and no other code borrows the guard.
         unsafe { &mut *self.lock.value.get() }
     }
 }

@@ -45,7 +45,8 @@ fn order(pool: Pool) {
     assert_eq!(last.load(Relaxed), 3, "the last was not the last");
 }
 
-/// Relies on a task being done after some time: it is, unless who runs it loses its CPU.
+/// Relies on a task being done after some time: it is, unless the thread that runs it loses its
+/// CPU.
 fn time(pool: Pool) {
     let done = Arc::new(AtomicU32::new(0));
     let told = done.clone();
@@ -59,7 +60,7 @@ fn found(closure: fn(Pool), says: &str) {
     let failure = Runner::new().find(SEEDS, closure).expect("some schedule fails");
     let Why::Panicked(message) = &failure.why else { panic!("{failure}") };
     assert!(message.contains(says), "{failure}");
-    // Not by each: it is the schedule that decides.
+    // Not every seed fails: the schedule decides.
     assert!(SEEDS.clone().any(|seed| Runner::new().run(seed, closure).is_ok()));
     let again = Runner::new().run(failure.seed, closure).expect_err("it fails again");
     assert_eq!((again.to_string(), again), (failure.to_string(), failure));
@@ -89,7 +90,7 @@ pub fn fails<T: 'static>(closure: fn(Pool) -> T) -> Failure {
 fn a_deadlock_is_told_with_who_waits() {
     let failure = fails(|pool| {
         pool.spawn(|| ()).join().expect("it does not panic");
-        // It keeps its waker, and nobody else has it.
+        // It keeps its waker, and no other code has it.
         let never = pool.spawn_future(async {
             let mut kept = None;
             poll_fn(|context| {
@@ -128,7 +129,7 @@ fn what_takes_longer_than_the_limit_is_a_failure() {
     assert_eq!(sleeps.why, Why::Overrun);
 }
 
-/// What a policy does to its tenth task.
+/// The act of a policy on its tenth task.
 #[derive(Clone, Copy)]
 enum Tenth {
     Forgets,
@@ -218,7 +219,7 @@ fn exploring_says_how_to_have_it_again() {
     assert!(told.contains(&failure.to_string()), "{told}");
     let replay = format!("{SEED}={} cargo test {name} -- --exact --nocapture", failure.seed);
     assert!(told.contains(&replay), "{told}");
-    // That one only, with the whole schedule.
+    // The replay runs that seed only, and prints the whole schedule.
     let told = said(name, Some(&failure.seed.to_string()));
     assert!(told.contains(&failure.schedule.to_string()) && told.contains(&replay), "{told}");
     assert!(said(name, Some("x")).contains("ANTIPHON_SEED is to be a number"));

@@ -1,4 +1,4 @@
-//! Panics of tasks: who hears of them, and what destructors do meanwhile.
+//! Panics of tasks: which caller learns of them, and the work of destructors meanwhile.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,7 +29,7 @@ fn a_panic_that_nobody_asks_for_is_a_failure() {
     });
     let expected = Why::TaskPanicked { task: 2, message: "that was not".to_owned() };
     assert_eq!(failure.why, expected);
-    // Its handle is gone when it ends.
+    // The task's handle is gone when it ends.
     let failure = fails(|pool| {
         drop(pool.spawn(|| {
             work(Duration::from_micros(100));
@@ -40,7 +40,7 @@ fn a_panic_that_nobody_asks_for_is_a_failure() {
     assert_eq!(failure.why, expected);
 }
 
-/// Neither dropped nor asked, while the run lasts.
+/// The panic is neither dropped nor asked for while the run lasts.
 #[test]
 fn a_panic_whose_handle_leaves_the_run_is_a_failure() {
     let expected = Why::TaskPanicked { task: 1, message: "kept".to_owned() };
@@ -93,7 +93,7 @@ fn panic_together(pool: Pool, ran: &Arc<AtomicU32>) {
     woken.join().expect("it does not panic");
 }
 
-/// Also into queues that have locks, and where there is no room.
+/// This holds also for queues that have locks, and where there is no room.
 #[test]
 fn destructors_spawn_and_wake_while_their_task_panics() {
     let ranked = || Ranked::new(Aging { level_ns: 1_000, usual: 1 }, 1, 1 << 14);

@@ -1,5 +1,5 @@
 //! Whole runs of the scheduler: by each policy, with few workers and many, no task is lost or run
-//! twice, and who has nothing to do rests.
+//! twice, and a worker that has nothing to do rests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -18,7 +18,7 @@ fn fifo() -> Scheme<Fifo, Steal> {
     Scheme::new(Fifo, Steal { share: Share::Half }).capacity(16, 16)
 }
 
-/// What a task takes: as long as it takes to wake a worker.
+/// The time of a task: as long as it takes to wake a worker.
 const TASK: Duration = Duration::from_micros(5);
 
 /// A task makes two others, down to the leaves.
@@ -33,13 +33,13 @@ fn tree(pool: Pool, run: Arc<AtomicU32>, depth: u32) {
     }
 }
 
-/// What a tree of this depth is, from the root on.
+/// The number of tasks of a tree of this depth, from the root on.
 fn tasks(depth: u32) -> u32 {
     (1 << (depth + 1)) - 1
 }
 
-/// Has the tree grown, and waits for it; or returns at once: what is not begun then is run before
-/// the workers end.
+/// Grows the tree, and waits for it; or returns at once: then tasks that have not begun are run
+/// before the workers end.
 fn grown(runner: &Runner, seed: u64, depth: u32, waits: bool) -> Run<()> {
     let run = Arc::new(AtomicU32::new(0));
     let counts = run.clone();
@@ -74,7 +74,7 @@ fn busy(run: &Run<()>) -> usize {
     by.len()
 }
 
-/// By 1, 2, 5 and 20 workers, and several seeds.
+/// Runs trees with 1, 2, 5 and 20 workers, and several seeds.
 fn each<Y: Policy<Sim> + 'static>(policy: impl Fn() -> Y + Copy + 'static) {
     for workers in [1, 2, 5, 20] {
         let runner = Runner::new().workers(workers).policy(policy);
@@ -134,7 +134,7 @@ fn what_spills() {
     each(|| Requests::sticky(fifo(), 2));
 }
 
-/// Nor with anybody: then who makes a task runs it.
+/// Nor with any other thread: then the thread that makes a task runs it.
 #[test]
 fn what_is_refused_is_run() {
     each(|| Scheme::new(Fifo, Steal { share: Share::Half }).capacity(2, 2));
@@ -148,8 +148,8 @@ fn sixteen_thousand_tasks() {
     }
 }
 
-/// A run is over when nobody has anything to do, however long a timer has kept it: so who rests
-/// does not look around meanwhile.
+/// A run is over when no thread has anything to do, however long a timer has kept it: so a worker
+/// that rests does not look around meanwhile.
 #[test]
 fn who_has_nothing_to_do_rests() {
     for workers in [1, 5, 20] {

@@ -1,4 +1,4 @@
-//! What a run does: time, timers, futures, scopes, and what is outside of it.
+//! The parts of a run: time, timers, futures, scopes, and its boundary to the outside.
 
 use std::future::{Future as _, pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -79,7 +79,7 @@ fn a_sleep_that_is_given_up_wakes_nobody() {
     assert!(time < 2 * MS, "{time:?}");
 }
 
-/// As of a pool that is dropped.
+/// As when a pool is dropped.
 #[test]
 fn who_sleeps_when_the_closure_has_returned_is_dropped() {
     struct Told(Arc<Mutex<Vec<&'static str>>>, &'static str);
@@ -97,7 +97,7 @@ fn who_sleeps_when_the_closure_has_returned_is_dropped() {
             sleep(1_000 * MS).await;
             drop(sleeper);
         });
-        // Nobody can wake it.
+        // Nothing can wake it.
         let lost = pool.spawn_future(async move {
             pending::<()>().await;
             drop(other);
@@ -107,7 +107,7 @@ fn who_sleeps_when_the_closure_has_returned_is_dropped() {
         drop(task);
     });
     let run = run.expect("nobody fails");
-    // What was spawned was run.
+    // The tasks that were spawned were run.
     assert!((10 * MS..1_000 * MS).contains(&run.time), "{:?}", run.time);
     assert_eq!(*told.lock().expect("no panic"), ["other", "sleeper"]);
 }
@@ -169,7 +169,7 @@ fn what_is_of_a_run_is_of_no_use_outside() {
     assert!(catch_unwind(|| pool.threads()).is_err());
     assert!(catch_unwind(AssertUnwindSafe(|| waits.is_finished())).is_err());
     assert!(catch_unwind(AssertUnwindSafe(|| waker.wake_by_ref())).is_err());
-    // Of another run, too.
+    // The value may be of another run, too.
     let other = run(move |_| {
         let joined = catch_unwind(AssertUnwindSafe(|| waits.join().is_err()));
         (joined.is_err(), catch_unwind(AssertUnwindSafe(|| waker.wake())).is_err())

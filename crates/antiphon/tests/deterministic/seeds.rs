@@ -55,7 +55,7 @@ fn a_seed_is_a_schedule() {
     }
 }
 
-/// Not only the times: who runs what, and in which order.
+/// Not only the times differ: so do the workers of tasks, and their order.
 #[test]
 fn seeds_differ_in_who_runs_what() {
     let order = |seed| {

@@ -1,4 +1,4 @@
-//! `lock_api::ReentrantMutex`, and what tells threads apart.
+//! `lock_api::ReentrantMutex`, and the identity that tells threads apart.
 
 use std::cell::Cell;
 

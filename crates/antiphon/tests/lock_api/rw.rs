@@ -1,4 +1,4 @@
-//! `lock_api::RawRwLock` and what adds to it.
+//! `lock_api::RawRwLock` and the traits that add to it.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -91,7 +91,7 @@ pub fn one_upgradable_reader_at_a_time<R: RawRwLockUpgrade + Send + Sync>() {
     assert!(lock.try_upgradable_read().is_some());
 }
 
-/// What an upgradable reader has read still stands when it is the writer.
+/// A value that an upgradable reader has read still stands when it is the writer.
 pub fn an_upgrade_sees_what_was_written_before<R: RawRwLockUpgrade + Send + Sync>() {
     const EACH: u64 = 1_000;
     let count = RwLock::<R, u64>::new(0);

@@ -14,8 +14,8 @@ use super::{SHORT, fibers, in_fiber, listen, pair, pool};
 
 const LONG: Duration = Duration::from_secs(3600);
 
-/// What a call that waits says, in a fiber and on a thread, after another fiber, or thread, has
-/// cancelled its token.
+/// Checks the error of a call that waits, in a fiber and on a thread, after another fiber, or
+/// thread, has cancelled its token.
 fn is_cancelled<F>(what: &str, prepared: impl Fn(&Token) -> F)
 where
     F: FnOnce() -> io::Error + Send + 'static,
@@ -37,7 +37,7 @@ where
     token.cancel();
     let error = waiter.join().expect("no panic");
     assert!(Cancelled::is(&error), "{what}, on a thread: {error:?}");
-    // At its deadline, and before it begins.
+    // The token is cancelled at its deadline, and before the call begins.
     for token in [Token::new().child_for(SHORT), token] {
         let error = in_fiber(prepared(&token));
         assert!(Cancelled::is(&error), "{what}, by a deadline: {error:?}");
@@ -128,7 +128,7 @@ fn who_is_cancelled_before_does_not_begin_to_connect() {
     assert_eq!(listener.accept().expect_err("nobody").kind(), io::ErrorKind::WouldBlock);
 }
 
-/// By a token that is cancelled nothing is read, whatever there is; without, all of it is.
+/// With a cancelled token nothing is read, whatever there is; without, all of it is.
 #[test]
 fn what_was_not_read_is_there() {
     let reads = || {
@@ -150,7 +150,7 @@ fn what_was_not_read_is_there() {
     reads();
 }
 
-/// As bytes come, and others are about to: each is read once.
+/// Reads are cancelled as bytes come, and while others are about to: each is read once.
 #[test]
 fn a_read_that_is_cancelled_loses_no_bytes() {
     const BYTES: usize = 2_000;

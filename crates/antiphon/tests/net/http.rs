@@ -9,7 +9,7 @@ use std::net::Shutdown;
 use super::{SHORT, in_fiber, pair, pool};
 use requests::MOST_BODY;
 
-/// The first lines of what is answered to these bytes, and the bodies.
+/// The first lines of the answers to these bytes, and the bodies.
 fn answers(sent: impl Into<Vec<u8>>) -> (Vec<String>, String) {
     let sent = sent.into();
     in_fiber(move || {
@@ -43,7 +43,8 @@ fn a_body_is_no_request() {
     assert!(all.contains("\n/b\n") && all.contains("\n/c\n") && !all.contains("stolen"), "{all}");
 }
 
-/// Longer than what is read with the headers; who waits to be asked for it is.
+/// The body is longer than what is read with the headers; a client that waits to be asked for it is
+/// asked.
 #[test]
 fn a_long_body_is_read_to_its_end() {
     let body = "x".repeat(MOST_BODY as usize);

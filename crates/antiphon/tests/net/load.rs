@@ -63,7 +63,7 @@ fn fibers_of_two_threads_talk_to_each_other() {
     echo_among_fibers(2, 50, 100);
 }
 
-/// Has this process open as many files as it may: so many.
+/// Lets this process open as many files as it may, and returns that number.
 fn more_files() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the limit is ours to write.
@@ -175,7 +175,7 @@ fn many_small_messages_arrive() {
     });
 }
 
-/// Both the waits of threads and those of fibers, each of whom gets some.
+/// Both the waits of threads and those of fibers, each of which gets some.
 #[test]
 fn several_wait_for_one_file() {
     let pool = pool(2);

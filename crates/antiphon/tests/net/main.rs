@@ -19,7 +19,7 @@ use antiphon::pool::{Builder, Pool};
 const SHORT: Duration = Duration::from_millis(20);
 
 fn fibers(threads: usize) -> Builder {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES) }
 }
 

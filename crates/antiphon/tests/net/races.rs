@@ -1,4 +1,5 @@
-//! Waits that end early, as others come to their end: what is given up takes nothing with it.
+//! Waits that end early, as others come to their end: a wait that is given up takes nothing with
+//! it.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -15,7 +16,7 @@ use super::{SHORT, echo, in_fiber, pair, pool};
 /// About as long as a message takes.
 const SOON: Duration = Duration::from_micros(40);
 
-/// What `attempt` says, and how often it was told first that the time was over.
+/// The result of `attempt`, and how often it was told first that the time was over.
 fn patiently<R>(mut attempt: impl FnMut() -> io::Result<R>) -> (R, u32) {
     let mut late = 0;
     loop {
@@ -58,8 +59,8 @@ fn a_read_that_is_late_loses_no_bytes() {
     }
 }
 
-/// One of two that wait has the byte. The other was told, too, and has tried in vain: that its time
-/// began anew would be seen by what is due between.
+/// One of two waiters gets the byte. The other was told, too, and has tried in vain: if its time
+/// began anew, the task that is due between would see it.
 #[test]
 fn who_tries_again_waits_no_longer_for_that() {
     const TIME: Duration = Duration::from_secs(2);
@@ -88,7 +89,7 @@ fn who_tries_again_waits_no_longer_for_that() {
 
 #[test]
 fn a_write_that_is_late_has_sent_nothing() {
-    // More than the system keeps for who reads late.
+    // More than the system keeps for a reader that is late.
     const BYTES: usize = 24 << 20;
     let pool = pool(2);
     let (one, other) = pair();
@@ -98,7 +99,7 @@ fn a_write_that_is_late_has_sent_nothing() {
         scope.spawn(|| {
             let (mut sent, mut late) = (0, 0);
             while sent < BYTES {
-                // From where the last has ended.
+                // The bytes from where the last write has ended.
                 let bytes = &block[sent % 251..][..(BYTES - sent).min(300_000)];
                 let (written, waits) = patiently(|| (&one).write(bytes));
                 (sent, late) = (sent + written, late + waits);
@@ -133,7 +134,7 @@ fn datagrams_that_are_waited_for_in_vain_come_later() {
     pool.scope(|scope| {
         scope.spawn(|| {
             for number in 0..MESSAGES {
-                // One at a time: there is room for it.
+                // One byte at a time: there is room for it.
                 while !got.swap(false, Acquire) {
                     yield_now();
                 }
@@ -194,7 +195,7 @@ fn a_handle_that_is_dropped_leaves_who_waits_by_another() {
         })
     };
     let clone = waits.try_clone().expect("a file");
-    // On the same thread: it gives up, and so does a thread.
+    // The fiber on the same thread gives up, and so does a thread.
     let gives_up = move || {
         clone.set_read_timeout(Some(SHORT)).expect("a time");
         (&clone).read(&mut [0; 4]).expect_err("nobody writes").kind()
@@ -210,14 +211,14 @@ fn who_waits_is_told_that_another_has_ended_it() {
     let (pool, (one, other)) = (pool(1), pair());
     let ends = other.try_clone().expect("a file");
     let reader = pool.spawn(move || (&other).read(&mut [0; 4]));
-    // It waits by then.
+    // The other fiber waits by then.
     pool.spawn(|| fiber::sleep(SHORT)).join().expect("no panic");
     ends.shutdown(Shutdown::Read).expect("connected");
     assert_eq!(reader.join().expect("no panic").expect("the end"), 0);
     drop(one);
 }
 
-/// Its threads are in the middle of it.
+/// The pool's threads are in the middle of a wait.
 #[test]
 fn a_pool_that_is_dropped_waits_until_its_waits_are_over() {
     for _ in 0..10 {
@@ -243,7 +244,7 @@ fn a_pool_that_is_dropped_waits_until_its_waits_are_over() {
     }
 }
 
-/// As many wait for files as for sockets, and some for ever.
+/// As many fibers wait for files as for sockets, and some for ever.
 #[test]
 fn pipes_and_sockets_are_waited_for_side_by_side() {
     in_fiber(|| {

@@ -1,4 +1,4 @@
-//! What sockets do, in a fiber and on a thread.
+//! Sockets in a fiber and on a thread.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown};
@@ -116,7 +116,7 @@ fn who_connects_to_nobody_is_told_so() {
     connects();
 }
 
-/// A listener whose backlog is full answers nobody.
+/// A listener whose backlog is full answers no client.
 #[test]
 fn who_connects_for_too_long_is_told_so() {
     let connects = || {
@@ -218,7 +218,7 @@ fn clones_of_a_datagram_socket_share_what_comes() {
         assert_eq!(clone.peek(&mut buffer).expect_err("none").kind(), ErrorKind::WouldBlock);
         one.send(b"first").expect("room");
         one.send(b"next").expect("room");
-        // It is there still, for either of them.
+        // The byte is there still, for either of them.
         assert_eq!((clone.peek(&mut buffer[..2]), &buffer[..2]).0.expect("cut"), 2);
         assert_eq!(other.peek(&mut buffer).expect("a datagram"), 5);
         assert_eq!(clone.recv(&mut buffer).expect("a datagram"), 5);
@@ -230,7 +230,7 @@ fn clones_of_a_datagram_socket_share_what_comes() {
     talks();
 }
 
-/// What is set is the system's, of which a socket of `std` that is the same one is told.
+/// The options that are set are the system's: a socket of `std` that is the same one shows them.
 #[test]
 fn options_are_those_of_the_socket() {
     let (listener, address) = listen();
@@ -257,7 +257,7 @@ fn options_are_those_of_the_socket() {
     assert!(!socket.multicast_loop_v4().expect("set") && socket.broadcast().expect("set"));
 }
 
-/// The system says who was of it.
+/// The system says whether the socket was in the group.
 #[test]
 fn a_group_is_joined_and_left_once() {
     let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");
@@ -277,7 +277,7 @@ fn any_file_that_can_be_waited_for_is() {
         let (mut reads, mut writes) =
             (Async::new(reads).expect("a pipe"), Async::new(writes).expect("a pipe"));
         writes.writable().expect("room");
-        // As much at a time as goes in whole, or not at all.
+        // As many bytes at a time as go in whole, or not at all.
         let full = loop {
             if let Err(error) = writes.get_ref().write_all(&[0; 4096]) {
                 break error;
@@ -294,7 +294,7 @@ fn any_file_that_can_be_waited_for_is() {
         let file = Async::new(std::fs::File::open("/proc/self/exe").expect("a file"));
         let file = file.expect("it takes the flag");
         file.readable().expect("always");
-        // In vain: it does not say that it would block, but for this test.
+        // In vain: only in this test the file says that it would block.
         let refused = file.read_with(|_| Err::<(), _>(ErrorKind::WouldBlock.into()));
         assert_eq!(refused.expect_err("it can't wait").kind(), ErrorKind::PermissionDenied);
     });

@@ -1,4 +1,4 @@
-//! Threads whose fibers wait for sockets: what else they do, and when they end.
+//! Threads whose fibers wait for sockets: the other tasks that they do, and when they end.
 
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
@@ -70,7 +70,7 @@ fn sockets_and_tasks_share_threads() {
     }
 }
 
-/// One that has always something to read does not keep others from their turns.
+/// A fiber that always has something to read does not keep others from their turns.
 #[test]
 fn a_socket_that_is_always_ready_leaves_others_their_turns() {
     let stop = Arc::new(AtomicBool::new(false));
@@ -109,7 +109,7 @@ fn a_socket_that_is_always_ready_leaves_others_their_turns() {
     assert_eq!(writer.join().expect("no panic"), reader.join().expect("no panic"));
 }
 
-/// As one that accepts while too many files are open.
+/// The same as where accepting fails because too many files are open.
 #[test]
 fn one_that_fails_all_the_time_leaves_others_their_turns() {
     const MOST: usize = 10_000_000;
@@ -119,13 +119,13 @@ fn one_that_fails_all_the_time_leaves_others_their_turns() {
     let (stopped, failing) = (stop.clone(), fails.clone());
     let task = pool.spawn(move || {
         let file = Async::new(other).expect("a socket");
-        // It is registered from now on.
+        // The file is registered from now on.
         (&file).read_exact(&mut [0]).expect("a byte");
         failing.store(true, Relaxed);
         let fail = || file.read_with(|_| Err::<(), _>(io::Error::other("it failed")));
         (0..MOST).any(|_| fail().is_err() && stopped.load(Relaxed))
     });
-    // When it waits.
+    // The byte is written when the fiber waits.
     pool.spawn(move || (&one).write_all(b"x").expect("room")).join().expect("no panic");
     while !fails.load(Relaxed) {
         thread::yield_now();
@@ -135,7 +135,7 @@ fn one_that_fails_all_the_time_leaves_others_their_turns() {
     other.join().expect("no panic");
 }
 
-/// While a thread rests for its sockets, it is told of all else.
+/// While a thread rests for its sockets, it is told of all other events.
 #[test]
 fn a_thread_that_rests_for_sockets_wakes_for_all_else() {
     let pool = pool(1);
@@ -217,7 +217,7 @@ fn a_pool_that_is_dropped_waits_for_its_sockets() {
     assert!(ended.load(Relaxed));
 }
 
-/// It blocks its thread, and is no fiber for that time.
+/// The fiber blocks its thread, and is no fiber for that time.
 #[test]
 fn a_fiber_that_unwinds_waits_for_sockets_too() {
     struct Reads(TcpStream);

@@ -36,7 +36,7 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("it is UTF-8")
 }
 
-/// What it says on stdout, when it has ended well; nothing, if it is not there.
+/// The example's output on stdout, when it has ended well; `None`, if the example is not there.
 pub fn succeeds(name: &str, arguments: &[&str]) -> Option<String> {
     let done = example(name)?.args(arguments).output().expect("timeout runs it");
     let Output { status, stdout, stderr } = done;

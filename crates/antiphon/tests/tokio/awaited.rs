@@ -1,4 +1,4 @@
-//! What futures wait for, beside threads and fibers.
+//! The sources that futures wait for, beside threads and fibers.
 
 use std::future::Future;
 use std::pin::pin;
@@ -22,7 +22,7 @@ fn sendable<T: Send>(sendable: T) -> T {
     sendable
 }
 
-/// Polls it once, by a waker that wakes nobody.
+/// Polls it once, by a waker that wakes no task.
 fn poll<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
@@ -70,7 +70,7 @@ fn a_fiber_is_cancelled_when_what_awaits_it_is_dropped() {
     assert!(tells.recv().unwrap().is_err());
 }
 
-/// Those who send and receive: fibers, threads and tasks of Tokio, each of each.
+/// Senders and receivers: fibers, threads and tasks of Tokio, each of each.
 fn sum_of(room: usize, each: u64) -> u64 {
     let (pool, runtime) = (fibers(2), tokio(2));
     let (sender, receiver) = bounded::<u64>(room);
@@ -152,7 +152,7 @@ fn a_wait_that_is_given_up_loses_nothing() {
     assert_eq!(sum, VALUES * (VALUES + 1) / 2);
 }
 
-/// One that was told and is dropped has others have it.
+/// A future that was told, and is dropped, passes it on to another.
 #[test]
 fn what_a_future_was_told_is_passed_on() {
     let (sender, receiver) = bounded(1);
@@ -224,7 +224,7 @@ fn a_token_ends_a_wait_at_its_deadline() {
         })
         .into();
     tasks.into_iter().for_each(|task| runtime.block_on(task).unwrap());
-    // One that is dropped before leaves nothing.
+    // A future that is dropped before leaves nothing.
     let token = Token::new().child_for(Duration::from_secs(3600));
     let mut waits = pin!(token.wait_async());
     assert!(poll(waits.as_mut()).is_pending());
@@ -242,7 +242,7 @@ fn a_select_is_awaited() {
         drop(pool.spawn(move || {
             (1..=EACH).for_each(|number| sender.send(number).unwrap());
             stop.count_down(1);
-            // Who receives sees the latch, and not that the channel is closed.
+            // The receiver sees the latch, and not that the channel is closed.
             std::mem::forget(sender);
         }));
     }

@@ -33,7 +33,7 @@ fn what_is_ready_is_had_at_once() {
     assert_eq!(pool.spawn(|| block_on(async { ready(7).await })).join().unwrap(), 7);
 }
 
-/// All on one thread, so each is suspended where it waits.
+/// All fibers are on one thread, so each is suspended where it waits.
 #[test]
 fn fibers_of_a_thread_wait_for_each_others_futures() {
     let pool = fibers(1);
@@ -134,7 +134,7 @@ fn a_future_that_wakes_itself_lets_others_run() {
     waits.join().unwrap();
 }
 
-/// A waker that outlives its wait wakes nobody, or one for no reason.
+/// A waker that outlives its wait wakes no task, or one for no reason.
 #[test]
 fn wakers_may_come_late_and_be_the_same() {
     let kept = Cell::new(None::<Waker>);
@@ -179,7 +179,7 @@ fn no_wake_is_lost_between_threads() {
     fibers.into_iter().for_each(|fiber| fiber.join().unwrap());
 }
 
-/// Its fiber unwinds, and with it goes the future.
+/// The fiber unwinds, and the future goes with it.
 #[test]
 fn a_future_that_panics_is_a_panic_of_the_caller() {
     let pool = fibers(1);

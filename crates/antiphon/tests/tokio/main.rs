@@ -1,5 +1,5 @@
-//! Fibers beside Tokio: futures that fibers wait for, fibers that futures wait for, and what both
-//! wait by.
+//! Fibers beside Tokio: futures that fibers wait for, fibers that futures wait for, and sources
+//! that both wait by.
 
 mod awaited;
 mod block_on;
@@ -9,7 +9,7 @@ use antiphon::pool::Pool;
 use tokio::runtime::{Builder, Runtime};
 
 fn fibers(threads: usize) -> Pool {
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: no fiber waits while it makes a thread-local.
     let builder = unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES) };
     builder.build().expect("fibers")
 }

@@ -1,8 +1,9 @@
-//! `antiphon_coop_member_t`: a loop of the caller's own as a member of a domain, and what there is.
+//! `antiphon_coop_member_t`: a loop of the caller's own as a member of a domain; and the tiers that
+//! are available.
 //!
 //! | file | what |
 //! |---|---|
-//! | `seat` | what is wanted of a tier, and what a loop of ours has of it |
+//! | `seat` | a caller's wishes for a tier, and the tier of one of our loops |
 
 pub(crate) mod seat;
 
@@ -26,15 +27,15 @@ use seat::{ALONE, BATON, BOOST, CoopStatus, Part, RT_SPLIT, SPLIT, Wish};
 /// `antiphon_coop_member_t`.
 pub struct Member {
     thread: ThreadId,
-    /// Of the process.
+    /// The epoch of the process.
     epoch: u32,
-    /// For that thread.
+    /// Used by that thread only.
     turns: RefCell<Turns>,
 }
 
 struct Turns {
     seat: Membership,
-    /// Between the halves of a poll.
+    /// Set between the halves of a poll.
     pause: Option<Pause>,
 }
 
@@ -50,7 +51,7 @@ pub struct CoopAnswer {
 const NEVER: u64 = u64::MAX;
 
 impl Member {
-    /// What its thread does with it.
+    /// Runs `does` on the turns, for the member's thread; `EPERM` for others.
     fn with(&self, does: impl FnOnce(&mut Turns) -> c_int) -> c_int {
         // The forked child has another number.
         if self.thread != Linux::thread() {
@@ -75,7 +76,7 @@ fn ask(release_ns: u64, importance: u64) -> Ask {
 }
 
 fn sleep_until(until_ns: Option<u64>) {
-    // For good nobody is let sleep here.
+    // Without a time to wake at, no member sleeps here.
     let left_ns = until_ns.map_or(0, |at| at.saturating_sub(now_ns()));
     if left_ns > 0 {
         thread::sleep(Duration::from_nanos(left_ns));
@@ -83,13 +84,13 @@ fn sleep_until(until_ns: Option<u64>) {
 }
 
 exports! {
-    /// Which tiers there are here, and why not the others.
+    /// Writes which tiers there are here, and why not the others.
     fn antiphon_coop_available(report: *mut c_char, bytes: usize) -> c_int {
         let here = uncancelled(available);
         if !report.is_null() && bytes > 0 {
             let text = here.to_string();
             let cut = text.floor_char_boundary(bytes - 1);
-            // SAFETY: the caller's memory for so many bytes, of which this is one less at most.
+            // SAFETY: the caller's memory for `bytes` bytes, of which this is one less at most.
             unsafe {
                 report.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), cut);
                 report.add(cut).write(0);
@@ -112,7 +113,7 @@ exports! {
         let wish = unsafe { Wish::of(part) };
         match uncancelled(|| wish.and_then(|wish| wish.join(|| ()))) {
             Ok(seat) => {
-                // Where that is not to be had, it is late by as much as all threads are.
+                // Where that is refused, the member is late by as much as all threads are.
                 let _ = set_timer_slack(1);
                 *member = Box::into_raw(Box::new(Member {
                     thread: Linux::thread(),
@@ -169,7 +170,7 @@ exports! {
         })
     }
 
-    /// What has become of it.
+    /// Writes the state of the member, and its counts.
     fn antiphon_coop_status(member: &Member, status: &mut CoopStatus) -> c_int {
         member.with(|turns| {
             *status = CoopStatus::of_member(&turns.seat);

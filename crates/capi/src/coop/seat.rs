@@ -1,4 +1,4 @@
-//! `antiphon_coop_t`, `antiphon_coop_status_t`: what a thread wants of a tier, and what it has.
+//! `antiphon_coop_t`, `antiphon_coop_status_t`: a thread's wishes for a tier, and its state in it.
 
 use core::cell::RefCell;
 use core::ffi::{CStr, c_char, c_int};
@@ -49,10 +49,10 @@ pub(crate) const RT_SPLIT: c_int = 16;
 /// The most that a time may be.
 pub(crate) const MOST_NS: u64 = 10_000_000_000;
 
-/// The domain of who names none: that of `antiphon run --coop`.
+/// The domain of a member that names none: that of `antiphon run --coop`.
 const DOMAIN: &str = "default";
 
-/// What is wanted of a tier.
+/// The wishes of a caller for a tier.
 pub(crate) struct Wish {
     domain: String,
     options: DomainOptions,
@@ -62,7 +62,7 @@ pub(crate) struct Wish {
 }
 
 impl Wish {
-    /// What a caller wants; null: nothing in particular.
+    /// Reads the wishes of a caller; null: nothing in particular.
     ///
     /// # Errors
     ///
@@ -160,7 +160,7 @@ fn refusal(error: JoinError) -> c_int {
     }
 }
 
-/// What a loop has of its tier.
+/// The tier of a loop.
 #[derive(Default)]
 pub(crate) enum Seat {
     #[default]
@@ -170,7 +170,8 @@ pub(crate) enum Seat {
 }
 
 impl Seat {
-    /// Takes one; `leave` has what was before left, when little can go wrong any more.
+    /// Takes a seat in a tier. `leave` leaves the seat from before, and is called when little can
+    /// go wrong any more.
     pub(crate) fn take(tier: c_int, wish: &Wish, leave: impl Fn()) -> Result<Self, c_int> {
         let baton = || wish.join(&leave).map(Self::Baton);
         match tier {
@@ -228,8 +229,8 @@ fn times(options: &Options) -> [u64; 4] {
     [period_ns, min_slice_ns, slack_ns, threshold_ns]
 }
 
-/// The seat of a loop, which others look at between polls. All on one thread; who polls calls
-/// nothing of the caller's.
+/// The seat of a loop, which others look at between polls. All on one thread; a poll calls nothing
+/// of the caller's.
 pub(crate) struct Seated(pub(crate) Rc<RefCell<Seat>>);
 
 impl Cooperate for Seated {
@@ -242,7 +243,7 @@ impl Cooperate for Seated {
     }
 
     fn tell(&mut self, release_ns: Option<u64>) {
-        // Who has the baton need not be told.
+        // The holder of the baton need not be told.
         if let Seat::Boost(boosted, _) = &mut *self.0.borrow_mut() {
             boosted.tell(release_ns);
         }

@@ -26,9 +26,9 @@ use crate::export::exports;
 /// `antiphon_loop_t`.
 pub struct Loop {
     events: UnsafeCell<rust::Loop>,
-    /// That of the callback that is being called, or null.
+    /// The context of the callback that is being called, or null.
     inside: Cell<*mut Context<'static>>,
-    /// How it shares its CPU; the loop's tier is the same.
+    /// The way in which it shares its CPU; the loop's tier is the same.
     seat: Rc<RefCell<Seat>>,
 }
 
@@ -85,7 +85,7 @@ pub struct LoopTrouble {
     kept: c_int,
 }
 
-/// What the caller has called.
+/// The functions of an event, which are the caller's.
 struct Called {
     events: *const Loop,
     call: Call,
@@ -103,7 +103,7 @@ impl Called {
         // SAFETY: the loop is there while it calls.
         let inside = unsafe { &(*self.events).inside };
         inside.set(ptr::from_mut(context).cast());
-        // SAFETY: the caller's function, with what it is to have.
+        // SAFETY: the caller's function, with the arguments that it is to have.
         let next = unsafe { (self.call)(self.events, self.data, &mut when) };
         inside.set(ptr::null_mut());
         match next {
@@ -121,7 +121,7 @@ impl Called {
 impl Drop for Called {
     fn drop(&mut self) {
         if let Some(end) = self.end {
-            // SAFETY: the caller's function, with what it is to have.
+            // SAFETY: the caller's function, with the argument that it is to have.
             unsafe { end(self.data) }
         }
     }
@@ -140,7 +140,7 @@ impl LoopEvent {
         let Self { when, due, kept: 0, call: Some(call), end, data, name } = *self else {
             return None;
         };
-        // All names of a loop are such strings: see `string`.
+        // All names of a loop are strings of `string`.
         let name = if name.is_null() {
             c"event"
         } else {
@@ -204,8 +204,8 @@ fn string(name: Option<Name>) -> *const c_char {
 macro_rules! with {
     ($events:expr, $name:ident => $result:expr) => {
         if $events.inside.get().is_null() {
-            // SAFETY: the header says that it is of the caller's thread, which is in no callback
-            // of it, nor in `end`.
+            // SAFETY: the header says that the caller is on the loop's thread, and in no callback
+            // of the loop, nor in `end`.
             let $name = unsafe { &mut *$events.events.get() };
             $result
         } else {
@@ -263,7 +263,7 @@ exports! {
         create(events, &options, |made| {
             let Some(tell) = trouble else { return };
             made.on_trouble(move |trouble| {
-                // SAFETY: the caller's function, with what it is to have.
+                // SAFETY: the caller's function, with the arguments that it is to have.
                 unsafe { tell(data, &LoopTrouble::of(trouble)) }
             });
         })
@@ -276,14 +276,14 @@ exports! {
         uncancelled(|| drop(events));
     }
 
-    /// Has the loop share its CPU.
+    /// Makes the loop share its CPU.
     fn antiphon_loop_cooperate(events: &Loop, tier: c_int, part: Option<&Part>) -> c_int {
         // SAFETY: the caller's name.
         let wish = match unsafe { Wish::of(part) } {
             Ok(wish) => wish,
             Err(code) => return code,
         };
-        // One membership a thread, and one weight: what was before is left first.
+        // A thread has one membership, and one weight: the seat from before is left first.
         let leave = || drop(events.seat.take());
         match uncancelled(|| Seat::take(tier, &wish, leave)) {
             Ok(seat) => {
@@ -296,12 +296,12 @@ exports! {
         }
     }
 
-    /// How the loop shares its CPU.
+    /// Writes how the loop shares its CPU.
     fn antiphon_loop_coop_status(events: &Loop, status: &mut CoopStatus) {
         *status = events.seat.borrow().status();
     }
 
-    /// Has the loop do something.
+    /// Submits an event to the loop.
     fn antiphon_loop_submit(events: &Loop, event: &LoopEvent, id: *mut u64) -> c_int {
         // SAFETY: the caller's name.
         let Some(event) = (unsafe { event.event(events) }) else { return EINVAL };
@@ -313,7 +313,7 @@ exports! {
         0
     }
 
-    /// Has the loop do something when a file is ready.
+    /// Submits an event that is called when a file is ready.
     fn antiphon_loop_watch(
         events: &Loop,
         fd: c_int,
@@ -352,17 +352,17 @@ exports! {
         unless(uncancelled(is_there), ENOENT)
     }
 
-    /// Has an event called.
+    /// Wakes an event: the loop calls it.
     fn antiphon_loop_wake(events: &Loop, id: u64) -> c_int {
         unless(with!(events, events => events.wake(EventId::of(id))), ENOENT)
     }
 
-    /// Has the loop stop.
+    /// Stops the loop.
     fn antiphon_loop_stop(events: &Loop) {
         with!(events, events => events.stop());
     }
 
-    /// Does what is to be done.
+    /// Runs the loop until its end.
     fn antiphon_loop_run(events: &Loop) -> c_int {
         if !events.inside.get().is_null() {
             return EDEADLK;
@@ -372,7 +372,7 @@ exports! {
         uncancelled(|| end(events.run()))
     }
 
-    /// Does some of what is to be done now.
+    /// Calls up to `most` of the events that are due now.
     fn antiphon_loop_turn(events: &Loop, most: u32, turn: &mut LoopTurn) -> c_int {
         if !events.inside.get().is_null() {
             return EDEADLK;
@@ -395,14 +395,14 @@ exports! {
         unsafe { &*events.events.get() }.as_fd().as_raw_fd()
     }
 
-    /// What the file of the callback's event has said.
+    /// The readiness of the file of the callback's event.
     fn antiphon_loop_ready(events: &Loop) -> c_int {
         // SAFETY: null, or of the callback that the caller is in.
         let ready = unsafe { events.inside.get().as_ref() }.map(Context::ready).unwrap_or_default();
         c_int::from(ready.read) | c_int::from(ready.write) << 1
     }
 
-    /// Until when the callback may go on.
+    /// The time until which the callback may go on.
     fn antiphon_loop_until_ns(events: &Loop) -> u64 {
         // SAFETY: as above.
         unsafe { events.inside.get().as_ref() }.map_or(0, Context::until_ns)
@@ -419,20 +419,20 @@ exports! {
         rust::now_ns()
     }
 
-    /// For other threads.
+    /// Makes a handle of the loop for other threads.
     fn antiphon_loop_handle_create(events: &Loop) -> *mut Handle {
         let handle = with!(events, events => events.handle());
         Box::into_raw(Box::new(Handle { handle, events }))
     }
 
-    /// Nothing is submitted by this any more.
+    /// Lets go of a handle, which is not used any more.
     fn antiphon_loop_handle_destroy(handle: *mut Handle) {
         // SAFETY: made above, and not used from now on.
         let handle = unsafe { Box::from_raw(handle) };
         uncancelled(|| drop(handle));
     }
 
-    /// Has the loop do something.
+    /// Submits an event to the loop.
     fn antiphon_loop_handle_submit(handle: &Handle, event: &LoopEvent, id: *mut u64) -> c_int {
         // SAFETY: the caller's name.
         let Some(event) = (unsafe { event.event(handle.events) }) else { return EINVAL };
@@ -446,17 +446,17 @@ exports! {
         0
     }
 
-    /// Has the loop forget about an event.
+    /// Cancels an event of the loop.
     fn antiphon_loop_handle_cancel(handle: &Handle, id: u64) -> c_int {
         unless(handle.handle.cancel(EventId::of(id)).is_ok(), ESRCH)
     }
 
-    /// Has an event called.
+    /// Wakes an event: the loop calls it.
     fn antiphon_loop_handle_wake(handle: &Handle, id: u64) -> c_int {
         unless(handle.handle.wake(EventId::of(id)).is_ok(), ESRCH)
     }
 
-    /// Has the loop stop.
+    /// Stops the loop.
     fn antiphon_loop_handle_stop(handle: &Handle) -> c_int {
         unless(handle.handle.stop().is_ok(), ESRCH)
     }

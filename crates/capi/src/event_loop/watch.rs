@@ -1,4 +1,4 @@
-//! `antiphon_loop_lookout_t`, and what a loop has counted.
+//! `antiphon_loop_lookout_t`, and the counts of a loop.
 
 use core::ffi::{CStr, c_char, c_int};
 
@@ -39,11 +39,11 @@ pub struct LoopSighting {
     for_ns: u64,
 }
 
-/// That of the name.
+/// The counts of the events of that name.
 ///
 /// # Safety
 ///
-/// It is a string.
+/// `name` is a string.
 unsafe fn find(all: &[Stats], name: *const c_char) -> Option<&Stats> {
     // SAFETY: the caller's.
     let name = unsafe { CStr::from_ptr(name) };
@@ -54,7 +54,7 @@ unsafe fn find(all: &[Stats], name: *const c_char) -> Option<&Stats> {
 }
 
 exports! {
-    /// What is known of the events of a name.
+    /// Writes the counts of the events of a name.
     fn antiphon_loop_stats(events: &Loop, name: *const c_char, stats: *mut LoopStats) -> c_int {
         let all = with!(events, events => events.stats());
         // SAFETY: the caller's string.
@@ -75,7 +75,7 @@ exports! {
         0
     }
 
-    /// How late, or how long, events of a name were.
+    /// Writes a histogram of the events of a name: how late they were, or how long.
     fn antiphon_loop_buckets(
         events: &Loop,
         name: *const c_char,
@@ -95,7 +95,7 @@ exports! {
         *count = 0;
         for (upto_ns, times) in counted.buckets() {
             if *count < room {
-                // SAFETY: the caller's memory for so many.
+                // SAFETY: the caller's memory for `room` buckets.
                 unsafe { buckets.add(*count).write(LoopBucket { upto_ns, count: times }) }
             }
             *count += 1;
@@ -108,19 +108,19 @@ exports! {
         with!(events, events => events.reset_stats());
     }
 
-    /// For watchdogs.
+    /// Makes a lookout, for watchdogs.
     fn antiphon_loop_lookout_create(events: &Loop) -> *mut Looks {
         Box::into_raw(Box::new(Looks(with!(events, events => events.lookout()))))
     }
 
-    /// Nobody looks by this any more.
+    /// Lets go of a lookout, which is not used any more.
     fn antiphon_loop_lookout_destroy(lookout: *mut Looks) {
         // SAFETY: made above, and not used from now on.
         let lookout = unsafe { Box::from_raw(lookout) };
         uncancelled(|| drop(lookout));
     }
 
-    /// What the loop is at.
+    /// Writes the event that the loop is calling, and for how long.
     fn antiphon_loop_lookout_look(lookout: &Looks, sighting: &mut LoopSighting) -> c_int {
         let Some(Sighting { name, for_ns, .. }) = lookout.0.sight() else { return ENOENT };
         *sighting = LoopSighting { name: string(name), for_ns };

@@ -17,7 +17,7 @@ const _: () = assert!(message::Actions::<Linux>::MOST == 961 && message::SIGNALS
 type Run = unsafe extern "C" fn(*mut c_void, *const u64);
 type RunSignal = unsafe extern "C" fn(*mut c_void);
 
-/// What the caller's function is called with first.
+/// The first argument of the caller's function.
 #[derive(Clone, Copy)]
 struct Context(*mut c_void);
 
@@ -33,7 +33,7 @@ impl Context {
     }
 }
 
-/// Hands out the name of what was registered.
+/// Writes the number of the action that was registered; `ENOSPC` if none was.
 fn name(made: Option<ActionId>, id: &mut u32) -> c_int {
     match made {
         Some(made) => {
@@ -60,7 +60,7 @@ exports! {
         drop(unsafe { Box::from_raw(actions) });
     }
 
-    /// Has messages run a function.
+    /// Registers a function that messages run.
     fn antiphon_actions_register(
         actions: &Actions,
         run: Run,
@@ -75,7 +75,7 @@ exports! {
         name(actions.0.register(action).ok(), id)
     }
 
-    /// Has signals run a function.
+    /// Registers a function that signals run.
     fn antiphon_actions_register_signal(
         actions: &Actions,
         run: RunSignal,
@@ -88,7 +88,7 @@ exports! {
         name(actions.0.register_signal(action).ok().map(message::SignalId::action), id)
     }
 
-    /// Has nobody run it any more.
+    /// Unregisters a function: it is not run any more.
     fn antiphon_actions_unregister(actions: &Actions, id: u32) -> c_int {
         match actions.0.unregister(ActionId::from_bits(id)) {
             Ok(()) => 0,

@@ -16,7 +16,7 @@ pub struct Group(message::Group<Linux, Sleep>);
 
 type Tell = Option<unsafe extern "C" fn(*mut c_void, usize, c_int)>;
 
-/// Tells who was missed, and how many they are.
+/// Tells which members were missed, and returns their number.
 ///
 /// # Safety
 ///
@@ -33,7 +33,7 @@ unsafe fn missed(result: Result<(), Vec<Missed>>, tell: Tell, context: *mut c_vo
 }
 
 exports! {
-    /// Makes a group of nobody.
+    /// Makes a group without members.
     fn antiphon_group_create() -> *mut Group {
         Box::into_raw(Box::new(Group(message::Group::new())))
     }

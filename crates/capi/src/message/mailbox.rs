@@ -22,11 +22,11 @@ use crate::export::exports;
 pub struct Mailbox {
     owner: Mutex<Owner>,
     sender: Sender,
-    /// What an event loop waits for, or -1.
+    /// The file that an event loop waits for, or -1.
     file: c_int,
 }
 
-/// What only the owner touches.
+/// The part that only the owner touches.
 struct Owner {
     dozing: Option<Doze<'static, Linux, Sleep>>,
     mailbox: message::Mailbox<Linux, Sleep>,
@@ -35,7 +35,7 @@ struct Owner {
 /// `ANTIPHON_MAILBOX_MAX`.
 const MOST: usize = 1 << 20;
 
-/// How the owner sleeps: `enum antiphon_mailbox_kind`, in its order.
+/// The kinds of the owner's sleep: `enum antiphon_mailbox_kind`, in its order.
 pub(super) enum Sleep {
     Parks(Park<Linux>),
     File(EventFd),
@@ -109,8 +109,8 @@ impl Owner {
     }
 
     fn doze(&mut self) -> c_int {
-        // SAFETY: what is borrowed is shared with the senders, stays where it is while the mailbox
-        // is there, and is let go of before anything is done to that.
+        // SAFETY: the borrowed part is shared with the senders, stays where it is while the mailbox
+        // is there, and is let go of before anything is done to the mailbox.
         let mailbox: &'static mut message::Mailbox<_, _> =
             unsafe { &mut *ptr::from_mut(self.awake()) };
         self.dozing = mailbox.doze();
@@ -119,7 +119,7 @@ impl Owner {
 }
 
 impl Mailbox {
-    /// Does something as the owner, unless somebody does.
+    /// Does something as the owner; `EBUSY` if another thread does already.
     fn own(&self, act: impl FnOnce(&mut Owner) -> c_int) -> c_int {
         self.owner.try_lock().map_or(EBUSY, |mut owner| act(&mut owner))
     }
@@ -173,7 +173,7 @@ exports! {
         if unsafe { (*mailbox).owner.is_locked() } {
             return EBUSY;
         }
-        // SAFETY: as above, and nobody uses it from now on.
+        // SAFETY: as above, and no thread uses it from now on.
         let closed = *unsafe { Box::from_raw(mailbox) };
         uncancelled(|| {
             let Mailbox { owner, .. } = closed;
@@ -190,22 +190,22 @@ exports! {
         0
     }
 
-    /// What posts to the mailbox.
+    /// Makes a sender, which posts to the mailbox.
     fn antiphon_mailbox_sender(mailbox: &Mailbox) -> *mut Sender {
         Box::into_raw(Box::new(Sender(mailbox.sender.0.clone())))
     }
 
-    /// Delivers what is there.
+    /// Delivers the messages that are there.
     fn antiphon_mailbox_poll(mailbox: &Mailbox, delivered: &mut Delivered) -> c_int {
         mailbox.deliver(delivered, EAGAIN, |owned| owned.poll())
     }
 
-    /// Delivers what is there, or waits for it.
+    /// Delivers the messages that are there, or waits for one.
     fn antiphon_mailbox_wait(mailbox: &Mailbox, delivered: &mut Delivered) -> c_int {
         mailbox.deliver(delivered, EAGAIN, |owned| owned.wait(None))
     }
 
-    /// Delivers what is there, or waits for it, or gives up.
+    /// Delivers the messages that are there, or waits for one, or gives up.
     fn antiphon_mailbox_timedwait(
         mailbox: &Mailbox,
         delivered: &mut Delivered,
@@ -222,7 +222,7 @@ exports! {
         mailbox.file
     }
 
-    /// Has the file tell of what is posted from now on.
+    /// Makes the file tell of messages that are posted from now on.
     fn antiphon_mailbox_doze(mailbox: &Mailbox) -> c_int {
         if mailbox.file == -1 {
             return EINVAL;

@@ -3,12 +3,12 @@
 //! | file | type | behind the pointer |
 //! |---|---|---|
 //! | `actions` | `antiphon_actions_t` | the table; it stays while a mailbox has it |
-//! | `mailbox` | `antiphon_mailbox_t` | the owner's end, behind a mutex that nobody waits for |
+//! | `mailbox` | `antiphon_mailbox_t` | the owner's end, behind a mutex that no thread waits for |
 //! | `sender` | `antiphon_sender_t` | the others' end; it outlives the mailbox |
 //! | `group` | `antiphon_group_t` | senders, by socket |
 //!
-//! What Rust's borrows would refuse is told by codes: two threads that poll one mailbox, and an
-//! action that polls the mailbox it runs for, find the mutex locked.
+//! Calls that Rust's borrows would refuse get an error code: two threads that poll one mailbox, and
+//! an action that polls the mailbox it runs for, find the mutex locked.
 
 mod actions;
 mod group;
@@ -39,7 +39,7 @@ impl Message {
     }
 }
 
-/// The code of what was not posted, which `full` if there was no room.
+/// The code of a message that was not posted: `full` if there was no room.
 fn refused(why: NotPosted, full: core::ffi::c_int) -> core::ffi::c_int {
     match why {
         NotPosted::Full(_) => full,

@@ -46,7 +46,7 @@ exports! {
         })
     }
 
-    /// Has the owner run an action at least once.
+    /// Makes the owner run an action at least once.
     fn antiphon_sender_signal(sender: &Sender, id: u32) -> c_int {
         let Some(signal) = SignalId::from_action(ActionId::from_bits(id)) else { return EINVAL };
         match sender.0.signal(signal) {

@@ -1,4 +1,4 @@
-/* Event counts and broadcasts: nobody misses what was sent behind its look; times, misuse. */
+/* Event counts and broadcasts: no waiter misses what was sent behind its look; times, misuse. */
 #include "check.h"
 
 #include <antiphon_event.h>
@@ -15,7 +15,7 @@ static long load(long *word)
 	return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
-/* The next item, if there is one that nobody has: a queue of numbers. */
+/* The next item, if there is one that no thread has: a queue of numbers. */
 static long take(void)
 {
 	long next = load(&taken);
@@ -72,7 +72,7 @@ static void keys(void)
 	antiphon_event_key_t key = ANTIPHON_EVENT_KEY_INIT;
 	antiphon_event_count_t made;
 	size_t at;
-	/* Nothing is prepared: nothing is waited for. */
+	/* A key that is not prepared is not waited for. */
 	antiphon_event_count_wait(&key);
 	antiphon_event_count_cancel(&key);
 	IS(antiphon_event_count_timedwait(&key, CLOCK_MONOTONIC, &late), 0);
@@ -83,7 +83,7 @@ static void keys(void)
 	IS(antiphon_event_count_destroy(&made), EBUSY);
 	antiphon_event_count_notify_all(&made);
 	IS(antiphon_event_count_timedwait(&key, CLOCK_MONOTONIC, &late), 0);
-	/* Its end has been: once more does nothing. */
+	/* The key was used: cancelling it does nothing. */
 	antiphon_event_count_cancel(&key);
 	antiphon_event_count_wait(&key);
 	for (at = 0; at < 2; at++) {
@@ -92,7 +92,7 @@ static void keys(void)
 		IS(antiphon_event_count_timedwait(&key, clocks[at], &soon), ETIMEDOUT);
 		YES(passed(clocks[at], &soon));
 	}
-	/* Cancelled by what was wrong. */
+	/* The failed wait has cancelled the key. */
 	antiphon_event_count_prepare(&made, &key);
 	IS(antiphon_event_count_timedwait(&key, CLOCK_MONOTONIC, &odd), EINVAL);
 	IS(antiphon_event_count_destroy(&made), 0);
@@ -155,7 +155,7 @@ static void broadcasts(void)
 	antiphon_broadcast_send(&work);
 	join(threads[0]);
 	IS(antiphon_broadcast_timedwait(&work, seen, CLOCK_MONOTONIC, &past), 0);
-	/* Of no broadcast at all. */
+	/* A number of no broadcast at all. */
 	antiphon_broadcast_wait(&work, UINT64_MAX);
 	IS(antiphon_broadcast_destroy(&work), 0);
 	IS(antiphon_broadcast_init((antiphon_broadcast_t *)(void *)(made.bytes + 64)), EINVAL);

@@ -44,7 +44,7 @@ static void *lock_cancelled(void *unused)
 	return NULL;
 }
 
-/* By the C library, where a thread may be cancelled. */
+/* Called by the C library, where a thread may be cancelled. */
 static void close_it(void *data)
 {
 	close(*(int *)data);
@@ -56,7 +56,7 @@ static int never(antiphon_loop_t *loop, void *data, uint64_t *when)
 	return ANTIPHON_LOOP_DONE;
 }
 
-/* What opens files, closes them, or starts threads, and waits for them. */
+/* Calls that open files, close them, or start threads, and wait for them. */
 static void *calls_cancelled(void *unused)
 {
 	antiphon_coop_answer_t answer;

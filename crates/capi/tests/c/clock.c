@@ -1,4 +1,5 @@
-/* The clock: what was taken later is not before, and a zeroed one is certain of nothing. */
+/* The clock: a later stamp is not before an earlier one, and a zeroed clock is certain of
+ * nothing. */
 #include "check.h"
 
 #include <antiphon_clock.h>
@@ -42,7 +43,7 @@ static void measured(void)
 	IS(antiphon_clock_compare(&timer, first, 0), ANTIPHON_AFTER);
 	IS(antiphon_clock_new_time(&timer, first, &later), 0);
 	IS(antiphon_clock_compare(&timer, later, first), ANTIPHON_AFTER);
-	/* Nobody waits for a stamp that is not from here. */
+	/* A stamp that is not from here is not waited for. */
 	IS(antiphon_clock_new_time(&timer, UINT64_MAX, &later), EINVAL);
 	IS(antiphon_clock_verify(&timer), 0);
 	IS(antiphon_clock_verify(&again), 0);

@@ -72,7 +72,7 @@ static void *wait_once(void *unused)
 	return NULL;
 }
 
-/* One at a time, and whoever waits is known to destroy. */
+/* Signals wake one waiter at a time, and destroy knows of waiters. */
 static void signals(void)
 {
 	pthread_t waiters[WAITERS];
@@ -99,7 +99,8 @@ static void signals(void)
 	IS(woken, WAITERS);
 }
 
-/* What POSIX says of destruction: as soon as the waiters are notified. Some are just giving up. */
+/* POSIX on destruction: it is allowed as soon as the waiters are notified. Some are just giving
+ * up. */
 struct brief {
 	antiphon_mutex_t mutex;
 	antiphon_cond_t *cond;
@@ -128,7 +129,7 @@ static void destruction(int round)
 	pthread_t waiters[2];
 	/* One alone is woken at once; several are moved to the mutex's queue in their sleep. */
 	int at, count = 1 + round % 2;
-	/* On a page of its own, which nobody may touch later. */
+	/* On a page of its own, which no thread may touch later. */
 	brief.cond = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	YES(brief.cond != MAP_FAILED);
 	for (at = 0; at < count; at++)

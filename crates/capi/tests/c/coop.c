@@ -1,5 +1,5 @@
-/* Threads that share a CPU: who may join, halves, other threads, forks, and who is demoted for
- * what. */
+/* Threads that share a CPU: which threads may join, halves, other threads, forks, and which members
+ * are demoted for which reason. */
 #include "domains.h"
 
 enum { PLACES = 64 };
@@ -25,7 +25,7 @@ static void what_there_is(void)
 	IS(antiphon_coop_available(NULL, 0), here);
 }
 
-/* What is not as the header has it is refused, by members and by loops alike. */
+/* Options that are not as the header has them are refused, by members and by loops alike. */
 static void refused(antiphon_loop_t *loop, const antiphon_coop_t *wrong)
 {
 	antiphon_coop_member_t *member = NULL;
@@ -97,7 +97,7 @@ static void halves(void)
 	now = antiphon_loop_now_ns();
 	IS(antiphon_coop_poll(member, now + 5 * MS, NEVER, &answer), 0);
 	YES(antiphon_loop_now_ns() >= now + 5 * MS);
-	/* And does not if that has come, or with work. */
+	/* The poll does not wait if that time has come, or with work. */
 	IS(antiphon_coop_poll(member, now, NEVER, &answer), 0);
 	IS(antiphon_coop_poll(member, now + 1000000ull * MS, 0, &answer), 0);
 	now = antiphon_loop_now_ns() + 1000000ull * MS;
@@ -112,9 +112,9 @@ static void halves(void)
 	IS(antiphon_coop_after(member, &answer), 0);
 	IS(antiphon_coop_before(member, NEVER, 0, &until), 0);
 	IS(until, 0);
-	/* In the middle of it. */
+	/* In the middle of a poll. */
 	IS(antiphon_coop_leave(member), 0);
-	/* Nothing in particular is fine. */
+	/* No options are fine. */
 	IS(antiphon_coop_join(&member, NULL), 0);
 	IS(antiphon_coop_poll(member, NEVER, 0, &answer), 0);
 	IS(antiphon_coop_leave(member), 0);
@@ -260,7 +260,7 @@ static void full(int by_loop)
 	pthread_barrier_destroy(&crowd.left);
 }
 
-/* Beside a hog and one with timers, until it was demoted for what it does. */
+/* The member runs beside a hog and one with timers, until it was demoted for its act. */
 static int over;
 
 static void *hogs(void *data)

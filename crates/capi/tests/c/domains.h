@@ -1,4 +1,4 @@
-/* What programs that share a CPU begin and end with. */
+/* The beginning and the end of programs that share a CPU. */
 #include "check.h"
 
 #include <antiphon_loop.h>
@@ -27,7 +27,7 @@ static inline void spin(uint64_t ns)
 		;
 }
 
-/* Has the domains of this process be its own: in a directory. */
+/* Gives this process domains of its own: in a directory. */
 static inline void own_directory(void)
 {
 	/* mkdtemp(3) puts a name of its own for the Xs. */
@@ -36,7 +36,7 @@ static inline void own_directory(void)
 	IS(setenv("XDG_RUNTIME_DIR", name, 1), 0);
 }
 
-/* With the domains that were made in it. */
+/* Removes the directory, with the domains that were made in it. */
 static inline void forget_directory(void)
 {
 	IS(system("rm -r \"$XDG_RUNTIME_DIR\""), 0);

@@ -1,4 +1,4 @@
-/* Events and latches: who is told, what is seen, times, each error. */
+/* Events and latches: which waiters are told, what is seen, times, each error. */
 #include "check.h"
 
 #include <antiphon_event.h>
@@ -153,7 +153,7 @@ static void latches(void)
 	IS(antiphon_latch_timedwait(&done, CLOCK_MONOTONIC, &odd), EINVAL);
 	IS(antiphon_latch_timedwait(&done, 99, &past), EINVAL);
 	IS(antiphon_latch_destroy(&done), 0);
-	/* All zero: from 1. */
+	/* A latch of zero bytes counts from 1. */
 	IS(antiphon_latch_left(&gate), 1);
 	waiters[0] = start(wait_gate, NULL);
 	while (antiphon_latch_destroy(&gate) == 0)

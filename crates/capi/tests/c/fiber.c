@@ -123,7 +123,7 @@ static void items_of(size_t bytes, size_t threads)
 	/* A thread beside them. */
 	send_items(NULL);
 	antiphon_latch_wait(&sent);
-	/* What was sent is received. */
+	/* Items that were sent are received. */
 	antiphon_channel_close(items);
 	for (part = 0; part < 2; part++) {
 		uint64_t more = 0;
@@ -163,7 +163,7 @@ static void channels_say_what_is(void)
 	IS(item, 1);
 	IS(antiphon_channel_tryrecv(channel, &item), EPIPE);
 	antiphon_channel_destroy(channel);
-	/* What nobody has received is freed; items may have no bytes. */
+	/* An item that was not received is freed; items may have no bytes. */
 	IS(antiphon_channel_create(&channel, sizeof large, 2), 0);
 	IS(antiphon_channel_send(channel, large), 0);
 	antiphon_channel_destroy(channel);
@@ -376,7 +376,7 @@ static void each_kind(void)
 		IS(chosen, 4);
 		IS(cases[4].code, 0);
 		YES(value == &item);
-		/* It stays so. */
+		/* The result stays the same. */
 		value = NULL;
 		IS(antiphon_tryselect(cases, 12, &chosen), 0);
 		YES(chosen == 4 && value == &item);

@@ -1,4 +1,4 @@
-/* A forked child goes on with what it has inherited, its parent's waiters and all. */
+/* A forked child goes on with the objects that it has inherited, its parent's waiters and all. */
 #include "check.h"
 
 #include <antiphon.h>
@@ -51,7 +51,7 @@ static int child(void)
 	antiphon_mutex_unlock(&held);
 	antiphon_rwlock_wrlock(&lock);
 	antiphon_rwlock_wrunlock(&lock);
-	/* Nobody waits here. */
+	/* There are no waiters here. */
 	antiphon_cond_signal(&changed);
 	antiphon_cond_broadcast(&changed);
 	IS(antiphon_cond_timedwait(&changed, &mutex, CLOCK_MONOTONIC, &soon), ETIMEDOUT);

@@ -217,7 +217,7 @@ int main(void)
 	IS(memcmp(&made.pshared_latch, &pshared_latch, sizeof pshared_latch), 0);
 	IS(memcmp(&made.pshared_broadcast, zero, sizeof pshared_broadcast), 0);
 	IS(memcmp(&pshared_broadcast, zero, sizeof pshared_broadcast), 0);
-	/* What the initialisers write is what the library does. */
+	/* The initialisers write the same as the functions of the library. */
 	IS(antiphon_barrier_init(&made.barrier, 3), 0);
 	IS(antiphon_sem_init(&made.sem, 3), 0);
 	IS(memcmp(&made.barrier, &barrier, sizeof barrier), 0);

@@ -8,7 +8,7 @@
 
 enum { MS = 1000000 };
 
-/* What was called, in order: a letter each. */
+/* The callbacks that were called, in order: a letter each. */
 static char seen[64];
 static int ends;
 
@@ -44,7 +44,7 @@ static antiphon_loop_event_t event(uint64_t when, int due,
 	return made;
 }
 
-/* Three beats, then work, then sleep until woken. `data` is who is woken by the fourth. */
+/* Three beats, then work, then sleep until woken. `data` is the event that the fourth wakes. */
 static int beats(antiphon_loop_t *loop, void *data, uint64_t *when)
 {
 	static int count;
@@ -216,7 +216,7 @@ int main(void)
 	order(loop);
 	files_and_threads(loop);
 	inside(loop);
-	/* What is left goes with the loop; who comes after that is told so. */
+	/* Events that are left go with the loop; a call that comes after that is told so. */
 	ends = 0;
 	handle = antiphon_loop_handle_create(loop);
 	IS(antiphon_loop_submit(loop, &left, NULL), 0);

@@ -1,5 +1,5 @@
-/* Loops that share a CPU: tiers that change while they run, what is not permitted, who is raised,
- * and weights. */
+/* Loops that share a CPU: tiers that change while they run, what is not permitted, which loops are
+ * raised, and weights. */
 #include "domains.h"
 
 #include <sys/resource.h>
@@ -16,7 +16,8 @@ static int tier_of(const antiphon_loop_t *loop)
 	return status.tier;
 }
 
-/* Each beat the loop is of another tier; those that are not permitted leave it as it was. */
+/* At each beat the loop changes to another tier; a tier that is not permitted leaves it as it
+ * was. */
 static int changes(antiphon_loop_t *loop, void *data, uint64_t *when)
 {
 	static const int tiers[] = { ANTIPHON_COOP_BATON, ANTIPHON_COOP_BOOST, ANTIPHON_COOP_AUTO,
@@ -33,7 +34,7 @@ static int changes(antiphon_loop_t *loop, void *data, uint64_t *when)
 		IS(done, EPERM);
 		IS(tier_of(loop), was);
 	} else if (done != 0) {
-		/* It may not weigh more, or has no helper. */
+		/* The thread may not weigh more, or there is no helper. */
 		IS(tier, ANTIPHON_COOP_BOOST);
 		IS(done == EPERM || done == EAGAIN, 1);
 	} else if (tier != ANTIPHON_COOP_AUTO) {
@@ -73,7 +74,7 @@ static void changing(int here)
 	IS(antiphon_loop_submit(loop, &beat, NULL), 0);
 	IS(antiphon_loop_submit(loop, &work, NULL), 0);
 	IS(antiphon_loop_run(loop), 1);
-	/* While it is a member, or is raised. */
+	/* The loop is destroyed while it is a member, or is raised. */
 	antiphon_loop_destroy(loop);
 	IS(getpriority(PRIO_PROCESS, 0), nice);
 	IS(policy(), SCHED_OTHER);
@@ -83,7 +84,7 @@ static int raised(antiphon_loop_t *loop, void *data, uint64_t *when)
 {
 	int *left = data;
 	antiphon_coop_status_t status;
-	/* It is overdue, and the helper was told. */
+	/* The loop is overdue, and the helper was told. */
 	while (policy() != SCHED_FIFO)
 		;
 	antiphon_loop_coop_status(loop, &status);
@@ -100,7 +101,7 @@ static void boosted(void)
 	antiphon_coop_t wanted;
 	int left = 5;
 	memset(&wanted, 0, sizeof wanted);
-	/* None that runs out here. */
+	/* A slack that does not run out here. */
 	wanted.slack_ns = 10000ull * MS;
 	IS(antiphon_loop_create(&loop), 0);
 	IS(antiphon_loop_cooperate(loop, ANTIPHON_COOP_BOOST, &wanted), 0);

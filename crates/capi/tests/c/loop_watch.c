@@ -1,4 +1,5 @@
-/* What a loop goes by, who is told of trouble, and what is counted and seen of its events. */
+/* The order of a loop, callbacks that are told of trouble, and what is counted and seen of its
+ * events. */
 #include "check.h"
 
 #include <antiphon_loop.h>
@@ -24,7 +25,7 @@ static void submit(antiphon_loop_t *loop, uint64_t when, int due, const char *na
 	IS(antiphon_loop_submit(loop, &event, NULL), 0);
 }
 
-/* What a loop was told of. */
+/* The reports that a loop was told. */
 struct told {
 	int longs, behinds;
 	/* The last callback that took long, and the last time that it was behind. */
@@ -68,7 +69,7 @@ static int asks(antiphon_loop_t *loop, void *data, uint64_t *when)
 {
 	uint64_t now = antiphon_loop_now_ns();
 	(void)data, (void)when;
-	/* Half of what it may take, which is much more than half of a millisecond. */
+	/* Half of the time that a step may take, which is much more than half of a millisecond. */
 	IS(antiphon_loop_until_ns(loop) <= now + 20000ull * MS, 1);
 	IS(antiphon_loop_until_ns(loop) > now + 1000ull * MS, 1);
 	return ANTIPHON_LOOP_DONE;
@@ -173,7 +174,7 @@ static void buckets(void)
 	antiphon_loop_reset_stats(loop);
 	IS(antiphon_loop_buckets(loop, "beat", ANTIPHON_LOOP_LATE, found, 40, &count), 0);
 	IS(count, 0);
-	/* From a callback, which is counted after that. */
+	/* Called from a callback, which is counted after that. */
 	left = 3;
 	submit(loop, antiphon_loop_now_ns(), ANTIPHON_LOOP_TIMER, "beat", &left, beat);
 	submit(loop, antiphon_loop_now_ns() + 20 * MS, ANTIPHON_LOOP_TIMER, "last", NULL, forgets);
@@ -207,7 +208,7 @@ static void *watches(void *data)
 	return NULL;
 }
 
-/* Until somebody has seen it. */
+/* It lasts until the watcher has seen it. */
 static int stuck(antiphon_loop_t *loop, void *data, uint64_t *when)
 {
 	struct watched *watched = data;
@@ -233,7 +234,7 @@ static void lookout(void)
 	IS(antiphon_loop_lookout_look(watched.lookout, &sighting), ENOENT);
 	submit(loop, 0, ANTIPHON_LOOP_WORK, "stuck", &watched, stuck);
 	thread = start(watches, &watched);
-	/* It keeps the loop from nothing. */
+	/* The watcher does not delay the loop. */
 	IS(antiphon_loop_run(loop), 0);
 	join(thread);
 	IS(antiphon_loop_lookout_look(watched.lookout, &sighting), ENOENT);

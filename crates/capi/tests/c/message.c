@@ -15,7 +15,7 @@ static uint32_t add, touch, meddle;
 static uint64_t last[SENDERS], sum;
 static int touched, codes[4], left, missed;
 
-/* Words: what to add, who sends, which of its messages it is. */
+/* Words: what to add, the sender, which of its messages it is. */
 static void run_add(void *context, const uint64_t *words)
 {
 	*(uint64_t *)context += words[0];
@@ -28,7 +28,7 @@ static void run_touch(void *context)
 	++*(int *)context;
 }
 
-/* What an action must not do. */
+/* Calls that an action must not make. */
 static void run_meddle(void *context, const uint64_t *words)
 {
 	antiphon_delivered_t inner;
@@ -201,7 +201,7 @@ static void misuse(void)
 	while (antiphon_mailbox_poll(mailbox, &mine) != EBUSY)
 		usleep(1000);
 	IS(antiphon_mailbox_close(mailbox, NULL, NULL), EBUSY);
-	/* An action that nobody knows is a stray. */
+	/* An action that is not registered is a stray. */
 	one.action = UINT32_MAX;
 	IS(antiphon_sender_post(sender, &one), 0);
 	join(thread);

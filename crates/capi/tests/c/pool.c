@@ -1,4 +1,4 @@
-/* Pools: each task is run once, what it does is seen by who waits, forks, names, each error. */
+/* Pools: each task is run once, a waiter sees what it did, forks, names, each error. */
 #include "check.h"
 
 #include <antiphon_pool.h>
@@ -31,7 +31,7 @@ static void all_marked(const char *policy, size_t threads)
 	}
 	for (task = 0; task < TASKS; task++)
 		done[task] = 0;
-	/* Nobody waits for these but destroy. */
+	/* Only destroy waits for these. */
 	for (task = 0; task < TASKS; task++)
 		antiphon_pool_spawn(pool, NULL, mark, &done[task]);
 	antiphon_pool_destroy(pool);

@@ -1,4 +1,5 @@
-/* Locks in memory that processes share: who is kept out, who is told, what each call returns. */
+/* Locks in memory that processes share: which threads are kept out and told, what each call
+ * returns. */
 #define _DEFAULT_SOURCE
 #include "check.h"
 
@@ -15,7 +16,7 @@ static struct shared {
 	long left, right, leaders;
 } *shared;
 
-/* What another process returns from `run`. */
+/* The code that another process returns from `run`. */
 static int in_child(int (*run)(void))
 {
 	int status = 0;
@@ -120,7 +121,7 @@ int main(void)
 	antiphon_pshared_rwlock_wrunlock(&shared->lock);
 	together();
 
-	/* Nobody looks for the dead but who waits. */
+	/* Only a waiter looks for dead owners. */
 	IS(in_child(die), 0);
 	IS(antiphon_pshared_rwlock_tryrdlock(&shared->lock), EBUSY);
 	IS(antiphon_pshared_rwlock_rdlock(&shared->lock), EOWNERDEAD);

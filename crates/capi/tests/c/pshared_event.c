@@ -108,7 +108,7 @@ static void codes_of_latches_and_broadcasts(void)
 	antiphon_pshared_broadcast_wait(&broadcast, now);
 }
 
-/* What a handler tells, and the thread that it interrupts in the midst of telling the same. */
+/* A handler tells these, and interrupts a thread in the midst of telling the same. */
 static antiphon_pshared_event_t set;
 static antiphon_pshared_latch_t many = ANTIPHON_PSHARED_LATCH_INIT(ANTIPHON_LATCH_MAX);
 static antiphon_pshared_broadcast_t sent;
@@ -158,7 +158,7 @@ static void handlers_may_tell(void)
 	IS(antiphon_pshared_latch_trywait(&many), EBUSY);
 	antiphon_pshared_latch_count_down(&many, 1);
 	IS(antiphon_pshared_latch_trywait(&many), 0);
-	/* It may have looked at the latch before. */
+	/* The sleeper may have looked at the latch before. */
 	while (pthread_tryjoin_np(sleeper, NULL) == EBUSY)
 		tell(0);
 }

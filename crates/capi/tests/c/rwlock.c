@@ -8,7 +8,7 @@ enum { THREADS = 4, EACH = 5000 };
 static antiphon_rwlock_t lock = ANTIPHON_RWLOCK_INIT;
 static long left, right;
 
-/* What another thread sees of the lock: bits of what it could have had. */
+/* The state of the lock for another thread: bits of the ways in which it could have had it. */
 enum { READ = 1, UP = 2, WRITE = 4 };
 
 static void *look(void *unused)
@@ -141,7 +141,7 @@ static void *write_once(void *unused)
 	return NULL;
 }
 
-/* Who reads already gets in again beside a writer that waits; others don't. */
+/* A thread that reads already gets in again beside a writer that waits; others don't. */
 static void again(void)
 {
 	pthread_t writer;
@@ -161,7 +161,7 @@ static void again(void)
 	join(writer);
 }
 
-/* So many readers are a bug, and an error. */
+/* More readers than the lock can count are a bug, and an error. */
 static void too_many(void)
 {
 	static antiphon_rwlock_t full = ANTIPHON_RWLOCK_INIT;

@@ -100,7 +100,7 @@ static void runs(int tier)
 	IS(stats.tier, ANTIPHON_COOP_SPLIT);
 	YES(stats.late_p50_ns <= stats.late_p99_ns && stats.late_p99_ns <= stats.late_max_ns);
 	IS(antiphon_split_set_priority(split, 100), EINVAL);
-	/* In a child nothing is called, and it lets go of its copy. */
+	/* In a child no timer is called, and the child lets go of its copy. */
 	child = fork();
 	if (child == 0) {
 		failures = 0;

@@ -31,7 +31,7 @@ static void square(void *context, void *item)
 	antiphon_inlet_send(step->next, &number);
 }
 
-/* One wide: nobody else adds up meanwhile. */
+/* One wide: no other thread adds up meanwhile. */
 static void add(void *context, void *item)
 {
 	struct step *step = context;
@@ -94,7 +94,7 @@ static void wait_at_gate(void *context, void *item)
 	antiphon_latch_wait(&gate);
 }
 
-/* Nobody joins it: the pool waits for its end. */
+/* The stage is not joined: the pool waits for its end. */
 static void refused(void)
 {
 	antiphon_stage_options_t options = { "gate", 100, 1, 1, 1, 0 };
@@ -119,7 +119,7 @@ static void refused(void)
 	YES(stage == NULL && inlet == NULL && step.ends == 0);
 	IS(antiphon_stage_create(&stage, &inlet, pool, &options, wait_at_gate, end, &step), 0);
 	antiphon_inlet_send(inlet, item);
-	/* One is served, some time, and one waits. */
+	/* One item is served, some time, and one waits. */
 	antiphon_inlet_send(inlet, item);
 	while (antiphon_inlet_trysend(inlet, item) == 0)
 		;

@@ -49,7 +49,7 @@ static_assert(is_shared_timed_lockable<antiphon::shared_mutex>);
 static_assert(is_lockable<antiphon::spin_mutex> && stays<antiphon::spin_mutex>);
 static_assert(stays<antiphon::condition_variable>);
 
-// Of static storage, without an initialiser that runs: a constexpr object proves it.
+// Objects of static storage, without an initialiser that runs: a constexpr object proves it.
 constexpr antiphon::mutex constant_mutex;
 constexpr antiphon::shared_mutex constant_shared;
 constexpr antiphon::spin_mutex constant_spin;
@@ -304,7 +304,7 @@ static void semaphore_barrier_once()
 	YES(thrown([&] { semaphore.release(); }) == EOVERFLOW);
 }
 
-// Who gives up has not come, by whatever clock; who comes is told who leads.
+// A thread that gives up has not come, by whatever clock; one that comes is told whether it leads.
 template <class Barrier>
 static void rounds_with_deadlines()
 {

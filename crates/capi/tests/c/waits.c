@@ -1,4 +1,4 @@
-/* Barriers, semaphores, once: what they let through, each error. */
+/* Barriers, semaphores, once: the calls that they let through, each error. */
 #include "check.h"
 
 #include <antiphon.h>
@@ -24,7 +24,7 @@ static void *meet(void *number)
 	return NULL;
 }
 
-/* Freed by the first who is back. */
+/* Freed by the first thread that is back. */
 struct meeting {
 	antiphon_barrier_t *barrier;
 	int back;

@@ -85,7 +85,7 @@ static void counts()
 	changed.notify_one();
 	YES(changed.wait_for(60s, [&] { return stage == 2; }));
 	other.join();
-	// Cancelled when it goes: nobody is left who could be notified.
+	// Cancelled when it goes: no waiter is left to be notified.
 	{
 		auto key = changed.prepare();
 	}
@@ -151,7 +151,7 @@ static void messages()
 	actions.remove(add);
 	YES(counted.use_count() == 1);
 	YES(thrown([&] { actions.remove(add); }) == ENOENT);
-	/* One that C has registered. */
+	/* An action that C has registered. */
 	std::uint32_t id = 0;
 	auto nothing = [](void *, const std::uint64_t *) {};
 	YES(antiphon_actions_register(actions.native_handle(), nothing, nullptr, &id) == 0);

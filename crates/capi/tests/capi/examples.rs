@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::support::{Linked, compile, here, pkg_config, prefix, run, scratch, succeeds};
 
-/// What each example prints.
+/// The text that each example prints.
 const EXAMPLES: [(&str, &str); 12] = [
     ("counter.c", "400000\n"),
     ("queue.c", "500500, then nothing\n"),
@@ -21,7 +21,7 @@ const EXAMPLES: [(&str, &str); 12] = [
     ("any.cpp", "21\n"),
 ];
 
-/// For Python.
+/// The examples in Python.
 const PYTHON: [(&str, &str); 2] = [
     ("asyncio_loop.py", "50 beats, none early, beside 10 of asyncio's; then a sleep\n"),
     ("asyncio_coop.py", "2 programs, 50 beats each; 0 failed\n"),

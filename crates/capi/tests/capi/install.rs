@@ -24,7 +24,7 @@ fn a_package_is_staged_and_names_the_place_that_it_is_for() {
     command.env("PKG_CONFIG_PATH", &config).args(["--cflags", "--libs", "antiphon"]);
     let flags = String::from_utf8_lossy(&succeeds(&mut command).stdout).into_owned();
     assert_eq!(flags.trim(), format!("-I{named}/include -L{named}/lib -lantiphon"));
-    // Once more, over what is there.
+    // Installs once more, over the files that are there.
     install();
     let left = std::fs::read_dir(lib).expect("a directory");
     let names: Vec<_> = left.map(|entry| entry.expect("an entry").file_name()).collect();

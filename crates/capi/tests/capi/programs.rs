@@ -8,7 +8,7 @@ use crate::support::{Linked, compile, here, prefix, run, scratch, succeeds};
 fn check(file: &str) {
     let program = scratch(file).join("program");
     compile(&Path::new("tests/c").join(file), Linked::Shared, &program);
-    // What it has skipped.
+    // Prints the cases that the program has skipped.
     print!("{}", String::from_utf8_lossy(&run(&program, &[]).stdout));
 }
 

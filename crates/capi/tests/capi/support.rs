@@ -1,4 +1,4 @@
-//! What the tests share: an installed library, compiling with it, running with a limit.
+//! Common parts of the tests: an installed library, compiling with it, running with a limit.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -10,7 +10,7 @@ const LIMIT_S: &str = "300";
 /// How a program gets the library.
 #[derive(Clone, Copy, Debug)]
 pub enum Linked {
-    /// At run time.
+    /// Linked at run time.
     Shared,
     /// The archive, in a program that loads the C library at run time.
     Archive,
@@ -49,7 +49,7 @@ pub fn xtask_install() -> Command {
     install
 }
 
-/// An empty directory for what a test makes.
+/// An empty directory for the files of a test.
 pub fn scratch(name: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("capi-{name}"));
     if directory.exists() {
@@ -59,7 +59,7 @@ pub fn scratch(name: &str) -> PathBuf {
     directory
 }
 
-/// What pkg-config answers to the arguments.
+/// The answer of pkg-config to the arguments.
 pub fn pkg_config(arguments: &[&str]) -> Vec<String> {
     let mut command = Command::new("pkg-config");
     command.env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"));

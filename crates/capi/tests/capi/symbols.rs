@@ -1,4 +1,5 @@
-//! What the library offers to those who link to it, and what it takes from nobody.
+//! The symbols that the library offers to programs that link to it, and those that it takes from no
+//! other library.
 
 use std::collections::BTreeSet;
 use std::process::Command;

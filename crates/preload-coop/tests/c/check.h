@@ -1,4 +1,4 @@
-/* What the programs here share: a check that ends the program and says where. */
+/* A check, for all programs here, that ends the program and says where. */
 #pragma once
 #include <errno.h>
 #include <stdint.h>

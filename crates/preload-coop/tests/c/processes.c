@@ -60,7 +60,7 @@ int main(int count, char **arguments)
 			_exit(1);
 		}
 		ends_well(child);
-		/* In the same thread, with its place in the domain. */
+		/* The new program runs in the same thread, with its place in the domain. */
 		execve(arguments[0], again, environ);
 		return 1;
 	}

@@ -1,7 +1,6 @@
-/* A loop that always has work, for so many milliseconds of the clock from when it is told to begin,
- * by the end of its input: prints its number, and then the CPU time that it had, in microseconds,
- * and how often it waited. It tells its next release,
- * which comes each 5 ms. */
+/* A loop that always has work, for a number of milliseconds of the clock from when it is told to
+ * begin, by the end of its input: prints its number, and then the CPU time that it had, in
+ * microseconds, and how often it waited. It tells its next release, which comes each 5 ms. */
 #define _GNU_SOURCE
 #include "antiphon_coop.h"
 #include "ways.h"

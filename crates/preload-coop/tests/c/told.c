@@ -1,5 +1,5 @@
-/* What a loop tells of its next release, before waits of all kinds: none waits beyond it, and one
- * that never comes is none. And it becomes another user, as itself. */
+/* A loop tells its next release before waits of all kinds: none waits beyond it, and one that never
+ * comes is none. And the loop becomes another user, as itself. */
 #define _GNU_SOURCE
 #include <sys/time.h>
 

@@ -1,5 +1,5 @@
-/* What the functions return, with and without the library: readiness, timeouts, errors, signals,
- * masks, what select leaves of its timeout. */
+/* The results of the functions, with and without the library: readiness, timeouts, errors, signals,
+ * masks, the time that select leaves in its timeout. */
 #define _GNU_SOURCE
 #include <limits.h>
 #include <sys/resource.h>
@@ -121,7 +121,7 @@ static void errors(int full)
 	CHECK(poll(&one, 1, -1) == 1 && one.revents == POLLNVAL);
 }
 
-/* Linux writes to the timeout of select what is left of it, and leaves others alone. */
+/* Linux writes the rest of the time to the timeout of select, and leaves others alone. */
 static void left(int full, int empty)
 {
 	fd_set set;

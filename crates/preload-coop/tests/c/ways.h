@@ -62,7 +62,7 @@ static inline int wait_by(enum way way, int file, int64_t ms, const sigset_t *ma
 	return result;
 }
 
-/* So many waits that the calling thread is a loop after them. */
+/* Waits often enough that the calling thread is a loop afterwards. */
 static inline void become_loop(void)
 {
 	for (int at = 0; at < 20; at++)

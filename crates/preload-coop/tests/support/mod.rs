@@ -1,4 +1,5 @@
-//! What the tests share: the library as it is shipped, C programs, and running them in a domain.
+//! Common parts of the tests: the library as it is shipped, C programs, and running them in a
+//! domain.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::ffi::OsStr;
@@ -92,8 +93,8 @@ impl Drop for Stage {
     }
 }
 
-/// A loop that always has work, for so long from when it is told to begin; it is there when it is
-/// made, and is ended when it is dropped.
+/// A loop that always has work, for a number of milliseconds from when it is told to begin; it is
+/// there when it is made, and is ended when it is dropped.
 pub struct Spins {
     child: Child,
     said: BufReader<ChildStdout>,
@@ -142,7 +143,7 @@ impl Drop for Spins {
         if self.pid.is_some() {
             self.signal(libc::SIGKILL);
         }
-        // A child that can't be waited for is nobody's.
+        // If it can't be waited for, there is no such child any more.
         let _ = self.child.wait();
     }
 }

@@ -1,4 +1,4 @@
-//! `pthread_rwlock_t`, and what we keep in it.
+//! `pthread_rwlock_t`, and our fields in it.
 //!
 //! ```text
 //!   0 ┌────────────────────────┐
@@ -14,7 +14,7 @@
 //!  40 ├────────────────────────┤
 //!     │ recorder: row, tag     │
 //!  48 ├────────────────────────┤
-//!     │ flags: who is preferred│
+//!     │ flags: preference      │
 //!  52 ├────────────────────────┤
 //!     │ (unused)               │
 //!  56 └────────────────────────┘
@@ -24,7 +24,7 @@
 //! is. Flags and `shared` stand where the C library has them, so that its initialisers and
 //! attributes mean what they meant:
 //!
-//! | kind | who keeps the lock |
+//! | kind | the keeper of the lock |
 //! |---|---|
 //! | shared between processes, of any flags | the C library, all 56 bytes |
 //! | `…_PREFER_READER_NP` (0) | we: readers pass waiting writers |
@@ -52,7 +52,7 @@ use crate::{sites, thread};
 pub(crate) struct RwLock {
     lock: ShflRwLock<Linux>,
     _unused: [u32; 2],
-    /// The id of the thread that holds the lock to write, 0 if nobody does.
+    /// The id of the thread that holds the lock to write, 0 if none does.
     writer: AtomicU32,
     shared: AtomicI32,
     note: Note,
@@ -65,7 +65,7 @@ const _: () = assert!(core::mem::offset_of!(RwLock, writer) == 24);
 const _: () = assert!(core::mem::offset_of!(RwLock, shared) == 28);
 const _: () = assert!(core::mem::offset_of!(RwLock, flags) == 48);
 
-/// In the flags: readers wait behind a writer that waits.
+/// A value of the flags: readers wait behind a writer that waits.
 const PREFER_WRITER_NONRECURSIVE: u32 = 2;
 
 /// How a lock is taken.
@@ -76,7 +76,7 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    /// Its name in a recording.
+    /// The way's name in a recording.
     pub(crate) fn recorded(self) -> Kind {
         match self {
             Self::Read => Kind::Read,
@@ -128,24 +128,24 @@ impl RwLock {
         self.flags.load(Relaxed) == PREFER_WRITER_NONRECURSIVE
     }
 
-    /// Whether the thread of that id holds it to write, whoever keeps it. True or false for the
-    /// caller's own exact id only.
+    /// Whether the thread of that id holds it to write, whether we or the C library keep it. True
+    /// or false for the caller's own exact id only.
     pub(crate) fn is_written_by(&self, id: u32) -> bool {
-        // Relaxed: nobody else writes the caller's id or takes it away.
+        // Relaxed: no other thread writes the caller's id or takes it away.
         self.writer.load(Relaxed) == id
     }
 
-    /// What the recorder knows it by.
+    /// The name and the note by which the recorder knows the lock.
     pub(crate) fn recorded(&self) -> Noted<'_> {
         Noted { address: core::ptr::from_ref(self).addr(), note: &self.note }
     }
 
-    /// Who came last of those that wait; of a lock of ours.
+    /// The last waiter of the queue; of a lock of ours.
     pub(crate) fn last_waiter(&self) -> Option<WaiterId> {
         self.lock.last_waiter()
     }
 
-    /// Gives back what it has taken beside its own memory, if it is free; of a lock of ours.
+    /// Gives back the memory that it has taken beside its own, if it is free; of a lock of ours.
     pub(crate) fn gather(&self) {
         self.lock.gather();
     }
@@ -162,8 +162,8 @@ impl RwLock {
         in_form!(self, lock => lock.read_uncontended())
     }
 
-    /// As [`read_at_once`](Self::read_at_once), for who will not wait: a try that fails was in
-    /// nobody's way.
+    /// As [`read_at_once`](Self::read_at_once), for a caller that will not wait: a try that fails
+    /// has delayed no thread.
     #[inline]
     pub(crate) fn try_read(&self) -> Result<(), Refused> {
         in_form!(self, lock => lock.try_read())
@@ -177,7 +177,7 @@ impl RwLock {
         })
     }
 
-    /// Takes it to write, if it is free and nobody waits whose turn it is.
+    /// Takes it to write, if it is free and no waiter has the next turn.
     #[inline]
     pub(crate) fn write_at_once(&self) -> bool {
         self.lock.write_at_once()
@@ -189,7 +189,8 @@ impl RwLock {
         self.lock.try_write()
     }
 
-    /// Takes it to write; waits, if there is a deadline till then. Says whether it was had.
+    /// Takes it to write; waits, if there is a deadline till then. Returns whether the caller has
+    /// it.
     pub(crate) fn write(&self, deadline: Option<Deadline>) -> bool {
         in_form!(self, lock => match deadline {
             None => {
@@ -200,30 +201,30 @@ impl RwLock {
         })
     }
 
-    /// Notes that the caller, who has the lock to write, does.
+    /// Notes that the caller, which has the lock to write, is the writer.
     #[inline]
     pub(crate) fn own(&self) {
-        // Exact, since it decides whether the writer is told that it is the writer.
+        // Exact, because it decides whether the writer is told that it is the writer.
         self.writer.store(thread::exact_id(), Relaxed);
     }
 
-    /// Whether somebody has it to write. The caller has it in one way or the other, so the answer
+    /// Whether a thread has it to write. The caller has it in one way or the other, so the answer
     /// is which.
     #[inline]
     pub(crate) fn is_written(&self) -> bool {
         self.lock.is_locked_by_writer()
     }
 
-    /// Releases it, in whichever way it was taken; `EPERM` if nobody has it.
+    /// Releases it, in whichever way it was taken; `EPERM` if no thread has it.
     ///
     /// # Safety
     ///
-    /// The caller has the lock, or nobody has. Its memory may be gone afterwards.
+    /// The caller has the lock, or no thread has. Its memory may be gone afterwards.
     #[inline]
     pub(crate) unsafe fn release(&self) -> c_int {
         if self.is_written() {
             self.writer.store(0, Relaxed);
-            // SAFETY: with a writer in nobody else is, so the caller is that one.
+            // SAFETY: while a writer is in, no other thread is, so the caller is that one.
             unsafe { self.lock.unlock_write() };
         } else if self.lock.seems_read() {
             // SAFETY: the caller has it, and not to write.

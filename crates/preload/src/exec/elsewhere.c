@@ -149,7 +149,7 @@ int antiphon_posix_spawnp(pid_t *child, const char *name, const posix_spawn_file
 	return spawn(SPAWNP, child, name, actions, attributes, arguments, environment);
 }
 
-/* So many arguments there are, the null pointer among them. */
+/* The number of arguments, the null pointer among them. */
 static size_t count(const char *argument, va_list *list)
 {
 	size_t arguments = 1;

@@ -6,8 +6,8 @@
 //! allocated, and the environment itself stays as it is, for calls that fail and for the parent of
 //! a `vfork`, whose root directory is still the old one.
 //!
-//! The kernel is asked before each call whether the library is there, so it does not matter what
-//! has changed the root (`chroot`, `pivot_root`, `setns`).
+//! The kernel is asked before each call whether the library is there, so it does not matter which
+//! call has changed the root (`chroot`, `pivot_root`, `setns`).
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
@@ -22,10 +22,10 @@ use crate::real::{self, Entry, Real};
 use crate::sharing::address;
 use crate::{inherit, objects};
 
-/// How the command calls the library for loops, which it puts beside this one.
+/// The name of the library for loops, which the command puts beside this one.
 const FOR_LOOPS: &[u8] = b"antiphon-preload-coop.so";
 
-/// Where the loader has found the library; null is unknown.
+/// The path at which the loader has found the library; null: it is not known.
 static LIBRARY: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
 
 /// Takes note where the library is. Called at load.
@@ -46,7 +46,7 @@ pub(super) fn is_in_reach() -> bool {
     path.is_null() || optional(look).is_none_or(|refused| refused == 0)
 }
 
-/// Where a call goes on: in the C library's function, or, where the library can't be found, in the
+/// The function in which a call goes on: the C library's, or, where the library can't be found, the
 /// one of `elsewhere.c` that calls it with a copy of the environment.
 pub(super) fn entry<F: Copy>(of: &Real<F>, elsewhere: unsafe extern "C" fn() -> c_int) -> Entry {
     if inherit::is_alone() || is_in_reach() { address(of) } else { elsewhere as *const c_void }
@@ -68,7 +68,7 @@ unsafe extern "C" {
     pub(super) fn antiphon_posix_spawnp() -> c_int;
 }
 
-/// Which function `elsewhere.c` wants: the same numbers are there.
+/// The functions that `elsewhere.c` may want: the same numbers are there.
 static CALLS: [&Real<real::Jump>; 6] = [
     &real::EXECVE,
     &real::EXECVPE,
@@ -90,21 +90,21 @@ const MOST: usize = 1 << 10;
 /// Room for a copied `LD_PRELOAD` with its name and the zero behind it. `elsewhere.c` has the same.
 const ROOM: usize = 4096;
 
-/// How many variables there are to copy; 0 if they can't be read, or are too many.
+/// The number of variables to copy; 0 if they can't be read, or are too many.
 // SAFETY: no other object defines a name with our prefix.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_variables(environment: Texts) -> usize {
     let end = (0..=MOST).find_map(|at| match variable(environment, at) {
         Some(0) => Some(at),
         Some(_) => None,
-        // As good as no variable.
+        // A variable that can't be read counts as none.
         None => Some(0),
     });
     end.unwrap_or(0)
 }
 
-/// Copies the first `length` variables, without what is ours in `LD_PRELOAD`, and a null pointer
-/// behind them. Returns 0 if there is nothing of ours, or something can't be read: then the
+/// Copies the first `length` variables, without our names in `LD_PRELOAD`, and a null pointer
+/// behind them. Returns 0 if there is no such name, or something can't be read: then the
 /// environment is to be used as it is.
 ///
 /// # Safety
@@ -128,7 +128,7 @@ unsafe extern "C" fn antiphon_without_us(
     c_int::from(done == Some(true))
 }
 
-/// Whether the copy is made; `None` if something can't be read.
+/// Makes the copy, and returns whether it differs; `None` if something can't be read.
 fn without_us(
     environment: Texts,
     length: usize,
@@ -220,7 +220,7 @@ fn read_text(environment: Texts, text: usize, into: &mut [u8]) -> Option<usize> 
     Some(end)
 }
 
-/// Reads what is at the address of a variable: up to its zero, at least.
+/// Reads the text at the address of a variable: up to its zero, at least.
 fn read(environment: Texts, text: usize, into: &mut [u8]) -> Option<usize> {
     if environment != inherited() {
         return foreign::read(text, into);

@@ -6,9 +6,9 @@ use core::mem::size_of;
 use super::Texts;
 use crate::sys;
 
-/// So many bytes of a text are looked at in one go.
+/// The number of bytes of a text that are looked at in one go.
 const CHUNK: usize = 256;
-/// Of a variable, to see its name and the `=`.
+/// The number of bytes of a variable that are read, to see its name and the `=`.
 const BEGIN: usize = 32;
 
 /// Whether the variable of that name is there, and has one of `parts` in its value. `None` if it
@@ -62,10 +62,11 @@ fn has(mut at: usize, parts: &[&[u8]]) -> Option<bool> {
     }
 }
 
-/// Reads what is at an address, a page at most: how many bytes there were before what can't be
-/// read. `None` if looking is forbidden.
+/// Reads the memory at an address, a page at most. Returns how many bytes there were before the
+/// first that can't be read. `None` if looking is forbidden.
 pub(super) fn read(at: usize, into: &mut [u8]) -> Option<usize> {
-    // The kernel gives pieces whole or not at all: what is in the next page is a piece of its own.
+    // The kernel gives pieces whole or not at all: so the bytes in the next page are a piece of
+    // their own.
     let first = (PAGE - at % PAGE).min(into.len());
     let pieces = [(at, first), (at.wrapping_add(first), into.len() - first)];
     sys::read_own(pieces, into)

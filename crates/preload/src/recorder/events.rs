@@ -1,4 +1,4 @@
-//! What each thread did, event by event, if the recording wants that.
+//! The events of each thread, one by one, if the recording wants that.
 //!
 //! A thread's events lie in time that is its own, but a span between two of them is CPU time only
 //! if it was not taken off the CPU. A span that is short can't have been: leaving a CPU and coming
@@ -6,13 +6,13 @@
 //! how often it left of its own accord. So the clock of the CPU costs a system call for each span
 //! of over [`LONG_NS`], and nothing else.
 //!
-//! What the asking takes is noted too, and is no part of the span that then begins: else one
+//! The time of the asking is noted too, and is no part of the span that then begins: otherwise one
 //! question would make the next span long enough for another. Where it took so long itself that it
 //! may have been interrupted, it is part of that span, and the kernel is asked for both.
 //!
-//! Who left of its own accord waited for something, and then perhaps for a CPU: on another machine
-//! the second may be nothing. Linux counts it, in a file that takes a microsecond to read; that is
-//! done where the thread was away anyway, and not at the end of a wait for a lock.
+//! A thread that left of its own accord waited for something, and then perhaps for a CPU: on
+//! another machine the second may be nothing. Linux counts it, in a file that takes a microsecond
+//! to read; that is done where the thread was away anyway, and not at the end of a wait for a lock.
 
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
@@ -35,27 +35,29 @@ use crate::{maps, mode, priority, sys, ticks};
 /// takes at the least, and some hundred times less than a slice.
 pub(super) const LONG_NS: u64 = 5_000;
 
-/// A span that misses less of its time than this in what the thread ran was not interrupted: the
-/// two clocks are not read at once, and leaving a CPU and coming back takes longer.
+/// A span of whose time the thread ran all but less than this was not interrupted: the two clocks
+/// are not read at once, and leaving a CPU and coming back takes longer.
 const LEAST_OFF_NS: u64 = 2_000;
 
 /// Threads that were made and don't know their number yet. A hint: what a fork leaves is forgotten.
 static UNBEGUN: AtomicU32 = AtomicU32::new(0);
-/// So often is looked whether a thread that is joined has begun.
+/// The number of looks whether a thread that is joined has begun.
 const LOOKS: u32 = 100_000;
 
-/// What a thread knows of its time; `shim.c` has the same, as words. All zero at first.
+/// The times of a thread; `shim.c` has the same, as words. All zero at first.
 #[repr(C)]
 pub(crate) struct Span {
-    /// When the last event was, in ticks.
+    /// The time of the last event, in ticks.
     pub(super) last: AtomicU64,
-    /// When the thread went on from there: then, or when the kernel had been asked.
+    /// The time when the thread went on from there: that of the event, or when the kernel had been
+    /// asked.
     pub(super) began: AtomicU64,
-    /// How long it had run when that was asked last, in nanoseconds.
+    /// The time that the thread had run when the kernel was asked last, in nanoseconds.
     ran_ns: AtomicU64,
-    /// Since then, the ticks of that asking and of all spans that were too short to ask.
+    /// The ticks of that asking and of all spans after it that were too short to ask.
     short: AtomicU64,
-    /// How often it had left the CPU of its own accord when that was asked last.
+    /// The number of times that the thread had left the CPU of its own accord when the kernel was
+    /// asked last.
     left: AtomicU32,
     /// Whether the last event begins a wait: then the span is no work, whatever it was.
     waits: AtomicU32,
@@ -64,12 +66,13 @@ pub(crate) struct Span {
     _padding: u32,
 }
 
-/// What was asked of the kernel at the end of a span.
+/// The answer of the kernel at the end of a span.
 enum Asked {
     Nothing,
-    /// And the thread had its CPU all the time, as far as is known.
+    /// The kernel was asked, and the thread had its CPU all the time, as far as is known.
     Idly,
-    /// How long it ran, in nanoseconds, and how often it left the CPU of its own accord.
+    /// The time that the thread ran, in nanoseconds, and how often it left the CPU of its own
+    /// accord.
     Ran(u64, u32),
 }
 
@@ -176,9 +179,9 @@ impl Span {
         ran.map_or(Asked::Idly, |(ns, left)| Asked::Ran(ns, left))
     }
 
-    /// The kernel has been asked, and the next span begins. Returns how many ticks that took. If it
-    /// was so long that others may have had the CPU, the span has begun before, and the kernel will
-    /// tell: `None`.
+    /// Begins the next span, after the kernel was asked. Returns how many ticks that took. If it
+    /// took so long that others may have had the CPU, the span has begun before, and the kernel
+    /// will tell: `None`.
     fn begins(&self, now: u64) -> Option<u64> {
         let ticks = now.saturating_sub(self.last.load(Relaxed));
         if ticks::to_ns(ticks) >= LONG_NS {
@@ -208,7 +211,7 @@ impl Span {
     }
 }
 
-/// How long the calling thread has run, in nanoseconds.
+/// The time that the calling thread has run, in nanoseconds.
 fn ran_ns() -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let args = [libc::CLOCK_THREAD_CPUTIME_ID as usize, (&raw mut time) as usize, 0, 0];
@@ -217,7 +220,7 @@ fn ran_ns() -> Option<u64> {
     Some(time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned())
 }
 
-/// How often the calling thread has left its CPU of its own accord.
+/// The number of times that the calling thread has left its CPU of its own accord.
 fn left_cpu() -> Option<u32> {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     let args = [libc::RUSAGE_THREAD as usize, usage.as_mut_ptr() as usize, 0, 0];
@@ -227,9 +230,9 @@ fn left_cpu() -> Option<u32> {
     Some(unsafe { usage.assume_init() }.ru_nvcsw as u32)
 }
 
-/// How long the calling thread has wanted a CPU and had none, in nanoseconds; `None` if the kernel
-/// does not count that. The second number of `schedstat` ("Documentation/scheduler/sched-stats.rst"
-/// of Linux).
+/// The time for which the calling thread has wanted a CPU and had none, in nanoseconds; `None` if
+/// the kernel does not count that. The second number of `schedstat`
+/// ("Documentation/scheduler/sched-stats.rst" of Linux).
 fn queued_ns() -> Option<u64> {
     let mut text = [0; 64];
     let length = File::open(c"/proc/thread-self/schedstat", libc::O_RDONLY)?.read(&mut text)?;
@@ -245,17 +248,17 @@ type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
 // SAFETY: `shim.c` defines it so.
 unsafe extern "C" {
-    /// What a recorded thread begins in: notes that, calls the start function that is in its
-    /// argument, and notes the end. Frees its argument.
+    /// The function in which a recorded thread begins: notes that, calls the start function that is
+    /// in its argument, and notes the end. Frees its argument.
     fn antiphon_thread_began(begin: *mut c_void) -> *mut c_void;
 }
 
-/// What [`antiphon_thread_began`] is given; `shim.c` has the same.
+/// The argument of [`antiphon_thread_began`]; `shim.c` has the same.
 #[repr(C)]
 struct Begin {
     start: Start,
     argument: *mut c_void,
-    /// Of the new thread.
+    /// The number of the new thread.
     number: u64,
 }
 
@@ -273,7 +276,7 @@ pub(crate) unsafe extern "C" fn create(
     priority::note_attributes(attributes);
     // 0 is not recorded.
     let number = roll().map_or(0, Roll::number);
-    // Behind a filter its end has to be seen, too.
+    // Behind a filter, the end of a thread without a number has to be seen, too.
     let is_followed = number != 0 || filtered() && !mode::theirs();
     let begin: *mut Begin = if is_followed {
         // SAFETY: the C library's, which makes a thread with it, too.
@@ -284,7 +287,7 @@ pub(crate) unsafe extern "C" fn create(
     if begin.is_null() {
         return forward!(THREAD_CREATE(thread, attributes, start, argument));
     }
-    // SAFETY: room for one, and nobody else's.
+    // SAFETY: room for one, and no other code's.
     unsafe { begin.write(Begin { start, argument, number: number.into() }) };
     let recorded = u32::from(number != 0);
     UNBEGUN.fetch_add(recorded, Relaxed);
@@ -301,7 +304,7 @@ pub(crate) unsafe extern "C" fn create(
 
 /// The calling thread, which has that number (0: it is not recorded), begins in the function at
 /// that address.
-// SAFETY: `shim.c` declares the name so, and nobody else has one of this prefix.
+// SAFETY: `shim.c` declares the name so, and no other function has one of this prefix.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_thread_begins(start: usize, number: u64) {
     if number == 0 {
@@ -353,7 +356,7 @@ unsafe extern "C" fn antiphon_joins(handle: libc::pthread_t) -> u32 {
 }
 
 /// The number of a thread that is about to be joined. One that was just made may not know it yet;
-/// since the caller will wait for its end, it may as well wait for its beginning.
+/// because the caller will wait for its end, it may as well wait for its beginning.
 fn number_of(thread: &Thread) -> u32 {
     for _ in 0..LOOKS {
         // Acquire: pairs with the release in `antiphon_thread_begins`.
@@ -367,7 +370,7 @@ fn number_of(thread: &Thread) -> u32 {
     0
 }
 
-/// That wait is over.
+/// Notes the end of a wait for a joined thread.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_joined(number: u32) {
@@ -387,7 +390,7 @@ pub(super) const fn notified(had: bool) -> u8 {
 }
 
 impl Thread {
-    /// In the child of a fork: it is another thread.
+    /// Makes the state that of another thread, in the child of a fork.
     pub(crate) fn begins_anew(&self) {
         self.pen.hand_over(0);
         UNBEGUN.store(0, Relaxed);

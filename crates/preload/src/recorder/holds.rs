@@ -1,4 +1,4 @@
-//! Who holds what, in a recording of everything.
+//! The locks that each thread holds, in a recording of everything.
 //!
 //! A lock that one thread has alone keeps the beginning of its hold in itself, where its owner may
 //! write ([`Note`]). One that several have to read can't, so each thread keeps those of its own
@@ -6,7 +6,7 @@
 //!
 //! Rows are looked up by hash; so the row of the last acquisition is kept with a tag that tells its
 //! site, and mostly it is the same again. For a lock that is held alone it stands in the note; for
-//! one that is shared in the slot, which keeps what it had when its lock is released.
+//! one that is shared in the slot, which keeps its content when its lock is released.
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -19,23 +19,23 @@ use super::{Visit, events, process, thread_record, visit_of, writer};
 use crate::thread::{self, HELD, Slot, Thread};
 use crate::{mode, ticks};
 
-/// In [`Slot::row`], beside the row: the lock was only tried.
+/// A bit of [`Slot::row`], beside the row: the lock was only tried.
 const TRIED: u32 = 1 << 31;
 
-/// What the recorder keeps in a lock. All zero is nothing: nobody has had the lock yet, to our
+/// The recorder's note in a lock. All zero is nothing: no thread has had the lock yet, to our
 /// knowledge.
 #[repr(C)]
 pub(crate) struct Note {
-    /// When the lock was taken by who has it alone, in ticks.
+    /// When the thread that has it alone took the lock, in ticks.
     since: AtomicU64,
     /// The row at which it was taken last.
     row: AtomicU32,
-    /// What tells the call site and the process of that row, 0 for none.
+    /// The tag of the call site and the process of that row, 0 for none.
     tag: AtomicU32,
 }
 
 impl Note {
-    /// Nothing noted.
+    /// An empty note.
     pub(crate) const fn new() -> Self {
         Self { since: AtomicU64::new(0), row: AtomicU32::new(0), tag: AtomicU32::new(0) }
     }
@@ -58,7 +58,7 @@ impl Visit {
         }
     }
 
-    /// As [`acquired_alone`](Self::acquired_alone), of one that the visitor has to read.
+    /// As [`acquired_alone`](Self::acquired_alone), for a lock that the visitor has to read.
     pub(crate) fn acquired_shared(self, lock: Noted<'_>, site: usize) {
         self.acquired();
         if mode::records_all() {
@@ -68,7 +68,7 @@ impl Visit {
 
     /// Notes the row in a lock that the visitor has alone.
     fn note(self, lock: Noted<'_>, tag: u32) {
-        // If nobody has noted anything in it, it is a new one, wherever another may have stood.
+        // If no thread has noted anything in it, it is a new one, wherever another may have stood.
         if lock.note.row.load(Relaxed) == 0 {
             self.writer.renewed(self.row);
         }
@@ -76,7 +76,8 @@ impl Visit {
         lock.note.tag.store(tag, Relaxed);
     }
 
-    /// Of a lock that the visitor has beside others: if it is a new one, the first of them says so.
+    /// For a lock that the visitor has beside others: if it is a new one, the first of them says
+    /// so.
     fn renews_shared(self, lock: Noted<'_>) {
         let row = &lock.note.row;
         if row.load(Relaxed) == 0
@@ -122,8 +123,8 @@ impl Visit {
         Some(slot)
     }
 
-    /// This lock comes after those of `held`: after the last of them; and if that was only tried,
-    /// which puts it after none, after the one before it, too.
+    /// Notes that this lock comes after those of `held`: after the last of them; and if that was
+    /// only tried, which puts it after none, after the one before it, too.
     #[cold]
     fn order_after(self, held: &[Slot]) {
         let row = |held: &Slot| RowWriter::from_bits(held.row.load(Relaxed) & !TRIED);
@@ -140,8 +141,8 @@ impl Visit {
 
 /// Counts an acquisition without a wait, in the full mode: the caller has the lock alone.
 ///
-/// Mostly it is from the same site as the last, and nothing has to be looked up; who has the lock
-/// may read and write its note.
+/// Mostly it is from the same site as the last, and nothing has to be looked up; the owner of the
+/// lock may read and write its note.
 pub(crate) fn alone_at_once(lock: Noted<'_>, kind: Kind, site: usize, tried: bool) {
     let Some(writer) = writer() else { return };
     let stint = Stint::begins();
@@ -162,7 +163,7 @@ pub(crate) fn alone_at_once(lock: Noted<'_>, kind: Kind, site: usize, tried: boo
     stint.ends(Code::Takes);
 }
 
-/// As [`alone_at_once`], of a lock that the caller has to read: if its thread has had the same one
+/// As [`alone_at_once`], for a lock that the caller has to read: if its thread has had the same one
 /// from the same site last, at this depth, nothing has to be looked up.
 pub(crate) fn shared_at_once(lock: Noted<'_>, site: usize, tried: bool) {
     let Some(writer) = writer() else { return };
@@ -186,7 +187,7 @@ pub(crate) fn shared_at_once(lock: Noted<'_>, site: usize, tried: bool) {
 
 /// Tells sites and processes apart, as far as 32 bits can. Never zero.
 fn tag(process: Option<u32>, site: usize) -> u32 {
-    // Those without a record are one.
+    // All processes without a record count as one.
     let process = process.unwrap_or(u32::MAX);
     (site as u32 ^ process.wrapping_mul(0x9e37_79b1)) | 1
 }
@@ -209,7 +210,8 @@ fn hold_ends(lock: Noted<'_>, since: u64) {
         writer.held(row, ticks::ns_since(since));
         events::at_row(Code::Releases, 0, row);
     }
-    // Not there if another thread took the lock: it then goes on as if it held it.
+    // The slot is not there if another thread took the lock: that thread then goes on as if it held
+    // it.
     let thread = thread::current();
     if let Some(at) = position(thread, lock.address) {
         remove(thread, at);
@@ -221,7 +223,7 @@ fn hold_ends(lock: Noted<'_>, since: u64) {
 pub(crate) fn releases_shared(address: usize) {
     let stint = Stint::begins();
     let thread = thread::current();
-    // As above; nor if the thread held more than it can remember.
+    // As above; nor is it there if the thread held more than it can remember.
     let Some(at) = position(thread, address) else { return };
     let slot = &thread.held[at];
     let row = RowWriter::from_bits(slot.row.load(Relaxed) & !TRIED);
@@ -233,7 +235,7 @@ pub(crate) fn releases_shared(address: usize) {
     stint.ends(Code::Releases);
 }
 
-/// Where the thread remembers that it holds that lock, the last time if it does so more than once.
+/// The index at which the thread remembers that it holds that lock; the last, if there are several.
 fn position(thread: &Thread, address: usize) -> Option<usize> {
     let holding = (thread.holding.load(Relaxed) as usize).min(HELD);
     thread.held[..holding].iter().rposition(|held| held.lock.load(Relaxed) == address as u64)

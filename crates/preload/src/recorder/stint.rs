@@ -1,5 +1,5 @@
-//! What recording an event takes of the program's time: each of a thread's events in turn is timed,
-//! one of [`PERIOD`], so that the figures are of the program's own events, with the caches as those
+//! The cost of recording an event, to the program: each of a thread's events in turn is timed, one
+//! of [`PERIOD`], so that the figures are of the program's own events, with the caches as those
 //! find them. A replay takes them out again.
 //!
 //! A span in which the kernel was asked is not timed here: that is noted each time. Nor is one of
@@ -14,18 +14,18 @@ use super::events::{LONG_NS, Span, are_on};
 use super::writer;
 use crate::{thread, ticks};
 
-/// One event of so many is timed. A prime, so that a loop of a program does not fall into step.
+/// One event of this many is timed. A prime, so that a loop of a program does not fall into step.
 const PERIOD: u32 = 31;
 
 /// Work of the recorder in which one event is noted, if it is to be timed.
 #[must_use]
 pub(crate) struct Stint {
-    /// When it began, in ticks; 0 if it is not timed.
+    /// The beginning, in ticks; 0 if it is not timed.
     since: u64,
 }
 
 impl Stint {
-    /// It begins.
+    /// Begins a stint.
     #[inline]
     pub(crate) fn begins() -> Self {
         if !are_on() || !is_timed() {
@@ -34,7 +34,7 @@ impl Stint {
         Self { since: ticks::now() }
     }
 
-    /// It ends, and the event was of that kind, if there was one.
+    /// Ends the stint; `code` is the kind of the event, if there was one.
     #[inline]
     pub(crate) fn ends(self, code: Code) {
         if self.since != 0 {
@@ -47,8 +47,8 @@ fn is_timed() -> bool {
     let thread = thread::current();
     let left = &thread.span.untimed;
     let (next, timed) = match left.load(Relaxed) {
-        // Its first: where the turn begins is the thread's own, so that many short threads do not
-        // have their first events timed alone.
+        // The first event of the thread: the turn begins at a number of the thread's own, so that
+        // of many short threads not all have their first events timed.
         0 => (1 + thread.pen.number() % PERIOD, false),
         1 => (PERIOD, true),
         left => (left - 1, false),

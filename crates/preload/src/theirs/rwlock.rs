@@ -1,7 +1,7 @@
-//! The C library's readers-writer locks, and what is recorded of them.
+//! The C library's readers-writer locks, and the recording of them.
 //!
-//! A try comes first, of locks that processes share too: it is what a lock begins with, and neither
-//! a priority nor a dead owner hangs on it. What is refused is a wait. A thread that is the writer
+//! A try comes first, of locks that processes share too: a lock begins with it, and neither a
+//! priority nor a dead owner hangs on it. A refused try is a wait. A thread that is the writer
 //! already, and a deadline that is none, go straight to the C library, which answers at once.
 //!
 //! Of a lock that processes share no holds are recorded: its bytes are not for this process alone.
@@ -35,7 +35,8 @@ fn make(lock: &RwLock, way: Way, call: Call<'_>) -> c_int {
 
 /// Takes a lock of the C library's by `call`, from `site`.
 pub(crate) fn lock(lock: &RwLock, way: Way, call: Call<'_>, site: usize) -> c_int {
-    // Before anything is looked at: where a tool sees all that threads do (`aside`), a look is one.
+    // Before any look at the lock: a tool that sees all that threads do (`aside`) would see the
+    // look.
     if !mode::records() || !recorder::is_on() {
         return make(lock, way, call);
     }
@@ -83,7 +84,7 @@ pub(crate) fn unlock(lock: &RwLock) -> c_int {
         events::releases_at(lock.recorded().address);
     } else if mode::mode() == mode::OBSERVED {
         let recorded = lock.recorded();
-        // By this the C library tells, too.
+        // The C library decides by the same word.
         if lock.is_written_by(thread::exact_id()) {
             holds::releases(recorded);
         } else {

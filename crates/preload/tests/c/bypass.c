@@ -1,5 +1,5 @@
-/* Objects that are loaded so that they find the C library's functions before ours, and one that is
- * not. */
+/* Objects that find the C library's functions before ours, by the way they are loaded, and one that
+ * does not. */
 #include "check.h"
 #include <dlfcn.h>
 

@@ -158,9 +158,9 @@ static void signal_and_cancel(void)
 			__asm__ volatile("");
 		pthread_cancel(threads[round % 2]);
 		join(threads[round % 2]);
-		/* What it returned does not tell whether it was cancelled in its wait: a signal of
-		 * `pthread_cancel` that comes late makes glibc 2.36 say so of a thread that has
-		 * just returned. The token tells. */
+		/* The returned code does not tell whether it was cancelled in its wait: a signal of
+		 * `pthread_cancel` that comes late makes glibc 2.36 say so of a thread that has just returned.
+		 * The token tells. */
 		pthread_mutex_lock(&mutex);
 		int taken = !tokens && waiting;
 		tokens += taken;

@@ -1,4 +1,4 @@
-// What programs in C++ say of what does not hold: as check.h, for these.
+// Checks of programs in C++, which report a failure: as check.h, for these.
 #ifndef CHECK_HPP
 #define CHECK_HPP
 

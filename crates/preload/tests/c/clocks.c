@@ -1,6 +1,6 @@
 /* Deadlines are times of the clocks that the program sees: each function that takes one waits as
- * long as clock_gettime says. Arguments: how many milliseconds a wait is, by that clock; how many
- * it takes at the least, and how many at the most, by the kernel's; which function, else all. */
+ * long as clock_gettime says. Arguments: the milliseconds of a wait by that clock; its least and
+ * its most milliseconds by the kernel's; which function, otherwise all. */
 #include "check.h"
 
 #include <sys/syscall.h>
@@ -98,7 +98,7 @@ static void *waits(void *argument)
 
 static int may_go;
 
-/* What is released, or notified, before the deadline is had. */
+/* Gets a lock that is released, and a condition that is notified, before the deadline. */
 static void *gets(void *argument)
 {
 	(void)argument;

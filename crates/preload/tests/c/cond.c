@@ -103,8 +103,8 @@ static void *play(void *argument)
 	return NULL;
 }
 
-/* Who has locked a recursive mutex twice holds it while it waits: a broadcast that made it wait for
- * the mutex would make it wait for itself. Two waiters, each with its own. */
+/* A thread that has locked a recursive mutex twice holds it while it waits: a broadcast that made
+ * it wait for the mutex would make it wait for itself. Two waiters, each with its own. */
 static int rounds_left = 200;
 
 static void *hold_and_wait(void *argument)
@@ -180,7 +180,7 @@ static void doom(void)
 		}
 		pthread_mutex_lock(&outside);
 		doomed->stop = 1;
-		/* Those that wait are notified now; nobody waits anew, as `stop` is looked at first. */
+		/* Waiters are notified now; none waits anew, as `stop` is looked at first. */
 		pthread_cond_broadcast(&doomed->cond);
 		pthread_cond_destroy(&doomed->cond);
 		memset(&doomed->cond, 0xff, sizeof doomed->cond);

@@ -194,7 +194,7 @@ int main(void)
 	atexit(last);
 	IS(early_unlock(), 0);
 	IS(early_unlock(), EPERM);
-	/* Written since before `main`. */
+	/* Held to write from before `main` on. */
 	IS(pthread_rwlock_rdlock(&early_rwlock), EDEADLK);
 	IS(pthread_rwlock_unlock(&early_rwlock), 0);
 	IS(read_and_write(&early_rwlock), 0);

@@ -66,7 +66,7 @@ static void execute(int call, const char *path, char *const *own)
 	_exit(1);
 }
 
-/* By `vfork`, whose child has the parent's memory. */
+/* Spawns by `vfork`, whose child has the parent's memory. */
 static void spawn(int call, const char *path, char *const *own)
 {
 	pid_t child = call % 2 ? vfork() : fork();

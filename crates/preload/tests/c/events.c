@@ -1,4 +1,5 @@
-/* One event after the other: each thread's are known beforehand. Prints who is who. */
+/* One event after the other: each thread's are known beforehand. Prints the address of each lock by
+ * its name. */
 #include "check.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -45,7 +45,7 @@ static long long fake(clockid_t clock)
 	begin();
 	long long from = begun[clock == CLOCK_MONOTONIC], passed = real(clock) - from;
 	long long jumped = jump_ms && passed > jump_ms * 1000000 ? 86400 * SECOND : 0;
-	/* That one never stands before its zero. */
+	/* The monotonic clock never stands before its zero. */
 	long long ahead = clock == CLOCK_MONOTONIC ? llabs(ahead_s) : ahead_s;
 	return from + ahead * SECOND + passed * pace / 1000 + jumped;
 }

@@ -30,10 +30,11 @@ static void work(int steps)
 		sink++;
 }
 
-/* What waiting for a condition variable, the program's clock and the end of a thread need. */
+/* The system calls that are needed to wait for a condition variable, the program's clock and the
+ * end of a thread. */
 static const int needed[] = { SYS_futex,  SYS_exit,	    SYS_exit_group, SYS_write,
 			      SYS_munmap, SYS_rt_sigprocmask, SYS_madvise,    SYS_rt_sigreturn };
-/* What making threads needs beside that. */
+/* The system calls that making threads needs beside these. */
 static const int making[] = { SYS_clone, SYS_clone3, SYS_mmap, SYS_mprotect, SYS_rt_sigaction,
 			      SYS_set_robust_list, SYS_rseq, SYS_brk, SYS_getrandom,
 			      SYS_sched_getaffinity, SYS_wait4 };
@@ -266,7 +267,8 @@ int main(int count, char **arguments)
 		lose_files();
 	else if (!before && !own_filter && !no_counter)
 		install(ALL_THREADS, 0);
-	/* So that they wait, and it is told: it stays locked for a while behind their coming. */
+	/* The mutex stays locked for a while after the threads have come, so that they wait, and that is
+	 * recorded. */
 	IS(pthread_mutex_lock(&mutex), 0);
 	if (!busy)
 		pthread_barrier_wait(&barrier);

@@ -17,7 +17,7 @@ static void waits(void *memory)
 		pthread_mutex_unlock(mutex);
 		_exit(0);
 	}
-	/* Until it sleeps there: byte 0 of our locks has the bit. The C library's would be 2. */
+	/* Until the thread sleeps there: byte 0 of our locks has the bit. The C library's would be 2. */
 	while (!(*(volatile uint8_t *)mutex & 2))
 		usleep(1000);
 	pthread_mutex_unlock(mutex);

@@ -1,8 +1,8 @@
-/* Locks in the child of every kind of fork, with waiters of the parent queued on them.
- * Linked against `early.c`, whose handlers are registered before anybody else's.
- * `exact`: thread ids are right also after `_Fork` and a raw `clone`, of which the C library hears
- * nothing; and readers-writer locks that were held or waited for when the process forked are good
- * for use in the child, which the C library's are not. */
+/* Locks in the child of every kind of fork, with waiters of the parent queued on them. Linked
+ * against `early.c`, whose handlers are registered before all others. `exact`: thread ids are right
+ * also after `_Fork` and a raw `clone`, of which the C library hears nothing; and readers-writer
+ * locks that were held or waited for when the process forked are good for use in the child, which
+ * the C library's are not. */
 #include "check.h"
 #include <signal.h>
 #include <sys/syscall.h>
@@ -108,7 +108,7 @@ static void leave_both(void)
 	IS(pthread_rwlock_unlock(&write_held), 0);
 }
 
-/* What a child may expect that has them from its parent. */
+/* Checks in a child the locks that it has from its parent. */
 static void child_of_holder(int threads_too)
 {
 	IS(pthread_rwlock_tryrdlock(&write_held), EBUSY);
@@ -148,7 +148,7 @@ static void forks_as_holder(void)
 	}
 }
 
-/* What a child may expect of the mutex that its thread holds, and of all that nobody holds. */
+/* Checks in a child the mutex that its thread holds, and all those that no thread holds. */
 static int child(int locked)
 {
 	alarm(60);
@@ -161,7 +161,7 @@ static int child(int locked)
 		IS(pthread_mutex_lock(&held), 0);
 		IS(pthread_mutex_trylock(&held), EBUSY);
 	}
-	/* Before any other lock asks who this is. */
+	/* Before any other lock asks for the id of this thread. */
 	pthread_rwlock_t unwanted = PTHREAD_RWLOCK_INITIALIZER;
 	IS(pthread_rwlock_wrlock(&unwanted), 0);
 	IS(pthread_rwlock_wrlock(&unwanted), EDEADLK);

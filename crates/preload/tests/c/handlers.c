@@ -29,7 +29,7 @@ static void *waiter(void *unused)
 	return NULL;
 }
 
-/* Has the lock, or gives up. */
+/* Gets the lock, or gives up. */
 static void *timed_waiter(void *unused)
 {
 	(void)unused;
@@ -48,8 +48,8 @@ static pthread_t comes(void *(*run)(void *))
 	return thread;
 }
 
-/* So many in handlers, and behind them, if `timed`, one whose deadline comes right after the
- * unlock: it is the first to look up, and gives up. */
+/* `stopped` waiters in handlers, and behind them, if `timed`, one whose deadline comes right after
+ * the unlock: it is the first to look up, and gives up. */
 static void of(int stopped, int timed)
 {
 	pthread_t threads[MOST + 1 + BEHIND];

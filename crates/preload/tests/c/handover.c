@@ -226,7 +226,7 @@ static void stops(void)
 	IS(exit_of(child), 0);
 }
 
-/* A mutex is gone when the last that wants it has had it. */
+/* This mutex is gone when the last thread that wants it has had it. */
 static pthread_mutex_t *volatile fleeting;
 static int left;
 

@@ -15,8 +15,9 @@ static const int types[7] = {
 };
 static int done[2];
 
-/* Of kinds 0 to 6 mutexes: the fifth is one for all, the last two have deadlines. Of kinds 7 to 10
- * readers-writer locks: read, written, one for all, with a deadline. Then condition variables. */
+/* Kinds 0 to 6 are mutexes: the fifth is one for all, the last two have deadlines. Kinds 7 to 10
+ * are readers-writer locks: read, written, one for all, with a deadline. Then come condition
+ * variables. */
 static void *wait_for(void *number)
 {
 	int kind = (long)number / EACH, place = (long)number % EACH;

@@ -1,5 +1,5 @@
-/* What is left to the C library works beside what is replaced: barriers, semaphores, `pthread_once`
- * and the locks of C11, within a process and between two. */
+/* The functions that are left to the C library work beside those that are replaced: barriers,
+ * semaphores, `pthread_once` and the locks of C11, within a process and between two. */
 #include "check.h"
 #include <semaphore.h>
 #include <threads.h>
@@ -10,7 +10,8 @@ static struct meeting {
 	pthread_barrier_t barrier;
 	sem_t full, empty;
 	int item, last;
-	/* One more in each round; whoever is let through finds all of them. */
+	/* The count of arrivals, one more in each round; a thread that is let through finds all of
+	 * them. */
 	int arrived;
 } *meeting;
 
@@ -23,7 +24,7 @@ static void *meet(void *rounds)
 		if (code)
 			__atomic_fetch_add(&meeting->last, 1, __ATOMIC_RELAXED);
 		YES(__atomic_load_n(&meeting->arrived, __ATOMIC_RELAXED) >= THREADS * round);
-		/* Nobody is a round ahead. */
+		/* No thread is a round ahead. */
 		pthread_barrier_wait(&meeting->barrier);
 		IS(__atomic_load_n(&meeting->last, __ATOMIC_RELAXED) >= round, 1);
 	}

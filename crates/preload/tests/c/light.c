@@ -1,5 +1,5 @@
-/* Who unlocks lightly. The first argument is "light" or "exchange", what threads of this process
- * are to do; the second a case.
+/* Light unlocks. The first argument is "light" or "exchange", what threads of this process are to
+ * do; the second a case.
  *
  * A light unlock writes its thread's rseq area, in a word that only the kernel reads, and only of
  * threads that it knows. So whether a thread unlocks lightly shows when the kernel has been told to
@@ -42,8 +42,8 @@ static int unlocks_lightly(void)
 	return touched;
 }
 
-/* If it knows this thread: else it takes the mark for a critical section, when the thread loses its
- * CPU, and ends the process. */
+/* Makes the kernel forget this thread, if it knows it: otherwise the kernel takes the mark for a
+ * critical section when the thread loses its CPU, and ends the process. */
 static void forget_me(void)
 {
 	if (!&__rseq_offset)
@@ -106,7 +106,7 @@ static void *around_fork(void *unused)
 	lock_and_unlock();
 	pid_t child = fork();
 	if (child == 0) {
-		/* Not the only thread, so that the unlock is not a plain store. */
+		/* A second thread, so that the unlock is not a plain store. */
 		start(sleep_on, NULL);
 		forget_me();
 		_exit(unlocks_lightly());

@@ -1,8 +1,8 @@
-/* What contention takes of a process's limits, with threads that have small stacks and allocate
+/* Limits of a process that contention uses, with threads that have small stacks and allocate
  * nothing:
  *
  *   size     its address space grows by less than a MiB
- *   locked   a user without privileges who may lock 8 MiB has all memory locked, present and to
+ *   locked   a user without privileges that may lock 8 MiB has all memory locked, present and to
  *            come, after contention, and locks go on
  *   many     of 4 000 threads for which there is a MiB of address space, none is left without a
  *            node: while they wait for a mutex they sleep
@@ -108,7 +108,7 @@ static void many_sleep(void)
 	IS(setrlimit(RLIMIT_AS, &limit), 0);
 	pthread_mutex_lock(&mutex);
 	let_go();
-	/* Until all have come: while some have not, they come. */
+	/* Until all have come: the count grows fast as long as some have not. */
 	long last, now = switches();
 	int same = 0;
 	for (int i = 0; i < 60 && same < 2; i++) {
@@ -117,7 +117,7 @@ static void many_sleep(void)
 		now = switches();
 		same = now - last < MOST / 2 ? same + 1 : 0;
 	}
-	/* One that naps looks up some thousand times in half a second; one that sleeps, once in 1.6
+	/* A thread that naps looks up some thousand times in half a second; one that sleeps, once in 1.6
 	 * seconds. */
 	YES(same == 2);
 	pthread_mutex_unlock(&mutex);

@@ -28,7 +28,7 @@ static void *refused(void *mutex)
 	return (void *)(long)pthread_mutex_trylock(mutex);
 }
 
-/* What is locked by name is unlocked by the functions found, and the other way round. */
+/* A mutex that is locked by name is unlocked by the functions found, and the other way round. */
 static int mutexes(find *find, void *handle)
 {
 	int found = 0;
@@ -96,7 +96,7 @@ static void *sleeper(void *unused)
 	return unused;
 }
 
-/* Those of an old version are left out where they are of another kind. */
+/* Functions of an old version are left out where they are of another kind. */
 static void conditions(find *find, void *handle)
 {
 	typedef int on_cond(pthread_cond_t *);
@@ -132,7 +132,7 @@ static void all(const char *how, find *find, void *handle)
 		fprintf(stderr, "... %s\n", how);
 }
 
-/* What is not there is not there, and `dlerror` says it once. */
+/* A function that is not there is not found, and `dlerror` says it once. */
 static void errors(void *bare, find *find)
 {
 	IS(find(bare, "pthread_mutex_lock", NULL), NULL);
@@ -170,7 +170,7 @@ int main(int count, char **arguments)
 	all("default", here, RTLD_DEFAULT);
 	all("next", here, RTLD_NEXT);
 
-	/* A wrapper, if there is one, wraps what is ours. */
+	/* A wrapper, if there is one, wraps our functions. */
 	void *wrapper = dlopen("libwrapper.so", RTLD_NOW | RTLD_NOLOAD);
 	IS(wrapper != NULL, strcmp(arguments[1], "none") != 0);
 	if (wrapper) {
@@ -198,7 +198,7 @@ int main(int count, char **arguments)
 	all("plug-in, next", there, RTLD_NEXT);
 	all("plug-in, libc", there, libc);
 	IS(dlclose(plug), 0);
-	/* Its own functions stay its own. */
+	/* The plug-in's own functions stay its own. */
 	void *own = dlopen(arguments[3], RTLD_NOW);
 	there = (find *)dlsym(own, "plug_find");
 	on_mutex *its = (on_mutex *)dlsym(own, "pthread_mutex_lock");

@@ -7,7 +7,7 @@
 #ifdef BARE
 int plug_bare;
 #else
-/* No last call: whoever looks must be seen to be in here. */
+/* No last call: the code that looks must be seen to be in here. */
 void *plug_find(void *handle, const char *name, const char *version)
 {
 	void *volatile found = version ? dlvsym(handle, name, version) : dlsym(handle, name);

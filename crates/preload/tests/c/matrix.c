@@ -117,7 +117,7 @@ static void threads(struct game *game)
 	IS(owner(game), 0);
 }
 
-/* Whoever destroys a mutex that a waiter will lock again is refused, but for a robust one. */
+/* A thread that destroys a mutex that a waiter will lock again is refused, but for a robust one. */
 static void refuses_to_go(struct game *game, int kind)
 {
 	for (int waits = 0; !waits; sched_yield()) {
@@ -193,7 +193,7 @@ static void owners_only(struct game *game, int kind)
 		IS(pthread_cond_clockwait(&game->cond, &game->mutex, CLOCK_MONOTONIC, &soon), EPERM);
 	}
 	if (kind == RECURSIVE) {
-		/* Held twice, it is released once: nobody else gets it during the wait. */
+		/* Held twice, it is released once: no other thread gets it during the wait. */
 		IS(pthread_mutex_lock(&game->mutex), 0);
 		IS(pthread_mutex_lock(&game->mutex), 0);
 		IS(pthread_cond_timedwait(&game->cond, &game->mutex, &soon), ETIMEDOUT);

@@ -1,5 +1,5 @@
-/* What the functions on mutexes return, by kind. The argument is the offset of the recursion count
- * in `pthread_mutex_t`: 12 under the preload library, 4 in the C library. */
+/* Return values of the functions on mutexes, by kind. The argument is the offset of the recursion
+ * count in `pthread_mutex_t`: 12 under the preload library, 4 in the C library. */
 #include "check.h"
 
 static pthread_mutex_t make(int type)
@@ -72,7 +72,7 @@ static void every_kind(int type)
 	IS(elsewhere(clocklock_soon, &mutex), ETIMEDOUT);
 	IS(pthread_mutex_destroy(&mutex), EBUSY);
 	IS(pthread_mutex_unlock(&mutex), 0);
-	/* A free mutex is had whatever the deadline. */
+	/* A free mutex is locked whatever the deadline is. */
 	IS(pthread_mutex_timedlock(&mutex, &wrong), 0);
 	IS(pthread_mutex_unlock(&mutex), 0);
 	IS(pthread_mutex_timedlock(&mutex, &past), 0);
@@ -83,7 +83,7 @@ static void every_kind(int type)
 	IS(pthread_mutex_clocklock(&mutex, 4711, &past), EINVAL);
 	IS(pthread_mutex_trylock(&mutex), 0);
 	IS(pthread_mutex_unlock(&mutex), 0);
-	/* Not of a kind that has a ceiling or can be made consistent. */
+	/* The mutex is not of a kind that has a ceiling or can be made consistent. */
 	int ceiling = 0;
 	IS(pthread_mutex_getprioceiling(&mutex, &ceiling), EINVAL);
 	IS(pthread_mutex_setprioceiling(&mutex, 1, &ceiling), EINVAL);
@@ -204,8 +204,8 @@ static void foreign(void)
 	IS(exit_of(child), 0);
 }
 
-/* Who holds a mutex stands at offset 8, for debuggers and for programs that look, of every kind and
- * however it was taken. */
+/* The owner of a mutex stands at offset 8, for debuggers and for programs that look, of every kind
+ * and however it was taken. */
 enum { OWNER = 8, KINDS = 7 };
 
 static pthread_mutex_t of_kind(int kind)
@@ -266,7 +266,7 @@ static void owner(void)
 			IS(*holder, gettid());
 			IS(pthread_mutex_unlock(&mutex), 0);
 			IS(*holder, 0);
-			/* After a wait. */
+			/* The mutex was taken after a wait. */
 			__atomic_store_n(&held, 0, __ATOMIC_RELAXED);
 			pthread_t thread = start(hold_a_moment, &mutex);
 			while (!__atomic_load_n(&held, __ATOMIC_RELAXED))

@@ -69,7 +69,7 @@ static void in_every_way(struct game *game)
 	IS(pthread_mutex_unlock(&game->mutex), 0);
 	had(game, pthread_mutex_clocklock(&game->mutex, CLOCK_REALTIME, &late));
 	IS(pthread_mutex_unlock(&game->mutex), 0);
-	/* A free mutex is had whatever the deadline, but not by whatever clock. */
+	/* A free mutex is locked whatever the deadline is, but not by whatever clock. */
 	had(game, pthread_mutex_timedlock(&game->mutex, &wrong));
 	IS(pthread_mutex_unlock(&game->mutex), 0);
 	IS(pthread_mutex_clocklock(&game->mutex, 4711, &late), EINVAL);
@@ -151,7 +151,7 @@ static void conditions(struct game *game)
 		code = pthread_cond_timedwait(&game->cond, &game->mutex, &soon);
 	IS(pthread_mutex_unlock(&game->mutex), 0);
 	join(thread);
-	/* Who doesn't own the mutex doesn't wait. */
+	/* A thread that doesn't own the mutex doesn't wait. */
 	if (game->kind == ERRORCHECK)
 		IS(pthread_cond_wait(&game->cond, &game->mutex), EPERM);
 }

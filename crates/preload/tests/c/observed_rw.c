@@ -62,7 +62,7 @@ static void in_every_way(struct game *game)
 	for (int left = 4; left > 0; left--)
 		leave(game);
 	had(game, 1, pthread_rwlock_trywrlock(&game->lock));
-	/* What is refused at once is no wait. */
+	/* A call that is refused at once is no wait. */
 	IS(pthread_rwlock_rdlock(&game->lock), EDEADLK);
 	IS(pthread_rwlock_wrlock(&game->lock), EDEADLK);
 	leave(game);
@@ -101,7 +101,7 @@ static void *wait_to_read(void *argument)
 	return NULL;
 }
 
-/* One waits for 100 ms, while the caller has the lock. */
+/* One thread waits for 100 ms, while the caller has the lock. */
 static void made_to_wait(struct game *game, void *(*waiter)(void *))
 {
 	game->arrived = 0;
@@ -132,8 +132,8 @@ int main(void)
 		had(game, 1, pthread_rwlock_wrlock(&game->lock));
 		made_to_wait(game, wait_to_read);
 	}
-	/* One lock within the other, in both orders, in whichever way: a danger. And one that is
-	 * had to read twice comes after itself no more than a recursive mutex does. */
+	/* One lock within the other, in both orders, in whichever way: a danger. And a lock that is read
+	 * twice comes after itself no more than a recursive mutex does. */
 	had(&games[0], 0, pthread_rwlock_rdlock(&games[0].lock));
 	had(&games[0], 0, pthread_rwlock_rdlock(&games[0].lock));
 	had(&games[1], 1, pthread_rwlock_wrlock(&games[1].lock));

@@ -1,4 +1,4 @@
-/* Locks taken one within the other, some of them only tried: nobody can be stuck at those. */
+/* Locks taken one within the other, some of them only tried: no thread can be stuck at those. */
 #include "check.h"
 
 static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;

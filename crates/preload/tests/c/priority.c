@@ -1,6 +1,6 @@
-/* A thread of high real-time priority waits for what one of none holds, and both have one CPU only:
- * it sleeps, or the owner would hardly come to release it. Without the right to such a priority
- * nothing is tested. */
+/* A thread of high real-time priority waits for a lock that a thread without priority holds, and
+ * both have one CPU only: it sleeps, or the owner would hardly come to release it. Without the
+ * right to such a priority nothing is tested. */
 #include "check.h"
 #include <sys/resource.h>
 
@@ -52,7 +52,7 @@ int main(void)
 		IS(pthread_mutex_lock(&mutex), 0);
 		IS(how == 1 ? pthread_rwlock_rdlock(&rwlock) : pthread_rwlock_wrlock(&rwlock), 0);
 		pthread_t thread = start(wait_above, NULL);
-		/* Where it may not have that priority, it ends at once. */
+		/* If the thread may not have that priority, it ends at once. */
 		usleep(100000);
 		IS(pthread_mutex_unlock(&mutex), 0);
 		IS(pthread_rwlock_unlock(&rwlock), 0);

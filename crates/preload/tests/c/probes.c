@@ -11,7 +11,7 @@ static void *hold(void *unused)
 	__atomic_store_n(&had, 1, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&had, __ATOMIC_ACQUIRE) == 1)
 		usleep(1000);
-	/* Whoever waits has come by now, or will find it free. */
+	/* A waiter has come by now, or will find it free. */
 	usleep(100000);
 	pthread_mutex_unlock(&mutex);
 	return unused;

@@ -113,7 +113,7 @@ static int ask(struct worker *worker, enum call call)
 	return worker->answer;
 }
 
-/* Who has what, by the answers so far. */
+/* The locks that the threads hold, by the answers so far. */
 struct held {
 	int depth, owner, writer, readers[THREADS];
 };
@@ -135,7 +135,7 @@ static int may(const struct held *held, const struct worker *worker, int who, in
 	switch (worker->call) {
 	case LOCK: return !held->depth || (mine && asks);
 	case UNLOCK: return mine || asks;
-	/* A robust one is destroyed though somebody has it. */
+	/* A robust one is destroyed though a thread has it. */
 	case DESTROY: return held->depth && !robust;
 	case TIMEDWAIT: case CLOCKWAIT: return mine && held->depth == 1;
 	case RDLOCK: return held->writer < 0 || held->writer == who;

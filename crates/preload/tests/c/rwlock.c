@@ -1,6 +1,6 @@
-/* What the functions on readers-writer locks return, by kind, and who comes in before whom. The
- * argument is `ours` under the preload library: how many readers there may be, and what becomes of
- * an unlock too many, differ from the C library. */
+/* Return values of the functions on readers-writer locks, by kind, and the order in which threads
+ * come in. The argument is `ours` under the preload library: the greatest number of readers, and
+ * the effect of an unlock too many, differ from the C library. */
 #include "check.h"
 
 enum { KINDS = 4, SHARED = 3, CUR_WRITER = 24, READERS_AT_MOST = 1 << 23 };
@@ -69,7 +69,7 @@ typedef long call(void *lock);
 static call *const readers[] = {rdlock, tryrdlock, timedrdlock, clockrdlock};
 static call *const writers[] = {wrlock, trywrlock, timedwrlock, clockwrlock};
 
-/* `run(lock)` in a thread of its own, which unlocks what it has got. */
+/* Calls `run(lock)` in a thread of its own, which unlocks what it has locked. */
 struct visit {
 	call *run;
 	pthread_rwlock_t *lock;
@@ -99,7 +99,7 @@ static void wrong_times(pthread_rwlock_t *lock)
 {
 	struct timespec wrong[] = {{0, -1}, {0, 1000000000}}, past = {-5, 0}, now = {1, 0};
 	for (int at = 0; at < 2; at++) {
-		/* Also of a lock that could be had. */
+		/* This holds also for a lock that is free. */
 		IS(pthread_rwlock_timedrdlock(lock, &wrong[at]), EINVAL);
 		IS(pthread_rwlock_timedwrlock(lock, &wrong[at]), EINVAL);
 		IS(pthread_rwlock_clockrdlock(lock, CLOCK_REALTIME, &wrong[at]), EINVAL);
@@ -110,7 +110,7 @@ static void wrong_times(pthread_rwlock_t *lock)
 		IS(pthread_rwlock_clockrdlock(lock, clocks[at], &now), EINVAL);
 		IS(pthread_rwlock_clockwrlock(lock, clocks[at], &now), EINVAL);
 	}
-	/* A free lock is had whenever the deadline was. */
+	/* A free lock is locked whenever the deadline was. */
 	IS(pthread_rwlock_timedrdlock(lock, &past), 0);
 	unlock(lock);
 	IS(pthread_rwlock_timedwrlock(lock, &past), 0);
@@ -135,7 +135,7 @@ static void every_kind(int kind)
 	volatile int *writer = (int *)((char *)&lock + CUR_WRITER);
 	wrong_times(&lock);
 	for (int at = 0; at < 4; at++) {
-		/* With a writer in, by whatever call. */
+		/* A writer is in, by whatever call. */
 		IS(*writer, 0);
 		IS(writers[at](&lock), 0);
 		IS(*writer, gettid());
@@ -153,7 +153,7 @@ static void every_kind(int kind)
 		IS(visits(timedwrlock_past, &lock), ETIMEDOUT);
 		wait: unlock(&lock);
 		IS(*writer, 0);
-		/* With readers in. */
+		/* Readers are in. */
 		IS(readers[at](&lock), 0);
 		IS(*writer, 0);
 		for (int other = 0; other < 4; other++) {
@@ -168,7 +168,7 @@ static void every_kind(int kind)
 		IS(pthread_rwlock_trywrlock(&lock), EBUSY);
 		IS(timedwrlock(&lock), ETIMEDOUT);
 		unlock(&lock);
-		/* It was the last. */
+		/* It was the last place for a reader. */
 		if (visits(trywrlock, &lock)) {
 			failures++;
 			goto wait;
@@ -206,14 +206,14 @@ static void *write_once(void *lock)
 	return NULL;
 }
 
-/* Who reads may read again though a writer waits, but not where writers are preferred. */
+/* A reader may read again though a writer waits, but not where writers are preferred. */
 static void recursion(pthread_rwlock_t *lock, int writers_first)
 {
 	IS(pthread_rwlock_rdlock(lock), 0);
 	wrote = 0;
 	pthread_t writer = start(write_once, lock);
 	if (writers_first) {
-		/* From when the writer waits on, nobody comes in. */
+		/* From when the writer waits on, no reader comes in. */
 		int code;
 		while ((code = pthread_rwlock_tryrdlock(lock)) == 0) {
 			unlock(lock);

@@ -21,7 +21,7 @@ static void *read_and_unlock(void *lock)
 	return NULL;
 }
 
-/* Until somebody sleeps there: byte 0 of our locks has the bit. */
+/* Until a thread sleeps there: byte 0 of our locks has the bit. */
 static void await_sleeper(void *lock)
 {
 	while (!(*(volatile uint8_t *)lock & 2))

@@ -1,5 +1,5 @@
-/* For tools that check programs. Without an argument there is nothing to find: all that threads
- * share, they share under a lock. With one, there is: "race", "overflow", "leak". */
+/* A program for tools that check programs. Without an argument there is nothing to find: all data
+ * that threads share, they share under a lock. With one, there is: "race", "overflow", "leak". */
 #include "check.h"
 
 enum { ROUNDS = 200, THREADS = 2 };

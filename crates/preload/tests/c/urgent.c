@@ -1,7 +1,7 @@
 /* Waiters of real-time priority are served by it, the first waiter included, and those of one
  * priority as they came; before all waiters that have none. 64 waiters by lot wait for each kind of
- * object, on one CPU, so that what they do is done in one order. With "ours" for what the C library
- * does not do: it prefers no reader for its priority. Ends with 77 where such priorities are
+ * object, on one CPU, so that they act in one order. With "ours" for cases that the C library does
+ * not serve: it prefers no reader for its priority. Ends with 77 where such priorities are
  * refused. */
 #include "check.h"
 
@@ -154,8 +154,8 @@ static void end(const char *name, int waited)
 	IS(pthread_cond_destroy(&cond), 0);
 }
 
-/* Waiters that come in one of two ways, while the caller holds what they wait for; then
- * `wake`. */
+/* Waiters come in one of two ways, while the caller holds the object that they wait for; then
+ * `wake` is called. */
 static void by_lot(const char *name, enum way one, enum way other, int priorities,
 		   void (*wake)(int))
 {

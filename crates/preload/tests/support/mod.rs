@@ -1,4 +1,5 @@
-//! What the tests share: the library as it is shipped, C programs, and running either with a limit.
+//! Common parts of the tests: the library as it is shipped, C programs, and running either with a
+//! limit.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::ffi::OsStr;
@@ -23,7 +24,7 @@ pub fn pretending() -> &'static Path {
     LIBRARY.get_or_init(|| build(&["--features", "pretend"], &target().join("pretending")))
 }
 
-/// Builds the library with these arguments for Cargo, and what it needs, in `directory`.
+/// Builds the library with these arguments for Cargo, and its dependencies, in `directory`.
 fn build(arguments: &[&str], directory: &Path) -> PathBuf {
     let built = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "-p", "antiphon-preload", "--profile", "preload"])
@@ -40,7 +41,7 @@ fn target() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("..")
 }
 
-/// A directory for what a test makes.
+/// A directory for the files of a test.
 pub fn scratch(name: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join(format!("preload-{name}-{}", std::process::id()));

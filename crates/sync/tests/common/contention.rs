@@ -8,7 +8,7 @@ pub use antiphon_sim::Pace;
 /// `threads` threads take one lock over and over; each critical section writes two lines and is
 /// checked to be alone.
 pub fn contend<L: Lock>(machine: Machine, threads: usize, pace: Pace, limit_ns: u64) -> Outcome {
-    // SAFETY: what is given back was taken.
+    // SAFETY: the lock that is released was acquired.
     let unlock = |lock: &L| unsafe { lock.unlock() };
     antiphon_sim::contend(machine, threads, pace, limit_ns, L::NEW, (L::lock, unlock))
         .unwrap_or_else(|stuck| panic!("{stuck}"))

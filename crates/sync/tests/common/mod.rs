@@ -1,4 +1,4 @@
-//! What several tests share.
+//! Common parts of several tests.
 
 #![allow(dead_code)]
 

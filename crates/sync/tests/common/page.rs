@@ -1,4 +1,4 @@
-//! A page of memory that can be taken away under a lock: whoever touches that too late crashes.
+//! A page of memory that can be taken away under a lock: a thread that touches it too late crashes.
 
 use std::ptr;
 
@@ -30,13 +30,13 @@ impl Page {
     ///
     /// # Safety
     ///
-    /// It fits in the page, and nobody uses that yet.
+    /// It fits in the page, and no thread uses that yet.
     pub unsafe fn write<T>(self, value: T) {
         // SAFETY: the caller's promise; a page is aligned for anything.
         unsafe { (self.0 as *mut T).write(value) }
     }
 
-    /// What stands at its beginning.
+    /// The value at its beginning.
     ///
     /// # Safety
     ///
@@ -50,7 +50,7 @@ impl Page {
     ///
     /// # Safety
     ///
-    /// Nobody has a reason to touch it any more.
+    /// No thread has a reason to touch it any more.
     pub unsafe fn unmap(self) {
         // SAFETY: mapped in `map`; the caller's promise.
         assert_eq!(unsafe { libc::munmap(self.0 as *mut _, BYTES) }, 0);

@@ -4,7 +4,7 @@ use antiphon_platform::Budget;
 use antiphon_sync::lock::{Form, RwForm};
 use antiphon_sync::wait::CrowdForm;
 
-/// All sleep at once, and nobody looks up by itself: a wake that does not come shows.
+/// All sleep at once, and no waiter looks up by itself: a wake that does not come shows.
 pub struct Sound;
 
 impl Form for Sound {
@@ -18,7 +18,7 @@ impl Form for Sound {
 
 impl RwForm for Sound {}
 
-/// And who is woken wakes others.
+/// And a woken waiter wakes others.
 impl CrowdForm for Sound {
     const ALONE: u32 = 1;
 }

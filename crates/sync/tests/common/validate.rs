@@ -6,13 +6,13 @@ use std::thread;
 
 use antiphon_sync::lock::Lock;
 
-/// A lock and what it guards: two words that must always be equal.
+/// A lock and the value that it guards: two words that must always be equal.
 pub struct Guarded<L> {
     pub lock: L,
     pair: UnsafeCell<(u64, u64)>,
 }
 
-// SAFETY: the pair is touched only with the lock held; that this works is what is tested.
+// SAFETY: the pair is touched only with the lock held; whether that works is tested.
 unsafe impl<L: Lock> Sync for Guarded<L> {}
 
 impl<L: Lock> Guarded<L> {
@@ -32,7 +32,7 @@ impl<L: Lock> Guarded<L> {
         pair.1 += 1;
     }
 
-    /// What a reader sees: the pair must be whole. Returns how many critical sections there were.
+    /// A reader's look: the pair must be whole. Returns how many critical sections there were.
     ///
     /// The caller holds the lock, perhaps with other readers.
     pub fn look(&self) -> u64 {

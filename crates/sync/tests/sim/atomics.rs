@@ -1,5 +1,6 @@
-//! How many atomic instructions an operation takes, and who does them: those of the owner stand
-//! between the others and the lock. How much a shuffler does, and whether that delays anybody.
+//! The number of atomic instructions of an operation, and the threads that execute them: those of
+//! the owner stand between the others and the lock. Also the work of a shuffler, and whether that
+//! delays other threads.
 //!
 //! `000_…`, "Analysis of SHFLLOCK": few atomics on the critical path, shuffling off it.
 
@@ -41,7 +42,7 @@ fn run_for<L: Lock>(machine: Machine, threads: usize) -> Outcome {
     contend::<L>(machine, threads, Pace { section_ns: 50, away_ns: 200 }, 1_000_000)
 }
 
-/// Of the owner and of all others, for an operation.
+/// Atomic instructions for an operation, of the owner and of all others.
 fn atomics<L: Lock>(threads: usize) -> (f64, f64) {
     per_operation(&run::<L>(threads))
 }
@@ -87,7 +88,7 @@ fn under_contention_the_owners_of_ours_do_little_more() {
 #[test]
 fn spinning_waiters_shuffle_while_somebody_has_the_lock() {
     let Counts { notes, notes_while_owned, .. } = run::<ShflSpin<Sim, Noted>>(48).counts;
-    // What is left are looks while the lock changes hands, which takes as long as a section.
+    // The rest are looks while the lock changes hands, which takes as long as a section.
     assert!(10 * notes_while_owned > 6 * notes, "{notes_while_owned} of {notes}");
     assert_eq!(run::<ShflSpin<Sim, None>>(48).counts.notes, 0);
 }

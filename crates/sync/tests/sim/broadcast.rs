@@ -16,12 +16,12 @@ struct Shared<Q: Policy> {
     mutex: OwnLine<ShflMutex<Sim, Q>>,
     changed: OwnLine<Condvar<Sim>>,
     go: Cell<bool>,
-    /// Who came back from the wait, in order.
+    /// The threads that came back from the wait, in order.
     back: RefCell<Vec<usize>>,
 }
 
-/// `WAITERS` threads wait, one after the other; then all are notified by one who has the mutex, or
-/// just had it. Each of them works for a while before it unlocks.
+/// `WAITERS` threads wait, one after the other; then all are notified by a thread that has the
+/// mutex, or just had it. Each of them works for a while before it unlocks.
 fn broadcast<Q: Policy>(moved: bool, held: bool) -> (Outcome, Vec<usize>) {
     let shared = Rc::new(Shared::<Q> {
         mutex: OwnLine(ShflMutex::NEW),
@@ -30,7 +30,7 @@ fn broadcast<Q: Policy>(moved: bool, held: bool) -> (Outcome, Vec<usize>) {
         back: RefCell::default(),
     });
     let result = Rc::clone(&shared);
-    // A core for each: who is woken runs.
+    // A core for each: a woken thread runs.
     let outcome = Simulation::new(Machine::two_sockets().shape(2, 12), 1)
         .threads(WAITERS + 1, move |number| {
             let (mutex, changed) = (&shared.mutex.0, &shared.changed.0);
@@ -74,7 +74,7 @@ fn a_broadcast_wakes_each_waiter_once() {
             // The first and the rearguard are woken at once, and wait for their turns after that.
             let most = WAITERS as u64 + 2;
             assert!(outcome.counts.wakes <= most, "held: {held}: {:?}", outcome.counts);
-            // With a mutex that nobody knows all are: what this test would see.
+            // All are herded if the wait does not name the mutex: that is what this test would see.
             let (herd, _) = broadcast::<Q>(false, held);
             assert!(herd.counts.wakes > most + WAITERS as u64 / 5, "{:?}", herd.counts);
             assert!(herd.counts.parks > outcome.counts.parks + WAITERS as u64 / 5);
@@ -93,7 +93,8 @@ fn waiters_that_were_moved_have_their_turns_in_order() {
 /// MOVE-2 where waiters are sorted: those of the head's socket come first, but not the rearguard.
 #[test]
 fn a_rearguard_stays_behind_those_that_it_guards() {
-    /// The waiters are 0 to 5; then who notifies them, the head, and one who comes last.
+    /// The waiters are 0 to 5; then come the thread that notifies them, the head, and one that
+    /// comes last.
     const REARGUARD: usize = 5;
     const NOTIFIER: usize = 6;
     const LAST: usize = 8;

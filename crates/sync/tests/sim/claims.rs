@@ -1,5 +1,5 @@
-//! What the ShflLock documents say and a simulated machine can show. Entries of `docs/claims.toml`
-//! name these tests.
+//! Claims of the ShflLock documents that a simulated machine can show. Entries of
+//! `docs/claims.toml` name these tests.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -50,7 +50,7 @@ fn waiters_in_turn_are_served_socket_by_socket() {
     assert!(changes <= 3, "{sorted:?}");
 }
 
-/// `000_…`, "Minimal scheduler intervention": more threads than cores, and hardly anybody is put
+/// `000_…`, "Minimal scheduler intervention": more threads than cores, and hardly any thread is put
 /// to sleep or woken for an operation.
 #[test]
 fn a_crowd_is_seldom_put_to_sleep_or_woken() {

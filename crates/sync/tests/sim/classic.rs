@@ -39,11 +39,13 @@ fn every_lock_excludes_and_serves_all() {
     serves_all::<McsStp<Sim>>(24, 20_000_000);
 }
 
-/// What is first come, first served, gives all the same; what is free for all does not.
+/// A lock that serves first come, first served, gives all the same; a lock that is free for all
+/// does not.
 #[test]
 fn queues_are_fair_and_barging_is_not() {
     let fairness = |outcome: &Outcome| outcome.fairness();
-    // From the most of a thread to the least, as a share of what each has on average.
+    // The range between the threads with the most and the least operations, as a share of the
+    // average.
     let spread = |outcome: &Outcome| {
         let operations = &outcome.operations;
         let range = operations.iter().max().zip(operations.iter().min());

@@ -8,13 +8,13 @@ use antiphon_platform::{Atomic, Platform};
 use antiphon_sim::{Machine, OwnLine, Sim, Simulation, think};
 use antiphon_sync::clock::{Apart, Least, Meeting, Order, Ordo};
 
-/// Two sockets whose counters are apart by so much.
+/// Two sockets whose counters have these offsets.
 fn machine(offsets_ns: [u64; 2]) -> Machine {
     let offsets_ns = offsets_ns.to_vec();
     Machine { clock_offsets_ns: offsets_ns, ..Machine::two_sockets().without_jitter() }
 }
 
-/// How far counters can be apart, as a program on all cores finds.
+/// The distance of the counters, as a program on all cores finds it.
 fn measured(machine: &Machine, seed: u64) -> u64 {
     let others = machine.cores() - 1;
     let meetings: Rc<Vec<_>> = Rc::new((0..others).map(|_| Meeting::<Sim>::new()).collect());
@@ -60,8 +60,8 @@ fn a_coarse_counter_is_uncertain_by_a_step() {
     assert!(measured(&coarse, 1) >= 500);
 }
 
-/// Cores of both sockets pass stamps on: none is greater than what was taken after it, though the
-/// counters of one socket are far behind.
+/// Cores of both sockets pass stamps on: none is greater than a stamp that was taken after it,
+/// though the counters of one socket are far behind.
 #[test]
 fn no_stamp_is_before_those_that_it_has_seen() {
     let m = machine([0, 900]);

@@ -20,7 +20,7 @@ const PUBLISHED: [(usize, f64, f64); 6] = [
     (72, 1.842, 3.913),
     (142, 1.806, 3.894),
 ];
-/// On average half of the most that a thread is away.
+/// The average time away is half of the most.
 const PACE: Pace = Pace { section_ns: 100, away_ns: 2 * 500 };
 const LIMIT_NS: u64 = 1_000_000;
 const SEEDS: u64 = 3;
@@ -35,7 +35,7 @@ fn per_us<L: Lock>(threads: usize, arbitration: Arbitration) -> f64 {
         let model = Model { arbitration, ..Model::default() };
         let (machine, pace, limit_ns) = (machine(), PACE, LIMIT_NS);
         let contention = Contention { machine, model, seed, threads, pace, limit_ns };
-        // SAFETY: what is given back was taken.
+        // SAFETY: the lock that is released was acquired.
         let unlock = |lock: &L| unsafe { lock.unlock() };
         let outcome = contention.run(L::NEW, (L::lock, unlock)).expect("nobody waits for ever");
         outcome.total_operations() as f64 * 1e3 / LIMIT_NS as f64
@@ -61,8 +61,8 @@ fn simulated(arbitration: Arbitration) -> [(usize, f64, f64); 6] {
     })
 }
 
-/// What holds. The ratio at full size does not come up to the published 2.16, and the docs say so;
-/// nearest-first arbitration narrows it, for the hardware then does what CNA does.
+/// The part that holds. The ratio at full size does not come up to the published 2.16, and the docs
+/// say so; nearest-first arbitration narrows it, for the hardware then does what CNA does.
 #[test]
 fn the_order_and_the_stock_locks_fall_are_as_published() {
     let rows = simulated(Arbitration::Fifo);

@@ -1,4 +1,5 @@
-//! Who comes to a mutex whose head sleeps: it need not sleep too, if the owner is about to leave.
+//! A thread that comes to a mutex whose head sleeps: it need not sleep too, if the owner is about
+//! to leave.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -7,8 +8,8 @@ use antiphon_platform::{Clock, Deadline, Platform, Waiter};
 use antiphon_sim::{Machine, OwnLine, Sim, Simulation, work};
 use antiphon_sync::lock::{Form, ShflMutex, Standard};
 
-/// When the owner begins to leave, which takes it half a microsecond: it has to find out whom to
-/// wake. A waiter that came early has long fallen asleep.
+/// When the owner begins to leave, which takes it half a microsecond: it has to find out which
+/// waiter to wake. A waiter that came early has long fallen asleep.
 const LEAVES_NS: u64 = 1_000_000;
 
 /// The order in which three threads have the mutex: the owner, 0; one that sleeps, 1; and one that
@@ -43,9 +44,9 @@ fn a_comer_that_has_looked_in_vain_waits_for_its_turn() {
     assert_eq!(order(LEAVES_NS - 20_000), [0, 1, 2]);
 }
 
-/// How long each of five threads has run, in nanoseconds, when the first has held the mutex for
-/// long. The others come one after the other, on two CPUs, each when those before it have fallen
-/// asleep.
+/// The time that each of five threads has run, in nanoseconds, when the first has held the mutex
+/// for long. The others come one after the other, on two CPUs, each when those before it have
+/// fallen asleep.
 fn ran_ns() -> Vec<u64> {
     let lock = Rc::new(OwnLine(ShflMutex::<Sim>::NEW));
     let machine = Machine::two_sockets().shape(1, 2).without_jitter();
@@ -71,7 +72,7 @@ fn ran_ns() -> Vec<u64> {
 fn a_comer_behind_one_that_sleeps_does_not_spin_for_its_turn() {
     let ran_ns = ran_ns();
     let spin_ns = u64::from(Standard::QUEUE_SPIN.ns);
-    // The head sleeps in a way that a comer does not see; who comes then spins.
+    // The head sleeps in a way that a comer does not see; a thread that comes then spins.
     let spins = ran_ns[2];
     for &ran in &ran_ns[3..] {
         assert!(ran > 0 && ran + spin_ns / 2 < spins, "{ran_ns:?}");

@@ -11,7 +11,8 @@ use antiphon_sync::lock::{Lock, ShflMutex};
 
 const SECONDS: u64 = 10;
 
-/// How often eight threads have a lock for a moment, on two CPUs among `crowd` strangers.
+/// The number of times that eight threads have a lock for a moment, on two CPUs among `crowd`
+/// strangers.
 fn acquisitions<L: Lock + 'static>(crowd: usize, seed: u64) -> f64 {
     const THREADS: usize = 8;
     let shared = Rc::new((OwnLine(L::NEW), OwnLine([0_u64; 16]), Cell::new(0_u64)));

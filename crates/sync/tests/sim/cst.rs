@@ -1,5 +1,5 @@
-//! CST locks on simulated machines: the documents' shapes, and what the locks cost in memory. All
-//! figures are simulated.
+//! CST locks on simulated machines: the documents' shapes, and the memory of the locks. All figures
+//! are simulated.
 
 use std::rc::Rc;
 
@@ -49,8 +49,8 @@ fn on_a_crowded_machine_it_keeps_its_pace() {
     assert!(kept > 0.5 && gain > 1.3, "{kept}, {gain}");
 }
 
-/// Those too that share a CPU with one that is their socket's head in each of its turns: 128
-/// hand-offs among four that spin end where they began.
+/// This includes threads that share a CPU with one that is their socket's head in each of its
+/// turns: 128 hand-offs among four that spin end where they began.
 #[test]
 fn everybody_is_served() {
     let outcome = contend::<CstMutex<Sim>>(Machine::two_sockets().shape(2, 4), 24, 10_000_000);
@@ -58,8 +58,8 @@ fn everybody_is_served() {
     assert!(outcome.counts.wakes > 0, "{:?}", outcome.counts);
 }
 
-/// When each socket has what it needs. A socket's first acquisition is one for writing, which
-/// empties all sockets that have begun: eight of them take 0.15 ms.
+/// The time when each socket has what it needs. A socket's first acquisition is one for writing,
+/// which empties all sockets that have begun: eight of them take 0.15 ms.
 const SETTLED_NS: u64 = 200_000;
 
 /// `threads` threads read over and over: operations once that is settled, and the bytes that the

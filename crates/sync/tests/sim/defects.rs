@@ -1,6 +1,6 @@
-//! What the published ShflLock code gets wrong in order, time or waste, each with a test that
-//! would notice. The letters are those of `src/lock/shfl/README.md`, "The published code's
-//! defects, and the tests that would notice".
+//! Defects of the published ShflLock code in order, time or waste, each with a test that would
+//! notice. The letters are those of `src/lock/shfl/README.md`, "The published code's defects, and
+//! the tests that would notice".
 
 use std::cell::{Cell, RefCell};
 use std::ptr;
@@ -18,7 +18,7 @@ fn unlock(lock: &impl Lock) {
     unsafe { lock.unlock() }
 }
 
-/// What a lock and an unlock cost the caller, in simulated nanoseconds.
+/// The cost of a lock and an unlock for the caller, in simulated nanoseconds.
 fn price(lock: &impl Lock) -> u64 {
     // Once for the line.
     lock.lock();
@@ -107,8 +107,8 @@ fn a_crowd_of_spinners_lets_the_owner_run() {
     }
 }
 
-/// How often each of two threads had the lock: one that takes it again as soon as it is free, and
-/// one that comes for it from the other socket now and then.
+/// The number of times that each of two threads had the lock: one that takes it again as soon as it
+/// is free, and one that comes for it from the other socket now and then.
 fn greedy_and_modest<L: Lock>() -> (u64, u64) {
     let lock = Rc::new(OwnLine(L::NEW));
     let outcome = Simulation::new(Machine::two_sockets().shape(2, 1), 5)
@@ -126,8 +126,8 @@ fn greedy_and_modest<L: Lock>() -> (u64, u64) {
     (outcome.operations[0], outcome.operations[1])
 }
 
-/// Defect g: whoever takes the fast path again and again keeps those out that wait for their turn,
-/// as the published readers-writer lock's readers do to its writers.
+/// Defect g: a thread that takes the fast path again and again keeps out waiters for their turn, as
+/// the published readers-writer lock's readers do to its writers.
 #[test]
 fn whoever_waits_is_not_kept_out_by_the_fast_path() {
     let (greedy, modest) = greedy_and_modest::<ShflMutex<Sim>>();
@@ -137,15 +137,15 @@ fn whoever_waits_is_not_kept_out_by_the_fast_path() {
 thread_local! {
     /// Whether the lock of the simulation on this thread is held.
     static HELD: RefCell<Option<Rc<dyn Fn() -> bool>>> = const { RefCell::new(Option::None) };
-    /// How often the lock was had.
+    /// The number of times that the lock was had.
     static HAD: Cell<u64> = const { Cell::new(0) };
     static LOOKS: Cell<Looks> = const { Cell::new(Looks::NONE) };
 }
 
-/// Looks of a head at waiters behind it, while it could have had the lock and nobody took it.
+/// Looks of a head at waiters behind it, while it could have had the lock and no thread took it.
 #[derive(Clone, Copy)]
 struct Looks {
-    /// Who looked last, and how often the lock had been had by then.
+    /// The head that looked last, and how often the lock had been had by then.
     last: (*const (), u64),
     row: u32,
     most: u32,
@@ -187,7 +187,8 @@ impl Policy for Idle {
     }
 }
 
-/// How often in a row a shuffler looked at a waiter though it could have had the lock.
+/// The number of times in a row that a shuffler looked at a waiter though it could have had the
+/// lock.
 fn idle_looks<L: Lock>(is_locked: fn(&L) -> bool) -> u32 {
     let lock = Rc::new(OwnLine(L::NEW));
     let asked = Rc::clone(&lock);
@@ -215,6 +216,6 @@ fn idle_looks<L: Lock>(is_locked: fn(&L) -> bool) -> u32 {
 #[test]
 fn a_shuffler_that_could_have_the_lock_takes_it() {
     let looks = idle_looks::<ShflSpin<Sim, Idle>>(ShflSpin::is_locked);
-    // Once, since it asks between two looks.
+    // Once, because it asks between two looks.
     assert_eq!(looks, 1, "looks at waiters behind it");
 }

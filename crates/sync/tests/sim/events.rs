@@ -1,4 +1,4 @@
-//! Who sets an event wakes who is near, and passes nobody over for ever.
+//! A thread that sets an event wakes waiters that are near, and passes no waiter over for ever.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -12,7 +12,7 @@ use antiphon_sync::wait::Event;
 /// Far more than it takes to wait and to fall asleep.
 const LONG_NS: u64 = 200_000;
 
-/// As [`Distance`], but passes nobody over more than twice.
+/// As [`Distance`], but passes no waiter over more than twice.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Twice;
 
@@ -71,7 +71,7 @@ fn woken<Q: Policy>(cores: [u32; 6]) -> Vec<u32> {
     woken_on::<Q>(Machine::two_sockets().shape(2, 8), cores)
 }
 
-/// Those who share a cache with the one that sets go before others of its socket.
+/// Waiters that share a cache with the setter go before others of its socket.
 #[test]
 fn a_waiter_of_the_same_cache_is_nearer_than_one_of_the_same_socket() {
     let machine = Machine::two_sockets().nested(&[("cache", 2), ("socket", 2), ("machine", 2)]);

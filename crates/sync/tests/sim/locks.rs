@@ -47,8 +47,8 @@ fn shuffling_saves_remote_transfers() {
     let unsorted = contend::<ShflSpin<Sim, None>>(Machine::eight_sockets(), 48, 1_000_000);
     let (sorted_cost, unsorted_cost) =
         (remote_transfers_per_operation(&sorted), remote_transfers_per_operation(&unsorted));
-    // Two of its accesses are the section's own lines, which go where the lock goes; whoever comes
-    // back while the lock is near saves transfers of an unsorted queue too.
+    // Two of its accesses are the section's own lines, which go where the lock goes; a thread that
+    // comes back while the lock is near saves transfers of an unsorted queue too.
     assert!(sorted_cost < 0.75 * unsorted_cost, "{sorted_cost} against {unsorted_cost}");
     assert!(sorted.total_operations() > unsorted.total_operations());
     // Long-term fairness (INV-5): sorting must not become starving.

@@ -1,5 +1,5 @@
 //! The locks and waits on simulated machines. One program: nothing here needs a process of its own,
-//! and what these tests have in common is compiled once.
+//! and the common parts of these tests are compiled once.
 
 #[path = "../common/mod.rs"]
 mod common;

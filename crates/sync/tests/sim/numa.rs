@@ -1,5 +1,5 @@
 //! The NUMA-aware locks to compare with, on simulated machines: that they keep a lock on its
-//! socket, what that is worth, and who pays for it. All figures are simulated.
+//! socket, the gain of that, and the threads that pay for it. All figures are simulated.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -47,7 +47,7 @@ fn every_lock_excludes_and_serves_all() {
     serves_all::<Malthusian<Sim, 9_000, 100>>();
 }
 
-/// As many sockets as the type says, twenty here; and with more than it says, some share a queue.
+/// Twenty sockets here, as the type says; on a machine with more, some share a queue.
 #[test]
 fn there_may_be_any_number_of_sockets() {
     fn share<L: Lock>() -> f64 {
@@ -115,7 +115,7 @@ fn ahmcs_beats_mcs_beyond_a_socket() {
     beats_mcs_beyond_a_socket::<Ahmcs<Sim>>(1.5);
 }
 
-/// What AHMCS is for: as little work as the MCS lock for one thread alone, where HMCS has two
+/// The purpose of AHMCS: as little work as the MCS lock for one thread alone, where HMCS has two
 /// queues to join; and still a queue for each socket where there are many.
 #[test]
 fn ahmcs_skips_a_queue_where_nobody_else_comes() {
@@ -129,8 +129,8 @@ fn ahmcs_skips_a_queue_where_nobody_else_comes() {
 }
 
 /// Neighbours come back sooner, so the lock stays more than with a queue, and fewer lines move than
-/// where all back off alike. On two sockets that is worth about as much as a queue; on eight those
-/// who are far away come too often still, and it collapses: what queue locks are for.
+/// where all back off alike. On two sockets that is worth about as much as a queue; on eight,
+/// threads that are far away come too often still, and it collapses: what queue locks are for.
 #[test]
 fn hbo_keeps_to_a_socket_and_collapses_where_there_are_many() {
     let two = |contend: fn(Machine, usize, Pace, u64) -> Outcome| {
@@ -161,9 +161,9 @@ fn hbo_keeps_to_a_socket_and_collapses_where_there_are_many() {
     assert!(of(&hbo) > 1.2 * of(&ttas) && of(&hbo) < 0.5 * of(&mcs));
 }
 
-/// Who comes while the master of its socket waits goes along with it, and the longer that gives
-/// them, the longer the lock stays. Without, hardly more is won over a plain CLH queue: what cohort
-/// locks were made for.
+/// A thread that comes while the master of its socket waits goes along with it, and the longer that
+/// gives them, the longer the lock stays. Without, hardly more is won over a plain CLH queue: what
+/// cohort locks were made for.
 #[test]
 fn hclh_serves_socket_by_socket() {
     let clh = contend::<Clh<Sim>>(192);
@@ -191,7 +191,8 @@ fn hclh_serves_socket_by_socket() {
 ///
 /// Two things that it does not do: where the queue is short for its waiters' spins, it is slower
 /// than the queue (FlexGuard, SOSP 2025, has that too); and where there are fewer cores than take
-/// turns (16 threads on 4), who is woken finds no core, and it does a sixth of the queue's work.
+/// turns (16 threads on 4), a woken thread finds no core, and the lock does a sixth of the queue's
+/// work.
 #[test]
 fn the_malthusian_lock_keeps_its_work_however_many_come() {
     fn socket<L: Lock>(threads: usize, section_ns: u64) -> Outcome {
@@ -218,7 +219,7 @@ fn the_malthusian_lock_keeps_its_work_however_many_come() {
     assert!(of(&culled) < of(&all), "no queue is too long here");
 }
 
-/// How often at most a waiter was overtaken or waited for, of `threads` threads of eight sockets.
+/// The most often that a waiter was overtaken or waited for, of `threads` threads of eight sockets.
 fn most_before_one<L: Lock>(threads: usize) -> u64 {
     let shared = Rc::new((OwnLine(L::NEW), Cell::new(0_u64), Cell::new(0_u64)));
     let result = Rc::clone(&shared);
@@ -259,8 +260,8 @@ fn a_cohort_s_budget_bounds_who_comes_first() {
     assert!(large > most(8) && large <= most(64), "HMCS-2: {large}");
 }
 
-/// Who was set aside comes back by lot: seldom with a large mask, and then those who wait on other
-/// sockets have nothing for long.
+/// A waiter that was set aside comes back by lot: seldom with a large mask, and then waiters on
+/// other sockets have nothing for long.
 #[test]
 fn cna_s_mask_is_the_price_of_its_fairness() {
     let (often, seldom) = (contend::<Cna<Sim, 0xF>>(192), contend::<Cna<Sim, 0xFFFF>>(192));

@@ -1,5 +1,5 @@
 //! Readers that are counted by socket, on simulated machines: what that takes back of the reads,
-//! and who is served. All figures are simulated.
+//! and which threads are served. All figures are simulated.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -189,7 +189,7 @@ fn a_readers_writer_cohort_counts_by_socket_too() {
     assert!(few.operations.iter().all(|&count| count > 0), "{:?}", few.operations);
 }
 
-/// Readers on all cores who come back at once, and a writer: it closes the lines, so they wait
+/// Readers on all cores that come back at once, and a writer: it closes the lines, so they wait
 /// behind it.
 #[test]
 fn readers_starve_no_writer() {
@@ -217,7 +217,7 @@ fn everybody_is_served_on_a_crowded_machine() {
     }
 }
 
-/// After a rest lines are opened however long nobody came: a clock of 32 bits would turn over.
+/// After a rest lines are opened, however long no reader came: a clock of 32 bits would turn over.
 #[test]
 fn a_line_is_opened_after_an_hour_too() {
     const MINUTE_NS: u64 = 60_000_000_000;

@@ -1,4 +1,4 @@
-//! What each policy does to the order in which waiters are served, on simulated machines.
+//! The effect of each policy on the order in which waiters are served, on simulated machines.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -22,15 +22,15 @@ type Comer = (u32, u8);
 
 /// A critical section.
 const STEP_NS: u64 = 1_000;
-/// From one comer to the next: longer than one spins before it stands in the queue.
+/// Time from one comer to the next: longer than a comer spins before it stands in the queue.
 const APART_NS: u64 = 4_000;
 
-/// A lock that is held until all of `comers` wait for it, who come one after the other.
+/// A lock that is held until all of `comers` wait for it, which come one after the other.
 #[derive(Clone)]
 struct Case {
     machine: Machine,
     comers: &'static [Comer],
-    /// How long each has the lock.
+    /// The time for which each has the lock.
     section_ns: u64,
 }
 
@@ -39,13 +39,13 @@ impl Case {
         Self { machine: machine.without_jitter(), comers, section_ns: STEP_NS }
     }
 
-    /// With critical sections that leave the head the time to look at all others.
+    /// Lengthens the critical sections, which gives the head the time to look at all others.
     fn long(self) -> Self {
         Self { section_ns: 4 * STEP_NS, ..self }
     }
 
     /// The waiters, by their places in `comers`, in the order in which they were served. `before`
-    /// happens to the lock before anybody comes, and `then` when all have come.
+    /// happens to the lock before any comes, and `then` when all have come.
     fn run<L: Lock>(self, before: fn(&L), then: fn(&L)) -> Vec<usize> {
         self.run_until(before, then).0
     }
@@ -81,7 +81,7 @@ impl Case {
         (result.1.take(), result.2.get())
     }
 
-    /// As by a lock whose type has the policy.
+    /// Runs the case on a lock whose type has the policy.
     fn served<L: Lock>(self) -> Vec<usize> {
         self.run::<L>(|_| (), |_| ())
     }
@@ -91,12 +91,12 @@ fn served<L: Lock>(machine: Machine, comers: &'static [Comer]) -> Vec<usize> {
     Case::new(machine, comers).served::<L>()
 }
 
-/// One socket, a core for each.
+/// A machine of one socket, with a core for each.
 fn flat() -> Machine {
     Machine::two_sockets().shape(1, 16)
 }
 
-/// The first is the head before anybody can be sorted, and the last is never moved.
+/// The first is the head before any can be sorted, and the last is never moved.
 const RANKED: &[Comer] =
     &[(0, 0), (1, 5), (2, 9), (3, 5), (4, 1), (5, 9), (6, 200), (7, 5), (8, 0)];
 const BY_RANK: [usize; 9] = [0, 6, 2, 5, 1, 3, 7, 4, 8];
@@ -129,8 +129,8 @@ fn a_thread_has_the_schedulers_rank_until_it_says_its_own() {
     assert_eq!(ranks.take(), [usual, 7, usual]);
 }
 
-/// How often others got the lock while one waiter of the lowest rank stood in the queue, behind
-/// some and before an endless stream of more urgent ones.
+/// The number of times that others got the lock while one waiter of the lowest rank stood in the
+/// queue, behind some and before an endless stream of more urgent ones.
 fn overtaken<L: Lock>() -> u32 {
     const URGENT: u32 = 12;
     const AHEAD: u64 = 3;
@@ -160,7 +160,7 @@ fn overtaken<L: Lock>() -> u32 {
         simulation = simulation.thread_on(1 + nth, move || {
             set_priority::<Sim>(Some(9));
             work(u64::from(nth) * STEP_NS / 4);
-            // As long as anybody might wait, and then some, so that one who starves is seen to.
+            // As long as any thread might wait, and then some, so that one that starves is seen to.
             for _ in 0..60 {
                 urgent.lock.lock();
                 work(STEP_NS);
@@ -174,7 +174,7 @@ fn overtaken<L: Lock>() -> u32 {
     shared.passed.get()
 }
 
-/// INV-7, as a number: with the spinlock, which nobody steals while somebody waits, a waiter waits
+/// INV-7, as a number: with the spinlock, which no thread steals while one waits, a waiter waits
 /// for those before it and for as many more as the policy may let pass.
 #[test]
 fn whoever_is_less_urgent_is_overtaken_so_often_and_then_served() {
@@ -191,15 +191,16 @@ fn boards() -> Machine {
     Machine::two_sockets().nested(&[("cache", 2), ("socket", 4), ("board", 2), ("machine", 2)])
 }
 
-/// Of the first's board but not its socket, of its cache, of the other board, of its socket, …
+/// Comers by their places: of the first's board but not its socket, of its cache, of the other
+/// board, of its socket, …
 const SPREAD: &[Comer] =
     &[(0, 0), (8, 0), (1, 0), (16, 0), (2, 0), (9, 0), (24, 0), (3, 0), (17, 0), (30, 0)];
 
-/// From the second, when the first saw nobody to sort: the one that shares its cache, those on the
-/// other socket of its board, and of the other board one of each socket, the last of all last.
+/// From the second, when the first found no waiter to sort: the one that shares its cache, those on
+/// the other socket of its board, and of the other board one of each socket, the last of all last.
 const NEAREST: [usize; 10] = [0, 1, 5, 2, 4, 7, 3, 8, 6, 9];
 
-/// As the standard form, but waiters sleep soon, and nobody wakes them ahead of their turn.
+/// As the standard form, but waiters sleep soon, and no thread wakes them ahead of their turn.
 struct Drowsy;
 
 impl Form for Drowsy {
@@ -213,7 +214,7 @@ fn the_nearest_is_served_first() {
     assert_eq!(case().served::<ShflSpin<Sim, None>>(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     assert_eq!(case().served::<ShflSpin<Sim, Distance>>(), NEAREST);
     assert_eq!(case().served::<ShflMutex<Sim, Distance>>(), NEAREST);
-    // Who sleeps sorts nobody, but the first does so before it goes on.
+    // A sleeping waiter sorts no other, but the first does so before it goes on.
     let from_first = [0, 2, 4, 7, 1, 5, 3, 8, 6, 9];
     assert_eq!(case().served::<ShflMutex<Sim, Distance, Drowsy>>(), from_first);
     assert_eq!(case().served::<ShflMutex<Sim, None>>(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
@@ -238,7 +239,7 @@ fn one_policy_decides_where_the_other_is_silent() {
     assert_eq!(case().served::<ShflMutex<Sim, Both>>(), expected);
 }
 
-/// A lock that was told before anybody comes is as good as one whose type says so.
+/// A lock that was told before any thread comes is as good as one whose type says so.
 #[test]
 fn a_policy_that_is_chosen_does_what_the_type_does() {
     fn chosen(case: Case, choose: fn(&ShflMutex<Sim>)) -> Vec<usize> {
@@ -257,7 +258,7 @@ fn a_policy_that_is_chosen_does_what_the_type_does() {
     assert_eq!(choose("numa+priority"), choose("priority"));
 }
 
-/// The policy is changed while the lock is held and its waiters sleep: those who are in the queue
+/// The policy is changed while the lock is held and its waiters sleep: those that are in the queue
 /// already are put in the new order.
 #[test]
 fn a_change_reaches_those_who_wait() {
@@ -269,8 +270,8 @@ fn a_change_reaches_those_who_wait() {
     assert_eq!(ranked.run(|_| (), choose), [0, 1, 6, 2, 5, 3, 7, 4, 8]);
 }
 
-/// How long an urgent thread waits for a lock that a patient one holds, while a third, of a rank in
-/// between, wants the core of the owner for ten milliseconds.
+/// The time that an urgent thread waits for a lock that a patient one holds, while a third, of a
+/// rank in between, wants the core of the owner for ten milliseconds.
 fn inverted<L: Lock>() -> u64 {
     const HOG_NS: u64 = 10_000_000;
     let shared = Rc::new((OwnLine(L::NEW), Cell::new(0)));
@@ -300,15 +301,15 @@ fn inverted<L: Lock>() -> u64 {
     result.1.get()
 }
 
-/// Priority inversion: who waits for the owner waits for whoever keeps the owner from its core,
-/// unless it lends the owner its rank.
+/// Priority inversion: a waiter of the owner waits also for any thread that keeps the owner from
+/// its core, unless it lends the owner its rank.
 #[test]
 fn an_owner_that_was_lent_a_rank_is_not_kept_from_its_core() {
     const HOG_NS: u64 = 10_000_000;
     for wait in [
         inverted::<ShflOwned<Sim, None>>(),
         inverted::<ShflOwned<Sim, Priority>>(),
-        // Without an owner word there is nobody to lend to.
+        // Without an owner word there is no thread to lend to.
         inverted::<ShflMutex<Sim, Boost>>(),
     ] {
         assert!(wait > HOG_NS / 2, "{wait} ns");

@@ -9,7 +9,8 @@ fn item(number: u64) -> Item {
     Item::new(8 * (512 + number)).expect("a word for an item")
 }
 
-/// Who finds no room goes to what another has made meanwhile, also if that is the last.
+/// A thread that finds no room goes to the queue that another has made meanwhile, also if that is
+/// the last.
 #[test]
 fn a_multi_queue_that_grows_is_full_when_there_is_no_room() {
     for seed in 0..1_000 {

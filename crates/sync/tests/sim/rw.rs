@@ -1,5 +1,5 @@
-//! The readers-writer lock on simulated machines: who is served, what it costs; the same in each
-//! run.
+//! The readers-writer lock on simulated machines: which threads are served, and the costs; the same
+//! in each run.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -26,7 +26,7 @@ fn unlock_write<Q: Policy, F: RwForm>(lock: &Lock<Q, F>) {
     unsafe { lock.unlock_write() }
 }
 
-/// What a machine's threads do with one lock.
+/// The state that a machine's threads share: one lock, and their counts.
 struct Shared<Q: Policy, F: RwForm> {
     lock: OwnLine<Lock<Q, F>>,
     readers: Cell<u64>,
@@ -77,7 +77,8 @@ fn run<Q: Policy, F: RwForm>(
 fn everybody_is_served() {
     let machine = || Machine::two_sockets().shape(2, 4);
     for (threads, writers) in [(2, 1), (8, 1), (8, 4), (8, 7), (24, 2), (24, 22)] {
-        // Three to a core: a few backstops, for whoever others have overtaken till then.
+        // Three threads to a core: a few backstops, for waiters that others have overtaken till
+        // then.
         let limit_ns = if threads > 8 { 300_000_000 } else { 10_000_000 };
         let outcome = run::<Numa, Standard>(machine(), threads, writers, 200, limit_ns);
         assert!(outcome.operations.iter().all(|&count| count > 0), "{:?}", outcome.operations);
@@ -176,12 +177,12 @@ impl<const GROUP: u32> Form for Awake<GROUP> {
 
 impl<const GROUP: u32> RwForm for Awake<GROUP> {}
 
-/// What came of a line of waiters.
+/// The result of a line of waiters.
 #[derive(Default)]
 struct Served {
-    /// Who came in, in order.
+    /// The threads that came in, in order.
     order: Vec<usize>,
-    /// How many readers are in, and how many were at a time.
+    /// The number of readers that are in, and the most that were at a time.
     inside: u64,
     together: u64,
 }
@@ -258,7 +259,8 @@ fn waiters_of_a_kind_are_served_together() {
     assert_eq!(writers.together, 9);
 }
 
-/// INV-5, where it decides who is overtaken: of each kind, three come in and then the other.
+/// INV-5, where it decides which thread is overtaken: of each kind, three come in and then the
+/// other.
 #[test]
 fn a_group_of_a_kind_ends() {
     for served in [serve::<GroupReaders, 3>(21), serve::<GroupWriters, 3>(21)] {

@@ -1,4 +1,5 @@
-//! Who waits at a barrier is back soon, on a large machine too; and permits go round in order.
+//! A thread that waits at a barrier is back soon, on a large machine too; and permits go round in
+//! order.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,7 +12,7 @@ use antiphon_sync::wait::{Barrier, CrowdForm, Semaphore};
 /// Far more than it takes to come, to wait and to fall asleep.
 const LONG_NS: u64 = 100_000;
 
-/// As the standard form, but who lets others go wakes all of them itself.
+/// As the standard form, but the thread that lets others go wakes all of them itself.
 struct Alone;
 
 impl Form for Alone {}
@@ -30,7 +31,8 @@ fn meet<F: CrowdForm>(threads: usize, apart_ns: u64, late: bool) -> (u64, u64, O
     let barrier = Rc::new(OwnLine(Barrier::<Sim, F>::new(threads as u32)));
     let (came, back) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
     let (last_came, last_back) = (Rc::clone(&came), Rc::clone(&back));
-    // All sockets at one distance: what grows with the number of threads is not what is farther.
+    // All sockets are at one distance: so a growth with the number of threads is not one of
+    // distances.
     let machine = Machine::two_sockets().shape(8, 24);
     let simulation = Simulation::new(machine, 1).threads(threads, move |number| {
         work(1 + number as u64 * apart_ns);
@@ -58,8 +60,8 @@ fn those_that_are_woken_at_a_barrier_wake_others() {
     assert_eq!(wakes::<Standard>(6), wakes::<Alone>(6));
 }
 
-/// Who finds that others are coming too stands back: else each of `n` would be in the way of all
-/// others, `n` times.
+/// A thread that finds that others are coming too stands back: otherwise each of `n` would be in
+/// the way of all others, `n` times.
 #[test]
 fn many_that_come_at_once_get_out_of_each_others_way() {
     let (_, few, _) = meet::<Standard>(48, 0, false);
@@ -118,8 +120,8 @@ fn nobody_is_kept_from_the_permits() {
     }
 }
 
-/// How long one waits at most for `wanted` permits of two, that two others give and take again at
-/// once; on a core of its own, or on that of one of them.
+/// The longest time that one waits for `wanted` permits of two, that two others give and take again
+/// at once; on a core of its own, or on that of one of them.
 fn overtaken(wanted: u32, crowded: bool, seed: u64) -> u64 {
     let semaphore = Rc::new(OwnLine(Semaphore::<Sim, None>::new(2)));
     let longest = Rc::new(Cell::new(0));
@@ -154,7 +156,7 @@ fn overtaken(wanted: u32, crowded: bool, seed: u64) -> u64 {
 #[test]
 fn a_called_waiter_is_overtaken_for_its_patience_and_no_longer() {
     let patience_ns = u64::from(Standard::PATIENCE_NS);
-    // Beside its patience: a wake, out of an idle state, and the others' way back.
+    // The bound beside its patience: a wake, out of an idle state, and the others' way back.
     for wanted in [1, 2] {
         let waited = overtaken(wanted, false, 1);
         assert!(waited < 3 * patience_ns, "{wanted} of 2: {waited} ns");

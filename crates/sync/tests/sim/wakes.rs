@@ -1,5 +1,5 @@
-//! What it takes until all that wait are back, by simulated machine and by who wakes them. `cargo
-//! test --release -p antiphon-sync --test sim wakes:: -- --nocapture` prints the figures.
+//! The time until all waiters are back, by simulated machine and by the threads that wake them.
+//! `cargo test --release -p antiphon-sync --test sim wakes:: -- --nocapture` prints the figures.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ const LONG_NS: u64 = 600_000;
 /// Waits spin for longer than the test takes.
 struct Polling;
 
-/// As [`Unpolled`] and [`Polling`], but who lets others go wakes all of them itself.
+/// As [`Unpolled`] and [`Polling`], but the thread that lets others go wakes all of them itself.
 struct Alone;
 
 macro_rules! form {
@@ -39,7 +39,7 @@ macro_rules! form {
 form!(Polling, Standard::ALONE, Budget::ns(10_000_000));
 form!(Alone, u32::MAX, Budget::NONE);
 
-/// What a waiter waits on, and how all are let go.
+/// The object that a waiter waits on, and the call that lets all go.
 trait Wakes: 'static {
     fn new(waiters: usize) -> Self;
     fn wait(&self, number: usize);
@@ -108,12 +108,12 @@ impl Wakes for Vec<OwnLine<<Sim as antiphon_platform::Platform>::U32>> {
     }
 }
 
-/// In nanoseconds from the instant before the wake.
+/// Times of arrivals, in nanoseconds from the instant before the wake.
 #[derive(Debug)]
 struct Arrivals {
     last: f64,
     deviation: f64,
-    /// When who wakes goes on.
+    /// When the waking thread goes on.
     sender: f64,
 }
 
@@ -167,8 +167,8 @@ fn of<W: Wakes>(name: &str, machine: &Machine, model: Model) -> Arrivals {
     mean
 }
 
-/// CPUs sleep lightly. Where it takes a CPU far longer to come up than to wake another, whoever
-/// wakes all is as good as any.
+/// CPUs sleep lightly. Where it takes a CPU far longer to come up than to wake another, it does not
+/// matter which thread wakes all.
 fn machine(name: &str) -> Machine {
     let mut machine = known(name).expect("it is shipped").machine.clone();
     machine.idle.truncate(1);

@@ -1,14 +1,15 @@
-//! What goes to the thread of the timers, and the memory that comes back, without a lock.
+//! The letters to the thread of the timers, and the memory that comes back, without a lock.
 //!
 //! ```text
 //!   submit ──post──► posted ──take──► Due (a heap, the thread's own) ──run──► spend ──► spent
 //!      ▲                                                                                  │
-//!      └────────────────────────── sweep: freed by who submits ◄──────────────────────────┘
+//!      └────────────────────────── sweep: freed by submitters ◄───────────────────────────┘
 //! ```
 //!
-//! - MAIL-1: a letter is in one place: who has put it in does not touch it, and who has taken it
-//!   out owns it.
-//! - MAIL-2: `posted` has one owner, the thread; `spent` one at a time, who has set `sweeping`.
+//! - MAIL-1: a letter is in one place: the thread that has put it in does not touch it, and the
+//!   thread that has taken it out owns it.
+//! - MAIL-2: `posted` has one owner, the thread; `spent` has one owner at a time, the thread that
+//!   has set `sweeping`.
 
 use std::cmp::Ordering as Order;
 use std::collections::BinaryHeap;
@@ -52,7 +53,7 @@ impl Letter {
 
     /// # Safety
     ///
-    /// Of a letter's `into_item`, that nobody else has.
+    /// The item is of a letter's `into_item`, and no other code has it.
     unsafe fn from_item(item: Item) -> Self {
         let node = std::ptr::with_exposed_provenance_mut(item.word() as usize);
         // SAFETY: made by `Box::into_raw`, and the caller's alone.
@@ -78,7 +79,8 @@ impl Mail {
         run: impl FnOnce(u64) + Send + 'static,
     ) {
         let mut run = Some(run);
-        // So that the thread, which calls it, does not free it.
+        // The closure stays when it was called, so that the thread of the timers, which calls it,
+        // does not free it.
         let run = Box::new(move |late_ns| {
             if let Some(run) = run.take() {
                 run(late_ns);
@@ -89,7 +91,7 @@ impl Mail {
 
     /// # Safety
     ///
-    /// By the thread of the timers only (MAIL-2).
+    /// Called by the thread of the timers only (MAIL-2).
     pub(super) unsafe fn take(&self) -> Option<Letter> {
         // SAFETY: the caller is the owner.
         let item = unsafe { self.posted.pop() }?;
@@ -97,12 +99,12 @@ impl Mail {
         Some(unsafe { Letter::from_item(item) })
     }
 
-    /// The letter is done with, and somebody is to free it.
+    /// The letter is done with, and is kept for the next `sweep`, which frees it.
     pub(super) fn spend(&self, letter: Letter) {
         put(&self.spent, letter);
     }
 
-    /// Frees what was spent, unless another does. Does not block.
+    /// Frees the letters that were spent, unless another thread does. Does not block.
     pub(super) fn sweep(&self) {
         // Acquire: what the one before did to the inbox; pairs with the release below.
         if self.spent.is_empty() || self.sweeping.swap(true, Acquire) {
@@ -119,17 +121,17 @@ impl Mail {
 
 fn put(inbox: &Inbox<Linux>, letter: Letter) {
     if let Some(item) = letter.into_item() {
-        // SAFETY: MAIL-1: it begins with its link, and we had it alone.
+        // SAFETY: MAIL-1: a letter begins with its link, and we had it alone.
         unsafe { inbox.push(item) };
     }
 }
 
 impl Drop for Mail {
     fn drop(&mut self) {
-        // Relaxed: nobody else has it.
+        // Relaxed: no other thread has it.
         self.sweeping.store(false, Relaxed);
         self.sweep();
-        // SAFETY: as nobody else has it, we are the owner.
+        // SAFETY: as no other thread has it, we are the owner.
         while let Some(letter) = unsafe { self.take() } {
             drop(letter);
         }
@@ -148,7 +150,7 @@ struct At {
 }
 
 impl Due {
-    /// With room for as many as the thread has without allocating.
+    /// An empty heap, with room for as many timers as the thread may have without allocating.
     pub(super) fn new() -> Self {
         Self { heap: BinaryHeap::with_capacity(1024), next: 0 }
     }

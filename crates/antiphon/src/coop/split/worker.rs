@@ -22,7 +22,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // What could be set can be set back, unless the thread was put into another class.
+        // A slice that could be set can be set back, unless the thread was put into another class.
         let _ = schedule::set_slice(ThreadId(0), self.before_ns);
     }
 }

@@ -1,4 +1,4 @@
-//! What a fiber of a loop shares with its thread, and with those that end its waits.
+//! The state of a fiber that a loop shares with its thread, and with those that end its waits.
 //!
 //! ```text
 //!            call                       checkpoint, sleeps until, …   ┌──────────────┐
@@ -15,8 +15,8 @@
 //! - LOOPED-1: a control block is of the thread of its loop, but for `handle`, which stays as it
 //!   is, and `woken`. It is freed when the fiber has come to its end, so never in the middle of a
 //!   wait.
-//! - LOOPED-2: who resumes a fiber has done with the block when it sets `woken`: from then on the
-//!   fiber may go on, and end.
+//! - LOOPED-2: the thread that resumes a fiber has done with the block when it sets `woken`: from
+//!   then on the fiber may go on, and end.
 
 use std::cell::Cell;
 use std::num::NonZeroUsize;
@@ -41,7 +41,8 @@ pub(crate) struct Control {
     handle: Handle,
     id: EventId,
     identity: NonZeroUsize,
-    /// Whether the wait that it is suspended in is over, and whether its thread waits for that.
+    /// Whether the wait in which the fiber is suspended is over, and whether its thread waits for
+    /// that.
     woken: U32,
     /// The wait that it is suspended in, or is about to be.
     pub(super) sleep: Cell<Option<Sleep>>,
@@ -50,23 +51,23 @@ pub(crate) struct Control {
     /// The `Context` of the step that it is in.
     pub(super) context: Cell<Option<NonNull<()>>>,
     pub(super) importance: Cell<u64>,
-    /// What its source has said, and it has not asked for.
+    /// The events that its source has told, and that the fiber has not asked for yet.
     pub(super) ready: Cell<Ready>,
-    /// It is to be unwound.
+    /// Whether it is to be unwound.
     pub(super) cancelled: Cell<bool>,
-    /// Nobody calls it any more: it is being unwound.
+    /// Whether it is being unwound: its loop does not call it any more.
     pub(super) ends: Cell<bool>,
 }
 
 /// Why a stack is switched away from.
 pub(crate) enum Said {
-    /// It is called again so.
+    /// The step by which its loop is to call it again.
     Steps(Step),
-    /// It waits, by its `sleep`.
+    /// The fiber waits, by its `sleep`.
     Sleeps,
 }
 
-/// What a fiber that is to go is unwound by.
+/// The payload of the panic that unwinds a fiber that is to go.
 pub(super) struct Unwound;
 
 /// The context of a fiber, lent until this is dropped.
@@ -77,9 +78,9 @@ pub(super) struct Lent<'a> {
 
 /// No wait is over. Values of `woken`.
 const NOT: u32 = 0;
-/// It was resumed.
+/// The wait is over: the fiber was resumed.
 const WOKEN: u32 = 1;
-/// Not yet, and its thread waits on the word.
+/// The wait is not over, and its thread waits on the word.
 const BLOCKED: u32 = 2;
 
 impl Control {
@@ -124,7 +125,7 @@ impl Control {
     ///
     /// The caller runs on it, and is not unwinding.
     pub(super) unsafe fn leave(&self, said: Said) {
-        // What others fork is theirs.
+        // Forks of other code stay with that code.
         let _notes = Notes::set_aside();
         // SAFETY: set when it began, which it has, and there until it ends.
         unsafe { &*self.yielder.get() }.suspend(said);
@@ -132,7 +133,7 @@ impl Control {
 
     /// Waits on its stack, which may not be left: its thread waits.
     fn blocks(&self, sleep: Sleep) {
-        // SAFETY: nobody lets it go on but this thread, which is here.
+        // SAFETY: no thread lets it go on but this one, which is here.
         if !unsafe { sleep.commit() } {
             return;
         }
@@ -147,15 +148,15 @@ impl Control {
                 break;
             }
         }
-        // Relaxed: nobody else touches it before the next commit.
+        // Relaxed: no other thread touches it before the next commit.
         self.woken.store(NOT, Relaxed);
     }
 
-    /// It may go on. On any thread.
+    /// Ends a wait: the fiber may go on. On any thread.
     ///
     /// # Safety
     ///
-    /// It is suspended in a wait, and this ends that.
+    /// The fiber is suspended in a wait, and this call ends it.
     pub(crate) unsafe fn resume(of: NonNull<Self>) {
         let of = of.as_ptr();
         // SAFETY: the caller's; LOOPED-1, these are for all.
@@ -166,7 +167,8 @@ impl Control {
         match unsafe { &*woken }.swap(WOKEN, Release) {
             BLOCKED => Linux::wake_shared(woken, 1),
             _ => {
-                // Whoever wakes it does not wait for it: not as a fiber, for the posts of a loop.
+                // The code that wakes it does not wait as a fiber, for example for the posts of a
+                // loop.
                 let _thread = AsThread::now();
                 // A loop that is gone has none that wait, but those that it has leaked.
                 let _ = handle.wake(id);
@@ -174,13 +176,13 @@ impl Control {
         }
     }
 
-    /// Whether it is in the middle of a wait, and how it is to be called then. If that is over, it
-    /// is not any more.
+    /// If the fiber is in the middle of a wait, returns how it is to be called then. If the wait is
+    /// over, ends it and returns `None`.
     pub(super) fn still_waits(&self) -> Option<Step> {
         let sleep = self.sleep.get()?;
         // Acquire: pairs with the release in `resume`.
         if self.woken.load(Acquire) == WOKEN {
-            // Relaxed: nobody else touches it before the next commit.
+            // Relaxed: no other thread touches it before the next commit.
             self.woken.store(NOT, Relaxed);
         } else {
             // SAFETY: it has not gone on, and does not before `resume` if this fails.
@@ -194,10 +196,10 @@ impl Control {
     }
 }
 
-/// How one that waits so is to be called.
+/// How a fiber that sleeps so is to be called.
 pub(super) fn until(sleep: &Sleep) -> Step {
     match sleep.deadline {
-        // One whose time is over, and that did not expire, is woken in a moment.
+        // A fiber whose time is over, and that did not expire, is woken in a moment.
         Some(deadline) if !passed(deadline) => Step::At(monotonic_ns(deadline)),
         _ => Step::Asleep,
     }
@@ -213,7 +215,8 @@ impl Drop for Lent<'_> {
     }
 }
 
-/// Who runs on the thread, until this is dropped: then it is who was before.
+/// Sets what runs on the thread, a fiber or the thread itself, until this is dropped: then what ran
+/// before is set again.
 pub(super) struct AsThread {
     looped: Option<NonNull<Control>>,
     fiber: Option<OfPool>,
@@ -225,7 +228,7 @@ impl AsThread {
         Self::instead(None)
     }
 
-    /// That fiber, or the thread.
+    /// Marks that fiber as running, or the thread itself.
     pub(super) fn instead(looped: Option<NonNull<Control>>) -> Self {
         local::with(|own| Self { looped: own.looped.replace(looped), fiber: own.fiber.take() })
     }

@@ -1,8 +1,8 @@
 //! Events that are fibers: code that reads straight down, and is suspended when its budget ends.
 //!
-//! | file | what is in it |
+//! | file | content |
 //! |---|---|
-//! | `mod` | who asks for them, and what one has of its loop |
+//! | `mod` | how a program asks for fibers, and what a fiber has of its loop |
 //! | `steps` | one as a callback: how it begins, goes on, and comes to an end |
 //! | `control` | what it shares with its thread, and with those that wake it |
 
@@ -27,14 +27,14 @@ use crate::fiber::stacks;
 use crate::local;
 use control::{AsThread, Said, Unwound};
 
-/// By which events are made that are fibers, each with a stack of its own. Clones have the same
-/// stacks; for all loops and threads.
+/// Makes events that are fibers, each with a stack of its own. Clones have the same stacks; for all
+/// loops and threads.
 ///
 /// ```
 /// use antiphon::event_loop::{Event, Fibers, Loop, Step, now_ns};
 /// use antiphon::fiber;
 ///
-/// // SAFETY: no thread-local is made by what waits.
+/// // SAFETY: no fiber waits while it makes a thread-local.
 /// let fibers = unsafe { Fibers::new(fiber::STACK_BYTES) }?;
 /// let mut events = Loop::new()?;
 /// events.submit(fibers.event(0, |fiber| {
@@ -50,13 +50,13 @@ use control::{AsThread, Said, Unwound};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// One that waits by this crate, for a lock, a channel, a latch, a task, is suspended, and its loop
-/// goes on; so it is in [`fiber::sleep`](crate::fiber::sleep) and
-/// [`fiber::block_on`](crate::fiber::block_on). What blocks the thread of other
+/// A fiber that waits by this crate, for a lock, a channel, a latch, a task, is suspended, and its
+/// loop goes on; so it is in [`fiber::sleep`](crate::fiber::sleep) and
+/// [`fiber::block_on`](crate::fiber::block_on). A call that blocks the thread of other
 /// [fibers](crate::fiber) blocks the loop; [sockets](crate::net) do, too.
 ///
-/// It stays on the thread of its loop, is called as other work is, by its importance, and each step
-/// counts as a callback. A panic comes out of `run`.
+/// A fiber stays on the thread of its loop, is called as other work is, by its importance, and each
+/// step counts as a callback. A panic comes out of `run`.
 ///
 /// # When it is dropped
 ///
@@ -68,11 +68,13 @@ use control::{AsThread, Said, Unwound};
 #[derive(Clone)]
 pub struct Fibers(Stacks);
 
-/// What the closure of a fiber has of itself. No other may use it; that panics.
+/// The handle by which the closure of a fiber acts on itself. No other code may use it; that
+/// panics.
 pub struct Fiber(NonNull<Control>);
 
 impl Fibers {
-    /// With stacks of so many bytes each; see [`STACK_BYTES`](crate::fiber::STACK_BYTES).
+    /// Makes fibers with stacks of `stack_bytes` bytes each; see
+    /// [`STACK_BYTES`](crate::fiber::STACK_BYTES).
     ///
     /// # Errors
     ///
@@ -141,10 +143,11 @@ impl Fiber {
     }
 
     /// Waits until its source, if it is [watched](super::EventLoop::watch) for one, says something,
-    /// and returns that: all since it was asked last. Without a source, until it is
-    /// [woken](super::EventLoop::wake) meanwhile: a wake that comes where it is suspended for
-    /// something else ends no wait, so who waits for something looks whether it is there, and then
-    /// waits, with nothing between. May return for no reason, while it unwinds always.
+    /// and returns that: all since the source was asked last. Without a source, it waits until it
+    /// is [woken](super::EventLoop::wake) meanwhile. A wake that comes where the fiber is suspended
+    /// for something else ends no wait, so a fiber that waits for a condition checks the condition,
+    /// and then waits, with nothing between. May return for no reason; while the fiber unwinds, it
+    /// always does.
     pub fn wait(&self) -> Ready {
         let ready = &self.here().ready;
         if ready.get() == Ready::default() {
@@ -160,14 +163,14 @@ impl Fiber {
     /// Within itself; and where the fiber is unwound, as its loop has let go of it.
     pub fn with<R>(&self, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
         let lent = self.here().lend().expect("the loop is lent once, and while it is there");
-        // What is of the loop is not to be left in the middle.
+        // `f` has the loop, and is not to be left in the middle.
         let _thread = AsThread::now();
-        // SAFETY: of the loop that has called the fiber, and is suspended in that; and lent to
-        // nobody else before `lent` is dropped.
+        // SAFETY: of the loop that has called the fiber, and is suspended in that; and lent to no
+        // other code before `lent` is dropped.
         f(unsafe { lent.at.cast().as_mut() })
     }
 
-    /// Its control block.
+    /// The control block of the fiber.
     ///
     /// # Panics
     ///
@@ -179,8 +182,8 @@ impl Fiber {
         unsafe { self.0.as_ref() }
     }
 
-    /// Lets the loop go on; returns when the fiber is called again. While it unwinds, at once: who
-    /// is on another stack would be taken to panic, too.
+    /// Lets the loop go on; returns when the fiber is called again. While it unwinds, returns at
+    /// once: code on another stack would be taken to panic, too.
     fn suspend(&self, step: Step) {
         let control = self.here();
         if thread::panicking() {

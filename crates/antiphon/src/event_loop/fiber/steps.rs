@@ -17,7 +17,7 @@ use super::Fiber;
 use super::control::{AsThread, Control, Said, Unwound, until};
 use crate::pool::Notes;
 
-/// What a loop calls of a [fiber](super::Fibers).
+/// The event of a [fiber](super::Fibers), as a loop calls it.
 pub struct Suspendable<F>(State<F>);
 
 enum State<F> {
@@ -26,21 +26,21 @@ enum State<F> {
     Over,
 }
 
-/// One that has a stack.
+/// A fiber that has begun, and has a stack.
 struct Begun {
-    /// Of a box, which this owns.
+    /// Points into a box, which this owns.
     control: NonNull<Control>,
     coroutine: Option<Switch>,
 }
 
-/// How a closure has ended.
+/// The end of a closure: its return or its panic.
 type Ended = Result<(), Box<dyn Any + Send>>;
 type Switch = Coroutine<(), Said, Ended, Whole>;
 
 /// A stack with its guard.
 struct Whole(Stack);
 
-// SAFETY: the lowest page is a guard, and all else is its owner's.
+// SAFETY: the lowest page is a guard, and the rest of the stack is its owner's.
 unsafe impl corosensei::stack::Stack for Whole {
     fn base(&self) -> NonZeroUsize {
         self.0.base()
@@ -55,7 +55,7 @@ unsafe impl corosensei::stack::Stack for Whole {
 // gives it to another thread.
 unsafe impl<F: Send> Send for Suspendable<F> {}
 
-/// When a stack is looked for again, where all are taken, in nanoseconds.
+/// Time between two looks for a free stack, where all are taken, in nanoseconds.
 const AGAIN_NS: u64 = 1_000_000;
 
 impl<F: FnOnce(&Fiber) + 'static> Suspendable<F> {
@@ -112,7 +112,8 @@ impl Begun {
         unsafe { self.control.as_ref() }
     }
 
-    /// One step, or as far as it may go on; how it is to be called next. An error: it has ended.
+    /// Runs one step, or as far as the fiber may go on, and returns how it is to be called next. An
+    /// error: it has ended.
     fn step(&mut self, context: &mut Context<'_>) -> Result<Step, Ended> {
         let control = self.control();
         control.ready.set(control.ready.get() | context.ready());
@@ -141,7 +142,7 @@ impl Begun {
 
     /// Switches to its stack, until that is switched away from.
     fn switch(&mut self) -> CoroutineResult<Said, Ended> {
-        // What the caller has forked is not the fiber's.
+        // Forks of the caller are not the fiber's.
         let _notes = Notes::set_aside();
         let _here = AsThread::instead(Some(self.control));
         self.coroutine.as_mut().expect("it has not ended").resume(())
@@ -155,16 +156,16 @@ impl Drop for Begun {
         control.ends.set(true);
         let is_left = self.coroutine.as_ref().is_some_and(|coroutine| !coroutine.done());
         if is_left && (control.sleep.get().is_some() || cfg!(panic = "abort")) {
-            // In the middle of a wait, where nobody has asked whether it may go, others have the
-            // addresses of what is on its stack; or it can't be unwound.
+            // In the middle of a wait, where no thread has asked whether it may go, other threads
+            // have the addresses of values on its stack; or it can't be unwound.
             mem::forget(self.coroutine.take());
             return;
         }
         let ended = if is_left { Some(self.switch()) } else { None };
         drop(self.coroutine.take());
-        // SAFETY: `Box::leak` made it, LOOPED-1, and nobody has it any more.
+        // SAFETY: `Box::leak` made it, LOOPED-1, and no other code has it any more.
         drop(unsafe { Box::from_raw(self.control.as_ptr()) });
-        // While the caller unwinds it was printed, and that is all.
+        // If the caller unwinds, the panic was printed, and nothing more is done.
         if let Some(CoroutineResult::Return(Err(panic))) = ended
             && !thread::panicking()
         {
@@ -173,7 +174,7 @@ impl Drop for Begun {
     }
 }
 
-/// What runs on a stack. By its name backtraces tell what is the fiber's.
+/// The code that runs on a stack. Backtraces find the fiber's frames by this name.
 #[inline(never)]
 fn event_fiber_begins_here(
     control: NonNull<Control>,

@@ -1,4 +1,4 @@
-//! What a thread says of its fibers when it is asked.
+//! A thread's answers about its fibers.
 
 use std::ptr::NonNull;
 
@@ -15,10 +15,10 @@ impl Host {
         let mut answer = Answer { ready: self.ready.iter().count(), ..Answer::default() };
         // Asked within a turn, which is counted already: in vain or not.
         answer.moved = self.turn().wrapping_sub(self.in_vain.get());
-        // As one tells nothing else is done here.
+        // While a fiber tells, nothing else is done on the thread.
         for &fiber in self.all.borrow().iter() {
             let Some(sleep) = fiber.get().sleep.get() else { continue };
-            // What is too far to be counted never comes.
+            // A deadline that is too far to be counted never comes.
             let ends = |deadline: Deadline| deadline.ns < u64::MAX && !sleep.looks_again;
             let has_deadline = sleep.deadline.is_some_and(ends);
             answer.waiting += 1;
@@ -30,17 +30,17 @@ impl Host {
         }
         answer.no_stack = self.dry.get().map(|dry| dry.why.to_string());
         answer.for_files = self.polls.count().min(answer.waiting);
-        // Who has asked may have gone.
+        // The asker may have gone.
         let _: Result<(), _> = question.answer.try_send(answer);
     }
 }
 
-/// Where a fiber of the calling thread waits, as that says.
+/// Asks a fiber of the calling thread where it waits.
 fn told(fiber: Fiber) -> Told {
     let mut told = Told::default();
     let place = NonNull::from(&mut told);
     if hooks::current_fiber() == Some(fiber) {
-        // It waits on its stack, without leaving that: see `wait_here`.
+        // The fiber waits on its stack, without leaving it: see `wait_here`.
         fiber.tell(place);
         return told;
     }

@@ -1,4 +1,4 @@
-//! What a fiber that runs has of the thread below it, and what its waits ask of that.
+//! The thread below a fiber that runs, and the part of its waits that the thread does.
 
 use std::ptr;
 use std::sync::atomic::{Ordering::SeqCst, compiler_fence};
@@ -11,7 +11,7 @@ use super::super::hooks;
 use super::{Host, monotonic_ns, now};
 use crate::local;
 
-/// What the calling fiber runs on.
+/// The host that the calling fiber runs on.
 pub(in crate::fiber) fn below<'a>() -> Option<&'a Host> {
     let host = local::with(|own| own.fiber.get().and(own.host.get()));
     // SAFETY: where a fiber runs, its host is on the stack below, and stays for it.
@@ -23,9 +23,9 @@ pub(in crate::fiber) fn turn() -> Option<u32> {
     below().map(Host::turn)
 }
 
-/// Has a fiber of the calling thread go on, if the caller is another, without telling anybody.
-/// `false`: it is not so; or HOST-1, a signal handler may have come between: also where something
-/// is to be written to that one's account, which may be open then.
+/// Lets a fiber of the calling thread go on, if the caller is another fiber of that thread, without
+/// notifying the thread. `false`: it is not so; or HOST-1, a signal handler may have come between:
+/// also where something is to be written to that fiber's account, which may be open then.
 ///
 /// # Safety
 ///
@@ -53,7 +53,7 @@ pub(in crate::fiber) fn wait_here(fiber: Fiber, sleep: Sleep) {
     let host = below().expect("the fiber runs");
     // HOST-1: not within another, which does not wait.
     let _busy = Busy::of(host);
-    // SAFETY: nobody lets it go on meanwhile but this thread, which is here.
+    // SAFETY: no thread lets it go on meanwhile but this one, which is here.
     if !unsafe { sleep.commit() } {
         return;
     }
@@ -72,7 +72,7 @@ pub(in crate::fiber) fn wait_here(fiber: Fiber, sleep: Sleep) {
             host.waiting.set(host.waiting.get() - 1);
             return;
         }
-        // As a thread: the fiber waits already.
+        // As a thread, because the fiber waits already.
         local::with(|own| {
             hooks::not_here(own, || host.mail.awaited().wait_until(deadline));
         });
@@ -85,8 +85,8 @@ pub(in crate::fiber) fn rest(sleep: Sleep) {
     let host = local::with(|own| own.host.get()).expect("it rests in `resting`, of its host");
     // SAFETY: that is on the stack below.
     let host = unsafe { host.as_ref() };
-    // SAFETY: there is no stack to leave, as it is not switched to: who resumes this sleep ends a
-    // poll.
+    // SAFETY: there is no stack to leave, as it is not switched to: the thread that resumes this
+    // sleep ends a poll.
     if !unsafe { sleep.commit() } {
         return;
     }

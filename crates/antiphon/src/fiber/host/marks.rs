@@ -1,4 +1,4 @@
-//! What a thread's looks at the clock say of its fibers that are timed.
+//! A thread's looks at the clock, and their meaning for its fibers that are timed.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
@@ -30,8 +30,8 @@ impl Host {
         now
     }
 
-    /// A task has kept the thread from its line for so long: the one that runs, if one does. Those
-    /// in the line see it when they are suspended again: they may be very many.
+    /// Tells the fiber that runs, if one does, that its task has kept the thread from its line for
+    /// `kept` ns. Fibers in the line see it when they are suspended again: there may be very many.
     #[cold]
     fn tell_kept(kept: u64) {
         let runs = local::with(|own| own.fiber.get());
@@ -41,8 +41,9 @@ impl Host {
         }
     }
 
-    /// The thread has looked: those that wait, and have not looked themselves, do since then at the
-    /// latest; and since a task has kept it for so long, which was none of them.
+    /// The thread has looked at `now`, after a task has kept it for `kept` ns. Fibers that wait,
+    /// and have not looked themselves, wait from before that task at the latest: none of them was
+    /// the task.
     #[cold]
     pub(super) fn cut(&self, now: u64, kept: u64) {
         let at = now.saturating_sub(kept);
@@ -54,30 +55,32 @@ impl Host {
         });
     }
 
-    /// It is timed no more, and has been noted.
+    /// Removes a fiber that is timed no more, and has been noted.
     #[cold]
     pub(in super::super) fn forget(&self, fiber: Fiber) {
         let _busy = Busy::of(self);
         self.untold.forget(fiber);
     }
 
-    /// For how long tasks have kept the thread from its line in all, each for long.
+    /// The time for which tasks have kept the thread from its line, summed up; only long ones
+    /// count.
     pub(in super::super) fn kept_ns(&self) -> u64 {
         self.looks.kept_ns()
     }
 
-    /// When it has looked at the clock last.
+    /// The time of its last look at the clock.
     pub(in super::super) fn looked_ns(&self) -> u64 {
         self.looks.looked_ns()
     }
 
-    /// The thread has rested, or looked for tasks elsewhere, until then: that is nobody's.
+    /// The thread has rested, or looked for tasks elsewhere, until `at`: that time is charged to no
+    /// fiber.
     pub(crate) fn resumed(&self, at: u64) {
         self.looks.resumed(at, self.turn());
     }
 
-    /// A fiber that is timed may go on. What has passed since somebody said so was one turn, or a
-    /// few, of a deadline; or a rest.
+    /// A fiber that is timed may go on. The time that has passed since it was let go on was one
+    /// turn, or a few, of a deadline; or a rest.
     #[inline(never)]
     pub(super) fn woken(
         &self,
@@ -95,14 +98,15 @@ impl Host {
         let now = self.mark();
         let at = woken_ns(fiber, deadline, now);
         if clocked.is_untold() {
-            // It was not suspended after all; or the thread has cut others a moment ago.
+            // The fiber was not suspended after all; or the thread has cut others a moment ago.
             clocked.is_found(self);
         } else if let Some(at) = at {
             clocked.wakes(at, self.looks.hogged_ns(at, now), self);
         }
     }
 
-    /// Whether a fiber that is timed may go on without a look: nobody has looked since it waits.
+    /// Whether a fiber that is timed may go on without a look: no thread has looked since it began
+    /// to wait.
     #[inline]
     pub(super) fn finds(&self, clocked: NonNull<Clocked>) -> bool {
         // SAFETY: as in `woken`.

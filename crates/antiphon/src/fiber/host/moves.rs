@@ -10,13 +10,14 @@
 //!             adopted, by the worker that takes it└─────────┘
 //! ```
 //!
-//! - MIGRATE-1: what is queued is wholly suspended. Its thread has switched away from it and has it
-//!   on no list, nor its timer, and no more touches it.
-//! - MIGRATE-2: who takes it out of the queue has the fiber, alone, and sees what it has done
-//!   before, as of any task.
-//! - MIGRATE-3: code on a fiber's stack keeps nothing of a thread over a switch: what is of threads
-//!   it asks [`local`](crate::local) for, or Linux, each time. What does keep something stays for
-//!   that wait, as the reactor's: [`GoesOn::Here`].
+//! - MIGRATE-1: a fiber that is queued is wholly suspended. Its thread has switched away from it
+//!   and has it on no list, nor its timer, and no more touches it.
+//! - MIGRATE-2: the thread that takes it out of the queue has the fiber, alone, and sees what it
+//!   has done before, as of any task.
+//! - MIGRATE-3: code on a fiber's stack keeps nothing of a thread over a switch: it asks
+//!   [`local`](crate::local) or Linux for a thread's state each time. A fiber that does keep
+//!   something, such as a place in the reactor, stays on its thread for that wait:
+//!   [`GoesOn::Here`].
 //!
 //! A fiber is [timed](super::super::clocked) by the clock of its host; so none is, of such a pool.
 
@@ -28,29 +29,29 @@ use antiphon_sync::queue::Item;
 use super::super::control::{Fiber, Order, Said};
 use super::{Host, Next};
 
-/// Where a fiber goes on that may.
+/// Where a fiber that may go on does so.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GoesOn {
-    /// Where the policy puts what a worker makes ready.
+    /// On the queue where the policy puts tasks that a worker makes ready.
     Own,
-    /// Where what comes from outside is: it has yielded, and a policy that has the last first would
-    /// have it go on for ever.
+    /// On the queue of tasks from outside: the fiber has yielded, and a policy that runs the last
+    /// one first would run it again for ever.
     Outside,
-    /// On its thread.
+    /// On its own thread.
     Here,
 }
 
-/// In the item of a fiber that has begun: no address has it.
+/// The bit of an item that marks a fiber that has begun: no address has it.
 const BEGUN: u64 = 1 << 63;
 
-/// Whether that is a fiber which has begun, and no task.
+/// Whether the item is a fiber which has begun, and no task.
 pub(crate) fn has_begun(item: Item) -> bool {
     item.word() & BEGUN != 0
 }
 
 impl Host {
-    /// As [`go_on`](Host::go_on), and has `put` put in those that may go on, for whoever takes
-    /// them.
+    /// As [`go_on`](Host::go_on), but fibers that may go on are put in by `put`, for any worker to
+    /// take.
     pub(crate) fn release(&self, put: impl Fn(Item, GoesOn)) -> Next {
         self.go_on_by(|fiber| {
             let goes = fiber.get().goes.get();
@@ -65,12 +66,12 @@ impl Host {
         })
     }
 
-    /// As [`run`](Host::run), of what may have begun elsewhere: that needs no stack. A task does,
-    /// always: on the thread's nobody would see to the fibers that come.
+    /// As [`run`](Host::run), but the item may have begun elsewhere, and needs no stack then. A
+    /// task always needs one: on the thread's own stack, fibers that arrive would not be served.
     ///
     /// # Errors
     ///
-    /// As of that.
+    /// The errors of `run`.
     ///
     /// # Safety
     ///
@@ -95,7 +96,7 @@ impl Host {
         Ok(())
     }
 
-    /// It is this thread's from now on, and goes on.
+    /// Makes a fiber this thread's from now on, and lets it go on.
     fn adopt(&self, fiber: Fiber) {
         self.list(fiber);
         fiber.get().home.set(self.mail);

@@ -24,18 +24,18 @@ fn prepare() -> io::Result<()> {
 
 /// # Safety
 ///
-/// As of [`Glances::take`].
+/// The conditions of [`Glances::take`].
 unsafe fn look(thread: ThreadId, top: Top, answer: Duration) -> Option<Vec<u64>> {
     // SAFETY: the caller's.
     let take = |glances: Glances| unsafe { glances.take(thread, top, answer) };
     let glance = Glances::new().and_then(take).ok()?;
-    // Of one that was where nothing tells its caller, in the kernel's page of the clock, say, there
-    // is nothing to name: it is somewhere else the next time.
+    // A thread that was where no table tells the caller, in the kernel's page of the clock, say,
+    // can't be named: it is somewhere else the next time.
     Some(unwind::addresses(&glance)).filter(|addresses| addresses.len() > 1)
 }
 
 fn name(addresses: &[u64]) -> Vec<Frame> {
-    // As `std` has them: what is below the working directory is told from there.
+    // As `std` shows them: a path below the working directory begins there.
     let here = env::current_dir().unwrap_or_default();
     let shown = |path: &Path| match path.strip_prefix(&here) {
         Ok(below) => Path::new(".").join(below).display().to_string(),
@@ -43,8 +43,8 @@ fn name(addresses: &[u64]) -> Vec<Frame> {
     };
     let mut frames = Vec::new();
     for (number, &address) in addresses.iter().enumerate() {
-        // It looks before what it is given: for the call, where this is a return address. Where the
-        // thread was is no such.
+        // `resolve` looks right before the address that it is given: for the call, as other
+        // addresses are those to return to. The first, where the thread was, is no such address.
         let address = address + u64::from(number == 0);
         let before = frames.len();
         backtrace::resolve(ptr::without_provenance_mut::<c_void>(address as usize), |symbol| {

@@ -1,10 +1,10 @@
 //! The frames of a stack that was copied, by the tables that exceptions are unwound by: `.eh_frame`
 //! ("DWARF Debugging Information Format", version 5, section 6.4; System V ABI, AMD64, 3.7).
 //!
-//! No address is read that is not of the copy, whatever a table or a register says: so it does not
+//! Only addresses within the copy are read, whatever a table or a register says: so it does not
 //! matter where the thread was interrupted, in the middle of a switch of stacks, say. The first
-//! frame that is not understood is the last. On a fiber that is its first function: what is behind
-//! that is the stack of its thread.
+//! frame that is not understood is the last. On a fiber that is its first function: behind that
+//! begins the stack of its thread.
 
 use antiphon_linux::glance::modules::{Module, with_module};
 use antiphon_linux::glance::{Glance, INSTRUCTION_POINTER, REGISTERS, STACK_POINTER};
@@ -25,7 +25,7 @@ struct Frame<'a> {
     stack: &'a [u8],
 }
 
-/// Where it was, and the addresses that its calls return to, the innermost first.
+/// The address where it was, and the addresses that its calls return to, the innermost first.
 pub(super) fn addresses(glance: &Glance) -> Vec<u64> {
     let Glance { registers, stack } = glance;
     let base = registers[STACK_POINTER];
@@ -85,7 +85,7 @@ impl Frame<'_> {
                 Some(RegisterRule::Register(other)) => *self.registers.get(usize::from(other.0))?,
                 // The first frame there is says so.
                 _ if number == RETURN => return None,
-                // It is as it was; or nobody can tell, and most callers need not know.
+                // The register is as it was; or that is unknown, and most callers need not know.
                 _ => *value,
             };
         }
