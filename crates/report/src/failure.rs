@@ -74,7 +74,7 @@ impl Failure {
         let line = self.message.split_whitespace().collect::<Vec<_>>().join(" ");
         // It may quote a file that comes from anywhere.
         let line = printable(&line);
-        // Nobody reads stderr any more: the code still tells.
+        // If stderr has no reader any more, the exit code still tells.
         let _ = writeln!(std::io::stderr(), "antiphon: {line}");
         ExitCode::from(self.code)
     }

@@ -104,7 +104,7 @@ impl Place {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
             Ok(there) if !there.is_file() => return opened(&path).map(Self::Open),
-            // Who may not write a file should not replace it either.
+            // A user that may not write a file should not replace it either.
             Ok(_) => _ = File::options().write(true).open(&path)?,
             Err(_) => {}
         }
@@ -138,8 +138,8 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
 
 /// A file that is written as it is.
 fn opened(path: &Path) -> io::Result<File> {
-    // What is open already need not be opened again, which has an offset of its own and is not to
-    // be had of a socket.
+    // A file that is open already need not be opened again: a second descriptor has an offset of
+    // its own, and a socket can't be opened.
     let own = |fd: &str| path == Path::new(&format!("/proc/{}/fd/{fd}", std::process::id()));
     if own("1") {
         return takes(io::stdout());

@@ -143,7 +143,7 @@ fn read_byte(patience: Duration) -> Option<u8> {
     let mut byte = 0_u8;
     // SAFETY: room for one byte.
     let read = unsafe { libc::read(libc::STDIN_FILENO, (&raw mut byte).cast(), 1) };
-    // Who has closed the terminal is gone.
+    // A terminal that was closed sends no more keys.
     if read == 1 { Some(byte) } else { Some(CTRL_D) }
 }
 

@@ -149,7 +149,7 @@ pub fn duration(ns: f64) -> String {
     format!("{} {unit}", digits(scaled))
 }
 
-/// A name of at most so many letters: a longer one keeps its begin and its end.
+/// A name of at most `letters` characters: a longer one keeps its beginning and its end.
 #[must_use]
 pub fn shortened(name: &str, letters: usize) -> String {
     let all: Vec<char> = name.chars().collect();

@@ -19,7 +19,8 @@ pub struct Bar {
     pub name: String,
     /// How long it is; `None` if there is nothing to draw.
     pub value: Option<f64>,
-    /// What is said of it: behind it if it has no length, else to who points at it.
+    /// The text about the bar. It stands behind a bar without a length, and else is shown to a
+    /// reader that points at it.
     pub about: String,
 }
 

@@ -237,7 +237,7 @@ fn names(curves: &[Curve], y: Scale) -> Vec<f64> {
         below = end(&curves[curve]).min(below - LINE);
         places[curve] = below;
     }
-    // Those that would stand above the drawing push others down again.
+    // Names that would stand above the drawing push others down again.
     let mut free = TOP;
     for &curve in order.iter().rev() {
         places[curve] = places[curve].max(free);
