@@ -6,7 +6,7 @@
 //!
 //! | way | noticed by |
 //! |---|---|
-//! | somebody waits for ever | [`watch`]: no progress on the [`board`] |
+//! | a thread waits for ever | [`watch`]: no progress on the [`board`] |
 //! | a section is not exclusive, an item is lost, an answer is wrong | the program, which aborts |
 //! | the library crashes | its exit status |
 //! | something outlives a killed program | [`group`]: its process group; names of shared memory |
@@ -49,7 +49,7 @@ struct Options {
     /// The same scenario again and again.
     seed: Option<u64>,
     library: Option<PathBuf>,
-    /// For how long nobody may get on; a single worker, for twice that.
+    /// How long all workers may make no progress; a single worker may for twice that.
     patience: Duration,
     /// Never a library: the program itself is on trial.
     control: bool,

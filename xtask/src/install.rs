@@ -96,7 +96,7 @@ fn place(of_crate: &Path, built: &Path, prefix: &Path, at: &Path) -> Result<(), 
     Ok(())
 }
 
-/// Copies a file to where it may be in use: the old one stays for those who have it open.
+/// Copies a file to a path that may be in use: programs that have the old file open keep it.
 fn put(from: &Path, to: &Path, mode: u32) -> Result<(), Failure> {
     let fresh = to.with_added_extension("new");
     let copied = fs::copy(from, &fresh)

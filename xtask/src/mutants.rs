@@ -47,9 +47,9 @@ type Note<'a> = &'a mut dyn FnMut(&Mutant, &Fate) -> Result<(), Failure>;
 /// Which mutants to try.
 enum Selection {
     All,
-    /// Those in files that differ from a commit.
+    /// The mutants in files that differ from a commit.
     Changed(String),
-    /// Those in these files, and in files of these folders.
+    /// The mutants in these files, and in files of these folders.
     Files(Vec<String>),
 }
 

@@ -80,7 +80,8 @@ fn charts(page: &str) -> Vec<Chart<'_>> {
     charts
 }
 
-/// The picture as a file of its own. What it tells to who points at it is left out: nobody can.
+/// The picture as a file of its own. The texts for a reader that points at a part are left out,
+/// because a picture in a document can't be pointed at.
 fn alone(chart: &Chart<'_>, style: &str) -> String {
     let mut svg = chart.svg.to_owned();
     while let (Some(begin), Some(end)) = (svg.find("<title>"), svg.find("</title>")) {

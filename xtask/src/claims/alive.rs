@@ -25,7 +25,7 @@ pub struct World {
     verbs: Option<BTreeSet<String>>,
 }
 
-/// What is known of a command.
+/// The result of the check of a command.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict {

@@ -47,13 +47,13 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// Nobody has looked.
+    /// Not checked yet.
     Open,
     /// It holds here as it is said.
     Reproduced,
-    /// What is here does better.
+    /// This tree does better than the document says.
     Exceeded,
-    /// It does not hold.
+    /// The claim does not hold here.
     Refuted,
 }
 

@@ -53,7 +53,7 @@ pub struct Worker {
 /// What a worker does: `enum role` of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Nobody works under this slot.
+    /// This slot has no worker.
     Absent,
     /// The main thread, which signals, cancels and forks.
     Pest,

@@ -25,8 +25,9 @@ pub fn dump(process: u32, board: &Snapshot) -> String {
         }
     }
     let processes = [process, board.child].into_iter().filter(|&process| process != 0);
-    // A debugger interrupts the waits of whom it stops, and takes seconds: first what disturbs
-    // nobody, the child too, which may be the one that hangs.
+    // A debugger interrupts the waits of the process that it stops, and takes seconds. So the
+    // reports that disturb no process come first, also for the child, which may be the one that
+    // hangs.
     for process in processes.clone() {
         line(&mut text, format_args!("\nprocess {process}"));
         objects(&mut text, process, &board.objects);

@@ -23,7 +23,8 @@ const LONGEST_TICK: Duration = Duration::from_millis(100);
 /// One that comes later than this was not kept away by a busy machine: the hunter was stopped, and
 /// what is above does not count as hunted.
 const STOPPED: Duration = Duration::from_secs(1);
-/// A program that gets on but has not ended so many times its patience after its time is hung too.
+/// A program that makes progress but has not ended `GRACE` times its patience after its time counts
+/// as hung, too.
 const GRACE: u32 = 12;
 const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 const SHORTEST_RUN: Duration = Duration::from_secs(1);
@@ -66,7 +67,7 @@ pub struct Trial {
     deadlock: bool,
 }
 
-/// What is done to the program at some time; `all` is to its children too.
+/// A disturbance of the program at some time; `all` means its children, too.
 #[derive(Clone, Copy)]
 enum Torment {
     Pause { length: Duration, all: bool },

@@ -16,7 +16,7 @@ pub struct Mutant {
     pub range: Range<usize>,
     /// What stands there.
     pub old: String,
-    /// What is put there.
+    /// The text that replaces it.
     pub new: String,
     /// The entry of the table that it comes from: its name and the invariant that it breaks.
     pub entry: Option<String>,

@@ -21,7 +21,7 @@ use row::Row;
 const DIRECTORY: &str = "xtask/programs";
 const LIST: &str = "xtask/programs/programs.toml";
 
-/// What is in `programs.toml`.
+/// The contents of `programs.toml`.
 #[derive(Deserialize)]
 struct List {
     program: Vec<Program>,

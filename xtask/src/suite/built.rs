@@ -33,7 +33,7 @@ impl Program {
         is_one || ["model_", "sim_"].iter().any(|start| self.name.starts_with(start))
     }
 
-    /// What is shown of it.
+    /// The name under which the program is shown.
     pub fn title(&self) -> String {
         let package = self.package.file_name().unwrap_or_default().to_string_lossy();
         let (suite, name) = (self.suite, &self.name);

@@ -1,8 +1,8 @@
-//! What is built and run: the workspace, and what other features make other code of.
+//! The suites that are built and run: the workspace, and features that change the code.
 
 /// The tests of one set of features.
 pub struct Suite {
-    /// What is shown of it.
+    /// The name under which the suite is shown.
     pub name: &'static str,
     /// For `cargo test`: packages, features, and which programs if not all.
     ///

@@ -109,7 +109,7 @@ impl Prose {
         }
     }
 
-    /// What is more than allowed, and what is less than the file says.
+    /// The folders with more than is allowed, and those with less than the file says.
     ///
     /// # Errors
     ///

@@ -53,7 +53,7 @@ pub fn check(file: &str, language: Language, text: &str) -> Vec<Finding> {
 fn has_path(line: &str, start: &str) -> bool {
     let bytes = line.as_bytes();
     line.match_indices(start).any(|(at, _)| {
-        // In the middle of a longer path, or of an address, it is somebody else's.
+        // In the middle of a longer path, or of an address, the word belongs to another name.
         let inside = at > 0 && {
             let before = bytes[at - 1];
             is_word(before) || b".-~}*/".contains(&before)
