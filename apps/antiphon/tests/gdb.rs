@@ -101,7 +101,7 @@ fn a_pthread_mutex_shows_its_owner_and_its_queue() {
     assert!(lines(&said, "thread 2 (first)", 3)[2].starts_with("thread 4 (third)"), "{said}");
     assert!(lines(&said, "$1 = ", 1)[0].ends_with(", 3 threads wait"), "{said}");
     assert_eq!(lines(&said, "$2 = ", 1), ["$2 = pthread mutex (normal): free"]);
-    // What is glibc's is shown as ever.
+    // A lock of glibc is shown as ever.
     assert!(lines(&said, "$3 = ", 1)[0].contains("__kind = 128"), "{said}");
     assert!(said.contains("glibc keeps this lock"), "{said}");
     assert!(said.contains("Cannot access memory") && said.contains("No symbol"), "{said}");

@@ -45,7 +45,7 @@ fn browser() -> Option<&'static str> {
     names.into_iter().find(is_there)
 }
 
-/// What becomes of a page in the browser, and what its console says.
+/// The state of a page in the browser, and the messages of its console.
 fn opened(browser: &str, folder: &Folder, page: &str) -> (String, Vec<String>) {
     let file = folder.path("opened.html");
     std::fs::write(&file, page).expect("a page");

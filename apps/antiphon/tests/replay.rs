@@ -63,7 +63,7 @@ fn a_recorded_program_has_rows_a_recommendation_a_page_and_a_timeline() {
         let is_hold = |event: &&Value| event["cat"] == "hold" && groups.contains(&&event["pid"]);
         slices.iter().filter(is_hold).count()
     };
-    // What is replayed, as recorded and as simulated.
+    // The replayed events, as recorded and as simulated.
     for called in ["recorded", "simulated: "] {
         assert!(holds(called) >= 2_900, "{called}: {}", holds(called));
     }

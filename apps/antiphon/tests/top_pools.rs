@@ -15,7 +15,7 @@ use common::live::Live;
 use common::{FRAME, antiphon, has_keys, json, output, stderr};
 use serde_json::Value;
 
-/// Has a process of this test be the program.
+/// The variable that makes a process of this test the program.
 const IS_PROGRAM: &str = "TOP_POOLS_PROGRAM";
 
 #[inline(never)]
@@ -199,7 +199,7 @@ fn under_run_locks_and_pools_are_beside_each_other() {
     assert_eq!(pool(&look, "gates")["threads"], 2);
 }
 
-/// Where the time of fibers went, and who has taken it.
+/// Where the time of fibers went, and which tasks have taken it.
 #[test]
 fn who_hogs_and_who_is_hogged_is_shown() {
     let shows = Shows::alone();
@@ -224,7 +224,7 @@ fn who_hogs_and_who_is_hogged_is_shown() {
     assert!(worst.iter().any(|task| is_it(&task) && task["is_over"] == true), "{hogged:#}");
     assert!(latency["window_ms"].is_u64() && latency["others"].is_null(), "{hogged:#}");
     assert_eq!(latency["hogged_ns"]["max"].as_u64(), Some(max("hogged_ns")), "{hogged:#}");
-    // Those at the gate live, and are of one line.
+    // The tasks at the gate live, and are of one line of the source.
     let gates = pool(&look, "gates");
     let live = gates["latency"]["by_place"].as_array().expect("a list").iter();
     let live = live.filter_map(|place| place["live"].as_u64()).sum::<u64>();

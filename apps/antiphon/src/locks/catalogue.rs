@@ -30,7 +30,7 @@ impl Family {
 pub struct Lock {
     /// As other verbs have it.
     pub name: &'static str,
-    /// Who may be in together.
+    /// Which threads may hold it together.
     pub family: Family,
     /// Whether it is one of ours.
     pub ours: bool,
@@ -40,7 +40,7 @@ pub struct Lock {
     pub context: Option<Context>,
     /// What a waiter does.
     pub waits: &'static str,
-    /// Who is next.
+    /// Which waiter is next.
     pub order: &'static str,
     /// Whether a wait may have a deadline.
     pub timed: bool,

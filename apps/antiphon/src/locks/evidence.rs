@@ -36,7 +36,7 @@ impl Evidence {
         }
     }
 
-    /// Has the laboratory measure all locks, and simulates ours. Takes some minutes.
+    /// Measures all locks with the laboratory, and simulates ours. Takes some minutes.
     ///
     /// # Errors
     ///

@@ -17,8 +17,8 @@
 //! child that is a 32-bit program finds libraries that it can load, instead of some that it
 //! complains of, and one that is linked to musl, which knows no `$LIB`, finds none and starts
 //! without; it would not survive ours. A file appears under its name only when it is whole, and is
-//! compared before it is used. What other versions have left there goes when nobody needs it
-//! ([`old`]).
+//! compared before it is used. Files that other versions have left there are removed when no
+//! process needs them ([`old`]).
 
 mod old;
 mod stub;
@@ -41,8 +41,8 @@ static LIBRARIES: [(&str, &[u8]); 2] = [
     (NAME, include_bytes!(concat!(env!("OUT_DIR"), "/antiphon-preload.so"))),
     (COOP_NAME, include_bytes!(concat!(env!("OUT_DIR"), "/antiphon-preload-coop.so"))),
 ];
-/// A hash of their contents, which tells versions apart; who may write the folder is what keeps it
-/// safe.
+/// A hash of the contents of the libraries, which tells versions apart. The folder is safe because
+/// only its owner may write it.
 const VERSION: &str = env!("ANTIPHON_PRELOAD_VERSION");
 const NAME: &str = "antiphon-preload.so";
 const COOP_NAME: &str = "antiphon-preload-coop.so";
@@ -142,7 +142,7 @@ pub fn unpack() -> Result<PathBuf, String> {
 fn unpack_in(folder: &Path) -> io::Result<PathBuf> {
     folders::make_own(folder)?;
     let version = format!("{PREFIX}{VERSION}");
-    // Before ours is there: until then nobody may remove it.
+    // The lock is taken before our files are there: until then no process may remove the folder.
     old::sweep(folder, &version);
     let folder = folder.join(version);
     let Some(ours) = name_of_64_bits() else {

@@ -1,4 +1,4 @@
-//! What of an ELF file says who loads it.
+//! The parts of an ELF file that say which program loads it.
 //!
 //! Only the header, the program headers and, where they are asked for, the names of the dynamic
 //! section are read; the layouts are in the System V ABI, "Object Files", "Program Loading" and
@@ -15,7 +15,7 @@ pub struct Elf {
     pub bits: u32,
     /// `e_machine`: 62 is x86-64, 183 AArch64.
     pub machine: u16,
-    /// Who loads it; `None` in a static program.
+    /// The loader that the file names; `None` in a static program.
     pub interpreter: Option<String>,
 }
 

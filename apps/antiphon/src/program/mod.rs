@@ -1,4 +1,4 @@
-//! The program that somebody wants to run under the preload library: where it is, and whether a
+//! The program that a user wants to run under the preload library: where it is, and whether a
 //! preloaded library can reach it.
 
 mod elf;

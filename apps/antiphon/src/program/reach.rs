@@ -15,7 +15,8 @@ use antiphon_record::aside::{self, Tool};
 
 use super::elf;
 
-/// A script may name another script as its interpreter; the kernel follows so many.
+/// How many scripts in a row may name another script as their interpreter: the kernel follows no
+/// more.
 const DEEPEST: usize = 4;
 
 /// What keeps a preloaded library out of a program.

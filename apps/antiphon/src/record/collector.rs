@@ -90,8 +90,8 @@ fn is_gone(recording: &Recording, head: &Head) -> bool {
         let theirs = recording.namespace(head.process).ok().filter(|theirs| *theirs != 0);
         theirs.is_some() && theirs == antiphon_record::namespace()
     };
-    // Not by a look at `/proc`, which may hide what other users run.
-    // SAFETY: signal 0 is none: who may be signalled is asked for, and nothing else.
+    // `/proc` is not looked at: it may hide other users' processes. SAFETY: signal 0 is no signal:
+    // the call only asks whether the thread may be signalled.
     let lives = || unsafe { libc::kill(head.tid.cast_signed(), 0) } == 0
         || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH);
     is_ours() && !lives()

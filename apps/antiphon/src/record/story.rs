@@ -36,11 +36,12 @@ pub struct Story {
     waits: bool,
     /// How long it ran in the span that ends with the next note, and how often it left the CPU.
     ran: Option<(u64, u32)>,
-    /// Since the last event, how long the kernel was asked.
+    /// How long the recorder has asked the kernel, after the last event.
     asked_ns: u64,
-    /// How long it had been in a run queue by the end of that span, since it began.
+    /// How long it had been in a run queue, since its start, by the end of that span.
     queued_ns: Option<u64>,
-    /// The same before that span; `None` if it has been in one since, nobody knows for how long.
+    /// How long it had been in a run queue by the begin of that span; `None` if it has been in one
+    /// meanwhile, for an unknown time.
     queued_before_ns: Option<u64>,
     /// A sleep whose mutex may be released in the next note.
     sleeps: Option<Event>,
@@ -83,7 +84,7 @@ impl Story {
         Ok(events)
     }
 
-    /// What is left when all batches have been taken in.
+    /// The event that is left when all batches have been taken in.
     pub fn ends(&mut self) -> Option<Event> {
         self.sleeps.take()
     }
@@ -172,7 +173,7 @@ impl Story {
             .then_some(What::Off { blocked_ns: off_ns - queued_here_ns, queued_ns: queued_here_ns })
     }
 
-    /// What a note says; `None` if it is of a lock that nobody has told of.
+    /// The meaning of a note; `None` if it is of a lock that the recording does not know.
     fn what(&mut self, note: Note, shared: &mut Shared<'_>) -> io::Result<Option<What>> {
         let flag = |bit| note.flags & bit != 0;
         let mut row = || shared.names.row(shared.recording, note.object);

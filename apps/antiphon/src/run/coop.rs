@@ -123,7 +123,7 @@ impl Coop {
         child::start(command, program)
     }
 
-    /// What has become of it.
+    /// The report about CMD's loops.
     ///
     /// # Errors
     ///
@@ -171,13 +171,13 @@ fn page() -> io::Result<File> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: a new descriptor, known to nobody else.
+    // SAFETY: a new descriptor that no other code knows.
     let file = unsafe { File::from_raw_fd(fd) };
     file.set_len(PAGE_BYTES as u64)?;
     Ok(file)
 }
 
-/// What there is to say of CMD's loops.
+/// The state of CMD's loops when the report was made.
 pub struct CoopReport {
     tier: String,
     tiers: Vec<Tier>,
@@ -194,7 +194,7 @@ pub struct CoopReport {
     lost: u64,
 }
 
-/// Of so many waits the part with a timeout of 0 that is worth a word.
+/// Waits with a timeout of 0 are worth a note if they are at least one of this many.
 const HIDES: u64 = 10;
 
 impl CoopReport {
@@ -285,7 +285,7 @@ impl CoopReport {
         how
     }
 
-    /// What there is to say beside the table, a sentence or two each.
+    /// The notes beside the table, a sentence or two each.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = vec![format!("CMD was {}.", self.level)];
         notes.extend(self.weaker.map(|weaker| format!("{weaker}.")));

@@ -181,11 +181,11 @@ pub struct ReportFile {
 }
 
 impl ReportFile {
-    /// Those of `--report` and `--html`, as far as they were given.
+    /// The files of `--report` and `--html`, if those are given.
     ///
     /// # Errors
     ///
-    /// If one can't be written, or its ending is unknown.
+    /// If a file can't be written, or its ending is unknown.
     pub fn all(report: Option<&Path>, html: Option<&Path>) -> Result<Vec<Self>, Failure> {
         let mut files = Vec::new();
         if let Some(path) = report {

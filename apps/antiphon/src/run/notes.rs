@@ -32,7 +32,7 @@ pub fn of(
     notes.chain(unmatched).chain(children::sentences(unreached, what)).collect()
 }
 
-/// What is left out on purpose.
+/// The note about programs that are left alone on purpose.
 fn childless(run: &Run, what: &str) -> Option<String> {
     (!run.children).then(|| {
         format!(
@@ -42,8 +42,8 @@ fn childless(run: &Run, what: &str) -> Option<String> {
     })
 }
 
-/// What is done in a program, in some words: to its locks, if we are in it for those, and to its
-/// loops.
+/// The changes to a program, in some words: to its locks, if the library is in it for those, and to
+/// its loops.
 pub fn done(lock: &str, inside: bool, coop: bool) -> String {
     let locks = inside.then(|| done_to_locks(lock));
     let loops = coop.then_some("made cooperative");

@@ -74,7 +74,7 @@ impl Order {
         Self { depth: snapshot.depth(), nests: snapshot.nests(), steps, inversions }
     }
 
-    /// Those of one group of call sites as one: how many there are, and the first of them.
+    /// The inversions by group of call sites: how many each group has, and the first of them.
     pub fn by_site(&self) -> Vec<(usize, &[Step])> {
         let mut groups = BTreeMap::<Vec<(&str, &str)>, (usize, &[Step])>::new();
         for steps in &self.inversions {

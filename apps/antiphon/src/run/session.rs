@@ -28,7 +28,7 @@ use crate::preload::{self, Under};
 use crate::program::{self, Refusal};
 use crate::sites::Sites;
 
-/// What is wanted of a run.
+/// The settings of a run.
 pub struct Session<'a> {
     /// CMD and its arguments.
     pub command: &'a [OsString],
@@ -48,13 +48,13 @@ pub struct Session<'a> {
 pub struct Done<'a, W> {
     /// How CMD ended.
     pub ended: Ended,
-    /// Who watched.
+    /// The watcher of the run.
     pub watcher: W,
-    /// What there is to say of it.
+    /// The observations of the run.
     pub seen: Seen<'a>,
 }
 
-/// What is known of a run that is over.
+/// The facts about a run that is over.
 pub struct Seen<'a> {
     run: Run,
     tape: Option<Tape>,
@@ -263,7 +263,7 @@ impl Tape {
         if fd < 0 {
             return Err(named(io::Error::last_os_error()));
         }
-        // SAFETY: a new descriptor, known to nobody else.
+        // SAFETY: a new descriptor that no other code knows.
         let file = unsafe { File::from_raw_fd(fd) };
         let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
         let files = handed_out(&file, sites);

@@ -9,8 +9,8 @@
 //! A recorded wait lasts until its thread runs again, so a part of it may be in `run_queue` too. A
 //! thread in a recorded wait is not sampled. One that waits when the run ends has waited till then.
 //!
-//! *Reachable* is what a preloaded library can do something about. The share is of all blocked time
-//! except sleep, which nobody else keeps a thread from ending.
+//! *Reachable* is the waiting that a preloaded library can do something about. The share is of all
+//! blocked time except sleep, because no other thread keeps a sleep from ending.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,7 +30,7 @@ use crate::preload;
 use crate::program::Obstacle;
 use crate::record::Written;
 
-/// What is known of a run without looking at it.
+/// The facts about a run that are known without looking at the recording.
 pub struct Run {
     /// CMD and its arguments.
     pub command: Vec<String>,
@@ -82,7 +82,7 @@ pub struct KeptOut {
 }
 
 impl KeptOut {
-    /// By what it is; `no_children` says whether nobody but CMD was meant.
+    /// Describes `obstacle`; `no_children` says whether only CMD was to be reached.
     pub fn new(obstacle: Obstacle, no_children: bool) -> Self {
         Self { why: obstacle.why, only_cmd: obstacle.hands_on && !no_children }
     }
@@ -127,7 +127,7 @@ pub struct LockRow {
     pub locks: usize,
     /// How often it was had; without a profile, after a wait.
     pub acquisitions: u64,
-    /// How often somebody had to wait.
+    /// How often a thread had to wait.
     pub contended: u64,
     /// How often a wait ended without it.
     pub gave_up: u64,
@@ -217,13 +217,13 @@ pub struct Report {
     pub blocked: Blocked,
     /// Rounds of sampling, 0 if the program was too short.
     pub rounds: u64,
-    /// What is missing.
+    /// The events that are missing.
     pub dropped: Dropped,
     /// Processes whose mutexes were in the light form.
     pub light_processes: usize,
     /// Programs that kept their own locks, as far as is known.
     pub unreached: Vec<Unreached>,
-    /// What there is to say beside the tables.
+    /// The notes beside the tables.
     pub notes: Vec<String>,
     /// How many of these say what was not seen: without any, what is not here did not happen.
     pub unseen: usize,
@@ -269,8 +269,8 @@ impl Report {
     }
 
     /// The share of blocked time, sleep left out, that is in what was replaced, or would have been:
-    /// where glibc kept its locks, they were seen. `None` if CMD was seen from outside only, or
-    /// nobody was ever blocked.
+    /// where glibc kept its locks, they were seen. `None` if CMD was seen from outside only, or no
+    /// thread was ever blocked.
     pub fn reachable_share(&self) -> Option<f64> {
         let all = self.blocked.all() - self.blocked.sleep;
         (!self.run.is_outside() && all > 0.0).then(|| self.blocked.reachable() / all)

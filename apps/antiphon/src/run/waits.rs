@@ -6,9 +6,9 @@
 //! | `-1 SP PC` | blocked outside of a system call: a page fault |
 //! | `NUMBER ARG0 … ARG5 SP PC` | blocked in that system call |
 //!
-//! Calls that wait for a word in memory are all `futex` to the kernel; what glibc waits for there
-//! shows in the operation. Its `sem_wait` asks for a private bit-set wait against the realtime
-//! clock on the value 0, its `pthread_join` for one that is not private, on a thread id, since the
+//! All calls that wait for a word in memory are `futex` to the kernel; the operation shows what
+//! glibc waits for. Its `sem_wait` asks for a private bit-set wait against the realtime clock on
+//! the value 0. Its `pthread_join` waits on a thread id, and its wait is not private, because the
 //! kernel does the waking. That is how glibc 2.36 does it and no contract: a report says "samples".
 
 /// What a thread is blocked in.

@@ -21,7 +21,7 @@ pub struct Entry {
 /// A place in programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum At {
-    /// All of a function, or the call that returns to so many bytes into it.
+    /// All of a function, or the call that returns to the offset `returns_to` in it.
     Function { name: String, module: Option<String>, returns_to: Option<u64> },
     /// The call that returns to an offset in a file.
     Offset { module: String, returns_to: u64 },
@@ -42,7 +42,7 @@ impl std::fmt::Display for At {
     }
 }
 
-/// What is wrong with a file.
+/// A defect of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Wrong {
     line: usize,

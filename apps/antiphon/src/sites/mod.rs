@@ -88,7 +88,7 @@ impl Sites {
         format!("/proc/{}/fd/{}", std::process::id(), self.memory.as_raw_fd())
     }
 
-    /// The memory itself, for who hands it on.
+    /// The memory itself, for a caller that hands it on.
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ fn in_memory(bytes: &[u8]) -> std::io::Result<File> {
     if fd < 0 {
         return Err(std::io::Error::last_os_error());
     }
-    // SAFETY: a new descriptor, known to nobody else.
+    // SAFETY: a new descriptor that no other code knows.
     let file = unsafe { File::from_raw_fd(fd) };
     file.write_all_at(bytes, 0)?;
     Ok(file)

@@ -12,7 +12,7 @@ use super::file::{At, Entry};
 use crate::program;
 use crate::run::symbols::Symbols;
 
-/// So many modules are named when a function is in none.
+/// How many modules are named when a function is in none.
 const NAMED: usize = 4;
 
 /// The files of a program.
@@ -23,7 +23,7 @@ pub struct Modules {
 }
 
 impl Modules {
-    /// Those of `program` as it starts.
+    /// The modules of `program` as it starts.
     pub fn of(program: &Path) -> Self {
         let program = program::interpreter(program);
         let mut paths = loaded(&resolved(&program));
@@ -88,7 +88,7 @@ impl Modules {
         Ok(found)
     }
 
-    /// Those that have that name, or were asked for by it.
+    /// The modules that have this name, or were asked for by it.
     fn called(&self, name: &str) -> Vec<String> {
         let is = |path: &PathBuf| path.file_name().is_some_and(|file| file == name);
         let found = self.paths.iter().filter(|(path, asked)| is(path) || is(asked));

@@ -1,4 +1,4 @@
-//! What a recording says now, and what has changed since the last look.
+//! The state of a recording now, and the changes after the last look.
 
 use std::collections::HashMap;
 use std::io;
@@ -31,7 +31,7 @@ pub struct Look {
     pub runner: Option<u32>,
     /// Whether that is still there.
     pub runs: bool,
-    /// Nanoseconds since the first process began to record.
+    /// Nanoseconds from the moment when the first process began to record.
     pub age_ns: u64,
     /// Processes that have recorded something.
     pub processes: usize,
@@ -43,7 +43,7 @@ pub struct Look {
     pub locks: Vec<LockRow>,
     /// By site.
     pub sites: Vec<SiteRow>,
-    /// Who waits now.
+    /// The threads that wait now.
     pub waiting: Vec<Waiting>,
 }
 
@@ -51,7 +51,7 @@ pub struct Look {
 pub struct SiteRow {
     /// All that was recorded there. Waits that go on are in it, up to now.
     pub row: LockRow,
-    /// Since the last look, or since the begin: how many threads waited here, on average.
+    /// How many threads waited here, on average, from the last look on, or from the beginning.
     pub blocked: f64,
     /// Likewise: how many waits ended or began in a second.
     pub waits_per_s: f64,
@@ -108,7 +108,7 @@ impl Lookout {
         })
     }
 
-    /// What has changed at a site in `span_ns`.
+    /// The changes at a site in `span_ns`.
     fn changed(&mut self, row: LockRow, span_ns: f64) -> SiteRow {
         let before = self.before.entry((row.site.clone(), row.kind)).or_default();
         let now = (row.wait.sum_ns, row.contended);

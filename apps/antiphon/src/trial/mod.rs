@@ -85,7 +85,7 @@ pub struct Arguments {
 
 /// A pair needs this many to have a 95 % interval: 2 · ½⁶ < 5 %.
 const LEAST: usize = 6;
-/// More than anybody waits for.
+/// More pairs than a user waits for.
 const MOST: usize = 10_000;
 
 /// Runs the pairs and says what came of them.
@@ -213,7 +213,7 @@ impl Output {
         if fd < 0 {
             return Err(failure(std::io::Error::last_os_error()));
         }
-        // SAFETY: just made, and nobody else's.
+        // SAFETY: just made, and no other code has it.
         let file = unsafe { File::from_raw_fd(fd) };
         command.stdout(file.try_clone().map_err(failure)?);
         command.stderr(file.try_clone().map_err(failure)?);

@@ -17,10 +17,10 @@ use super::rehearse::{Job, all};
 
 /// Each row is the median of these.
 pub const SEEDS: [u64; 3] = [1, 2, 3];
-/// So many call sites are looked at.
+/// The greatest number of call sites that are looked at.
 const SITES: usize = 5;
 
-/// What is to be replayed, and how.
+/// The subject of a replay, and how it is replayed.
 pub struct Asked {
     pub machine: Machine,
     pub locks: Vec<Subject>,
@@ -84,7 +84,7 @@ impl Study {
         study
     }
 
-    /// The row of a lock with so many threads.
+    /// The row of a lock with `threads` threads.
     pub fn row(&self, lock: &str, threads: usize) -> Option<&Row> {
         self.rows.iter().find(|row| row.lock == lock && row.threads == threads)
     }

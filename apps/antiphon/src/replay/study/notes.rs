@@ -1,4 +1,4 @@
-//! What has to be known to judge the figures.
+//! Notes that a reader needs to judge the figures.
 
 use antiphon_replay::{Cleaned, Evidence, Lock, Plan, Played, Subject};
 use antiphon_report::table::duration;
@@ -63,7 +63,7 @@ impl Study {
     }
 }
 
-/// What is to be said of the recorder's own time, if that is more than a detail.
+/// The note about the recorder's own time, if that is more than a detail.
 fn recorder(recorder_ns: Option<u64>, program_ns: u64) -> Option<String> {
     let Some(recorder_ns) = recorder_ns else {
         return Some("what recording took is not in the trace: it counts as the program's".into());

@@ -10,7 +10,7 @@ use antiphon_report::table::{count, shortened};
 use super::layout::{NODE_HEIGHT, NODE_WIDTH, Point, layered};
 use crate::run::order::{Order, Place, Step};
 
-/// More sorts than these are not drawn: nobody could tell them apart.
+/// The greatest number of sorts that are drawn: a reader could not tell more apart.
 const MOST: usize = 40;
 /// Characters of a call site that fit in a node.
 const LETTERS: usize = 32;
@@ -22,7 +22,7 @@ fn sort(place: &Place) -> Sort<'_> {
     (&place.first_site, place.kind)
 }
 
-/// What is drawn between two sorts.
+/// An arrow between two sorts.
 #[derive(Default)]
 struct Arrow {
     count: u64,

@@ -8,9 +8,9 @@ use super::graph;
 use crate::run::order::Step;
 use crate::run::summary::{LockRow, Report, ThreadRow};
 
-/// So many threads are shown.
+/// How many threads are shown.
 const THREADS: usize = 64;
-/// So many groups of locks that were taken in both orders are shown.
+/// How many groups of locks that were taken in both orders are shown.
 const INVERSIONS: usize = 20;
 
 fn head(name: &str, number: bool, sorted: bool) -> String {

@@ -140,7 +140,7 @@ impl Image {
         until_zero(&bytes).map(str::to_owned)
     }
 
-    /// What is in that range of the file; nothing if the file is shorter.
+    /// The bytes in that range of the file; none if the file is shorter.
     fn read(&self, range: &Range<u64>) -> Vec<u8> {
         let length = self.file.metadata().map_or(0, |about| about.len());
         if range.end > length || range.start > range.end {

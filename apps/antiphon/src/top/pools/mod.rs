@@ -74,7 +74,7 @@ struct Pool {
     /// `Some(None)`: it records nothing.
     #[serde(default, deserialize_with = "times::said")]
     latency: Option<Option<Latency>>,
-    /// Since the last look, if there was one.
+    /// The rate from the last look on, if there was one.
     #[serde(skip)]
     tasks_per_s: Option<f64>,
 }
@@ -172,7 +172,7 @@ impl Program {
         let mut socket = UnixStream::connect_addr(&antiphon::look::address(self.pid)?)?;
         socket.set_read_timeout(Some(PATIENCE))?;
         socket.set_write_timeout(Some(PATIENCE))?;
-        // Anybody may have taken the name.
+        // Any program may have taken the name.
         if peer(socket.as_fd())?.pid != self.pid {
             return Err(io::ErrorKind::ConnectionRefused.into());
         }

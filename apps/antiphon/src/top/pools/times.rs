@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use super::Frame;
 use super::text::{LETTERS, Part, file_and_line, last_words};
 
-/// So many tasks are printed by themselves.
+/// How many tasks are printed by themselves.
 const WORST: usize = 5;
 
 /// A task that was too long.
@@ -99,8 +99,8 @@ where
     T::deserialize(from).map(Some)
 }
 
-/// Tasks that were too long, by the functions that they were in; so many of these at most, those
-/// first that are there still, and then the longest.
+/// Tasks that were too long, by the functions that they were in; at most `most` rows. Those that
+/// still run come first, then the longest.
 pub(super) fn hogs(hogs: &[Hog], most: usize) -> Table {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for hog in hogs {
@@ -146,7 +146,7 @@ impl Group<'_> {
 }
 
 impl Latency {
-    /// So many rows of each table at most.
+    /// The parts of the text, at most `most` rows of each table.
     pub(super) fn parts(&self, most: usize) -> Vec<Part> {
         let Sums { recorded, tasks, live, .. } = self.all;
         if recorded == 0 {
