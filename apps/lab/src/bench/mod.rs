@@ -12,17 +12,18 @@
 //! | [`tasks`] | the verb of tasks that do nothing |
 //! | [`serve`] | the verb of servers, with all that is its own |
 //! | [`clock`] | the verb for timestamps, with a way of its own to measure |
-//! | [`settings`], [`rounds`], [`repeat`], [`ratio`] | what all verbs share: what may be asked, who
-//!   takes turns, a repetition in a process of its own with an end to its time, paired ratios |
+//! | [`settings`], [`rounds`], [`repeat`], [`ratio`] | what all verbs share: what may be asked,
+//! which subjects take turns, a repetition in a process of its own with an end to its time, paired
+//! ratios |
 //! | [`pools`] | what verbs of pools share |
-//! | [`neighbours`], [`others`] | who else uses the machine: because we want it, or anyhow |
+//! | [`neighbours`], [`others`] | other users of the machine: those that we start, and all others |
 //! | [`lock_settings`] | what both families may be asked |
 //! | [`survey`] | a small measurement of every lock |
 //! | [`plan`] | which cells |
 //! | [`measure`] | what a repetition does |
 //! | [`subjects`] | the locks |
 //! | [`rows`] | medians, quartiles and ratios of what came back |
-//! | [`waits`] | whether anybody waits too long for it |
+//! | [`waits`] | whether any thread waits too long for it |
 //! | [`tables`] | tables for people |
 
 pub mod clock;

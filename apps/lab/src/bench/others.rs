@@ -1,4 +1,4 @@
-//! Who else used the machine while we measured: figures of an idle machine need one.
+//! The CPU time that others used while we measured: figures of an idle machine need it.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ impl Moment {
         Some(Self { at: Instant::now(), busy_s: busy(&stat)?, ours_s: cpu_time::of_children() })
     }
 
-    /// How many CPUs were used on average since, by anybody but us.
+    /// How many CPUs others have used on average after this moment.
     pub fn others_since(&self) -> Option<f64> {
         let now = Self::now()?;
         let others = (now.busy_s - self.busy_s) - (now.ours_s - self.ours_s);

@@ -38,11 +38,11 @@ pub struct Workload {
 
 /// All that is to be measured.
 pub struct Plan {
-    /// Of which the locks are.
+    /// The family of the locks.
     pub family: Family,
     /// In this order.
     pub cells: Vec<Cell>,
-    /// Who takes turns in each.
+    /// The subjects that take turns in each cell.
     pub rounds: Rounds,
     /// The length of a repetition, if that was asked for.
     pub seconds: Option<f64>,
@@ -58,7 +58,7 @@ pub fn cells(loads: &[Load], workloads: &[Workload], threads: &[usize]) -> Vec<C
     let mut cells = Vec::new();
     for &load in loads {
         for &Workload { case, reads } in workloads {
-            // Readers who never leave need a writer beside them.
+            // Readers that never leave need a writer beside them.
             let counts = match case {
                 Case::Justine => vec![JUSTINE_THREADS],
                 Case::Continuous => threads.iter().copied().filter(|&count| count > 1).collect(),

@@ -43,11 +43,11 @@ impl<F> Outcome<F> {
     }
 }
 
-/// Who takes turns, and how often.
+/// The subjects that take turns, and how often.
 pub struct Rounds {
     /// Ours.
     pub subjects: Vec<&'static str>,
-    /// Those beside them; ratios are to the first.
+    /// The peers beside ours; ratios are to the first.
     pub peers: Vec<&'static str>,
     /// Repetitions that count.
     pub repetitions: usize,
@@ -84,7 +84,7 @@ impl Rounds {
         self.subjects.iter().chain(&self.peers).copied()
     }
 
-    /// How many repetitions so many cells need in all.
+    /// How many repetitions `cells` cells need in all.
     pub fn steps(&self, cells: usize) -> usize {
         cells * self.all_subjects().count() * (self.repetitions + 1)
     }

@@ -56,9 +56,9 @@ pub struct Row {
 pub struct Worst {
     /// Of all.
     pub wait: Option<f64>,
-    /// Of those who only read.
+    /// The longest wait of a reader.
     pub reader: Option<f64>,
-    /// Of those who write.
+    /// The longest wait of a writer.
     pub writer: Option<f64>,
 }
 
@@ -100,7 +100,7 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// By load and lock of ours.
     pub summaries: Vec<Summary>,
-    /// Whether ours let anybody wait too long; by load, lock and rule.
+    /// Whether ours made any thread wait too long; by load, lock and rule.
     pub waits: Vec<Verdict>,
     family: Family,
     seconds: Option<f64>,

@@ -29,7 +29,7 @@ pub struct Settings {
     json: bool,
 }
 
-/// What is printed of a run.
+/// The output of a run.
 pub struct Printed {
     /// The body of the JSON report.
     pub json: Value,
@@ -42,7 +42,8 @@ pub struct Printed {
 }
 
 impl Settings {
-    /// Who takes turns: of `ours` and `peers`, each with the names that are known.
+    /// The subjects that take turns: those of `ours` and `peers`, each with the names that are
+    /// known.
     ///
     /// # Errors
     ///

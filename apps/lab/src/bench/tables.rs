@@ -234,7 +234,8 @@ fn mixed(rows: &[&Row], reference: &str) -> Table {
     table
 }
 
-/// Where readers never leave, the work done says nothing: who starves the writer does most.
+/// Where readers never leave, the work done says nothing: a lock that starves the writer does the
+/// most.
 fn sides(rows: &[&Row]) -> Table {
     let mut table = Table::new(&[
         ">threads",

@@ -1,5 +1,5 @@
-//! What is asked of waits, so that no lock is fast by starving somebody: cell by cell, against the
-//! first peer of the same cell.
+//! Rules for waits, so that no lock is fast by starving threads: cell by cell, against the first
+//! peer of the same cell.
 //!
 //! | rule | of |
 //! |---|---|
@@ -18,12 +18,12 @@ use super::neighbours::Load;
 use super::plan::Cell;
 use super::rows::Row;
 
-/// A wait may be so many times as long.
+/// A wait may be this many times as long.
 const LONGER: f64 = 2.0;
 /// Jain's index may be so much less.
 const LESS_EVEN: f64 = 0.05;
 
-/// What is compared.
+/// The figure that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// The median of the waits at a random instant.
@@ -56,7 +56,7 @@ pub struct Verdict {
     pub rule: Rule,
     /// Cells with a figure of both.
     pub cells: usize,
-    /// Those of them that break the rule.
+    /// The cells that break the rule.
     pub misses: Vec<Miss>,
 }
 

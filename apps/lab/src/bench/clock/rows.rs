@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::measure::Outcome;
 use crate::clocks::Subject;
 
-/// A subject with so many threads.
+/// The figures of a subject with a number of threads.
 pub struct Row {
     subject: Subject,
     threads: usize,

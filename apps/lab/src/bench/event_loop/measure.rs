@@ -33,7 +33,7 @@ pub struct Order {
     pub cell: Cell,
     /// The CPUs that the programs have, by turns.
     pub cpus: Vec<u32>,
-    /// What is the same in all repetitions.
+    /// The settings that all repetitions share.
     pub how: How,
     /// How long it is measured, …
     pub seconds: f64,
@@ -41,7 +41,7 @@ pub struct Order {
     pub warm_s: f64,
 }
 
-/// What is the same in all repetitions.
+/// The settings that all repetitions share.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct How {
     /// How fast programs work.

@@ -136,7 +136,7 @@ pub struct Arguments {
     settings: Settings,
 }
 
-/// What is measured, and how.
+/// The measurements that are to be taken.
 struct Plan {
     cells: Vec<Cell>,
     rounds: Rounds,
@@ -145,7 +145,7 @@ struct Plan {
     seconds: f64,
 }
 
-/// For how long it is not measured yet, in seconds at the most, and in parts of the time.
+/// The warm-up, which is not measured: at most this many seconds, and this part of the time.
 const WARM_S: f64 = 1.0;
 const WARM: f64 = 0.25;
 /// How long a repetition is that is rejected, at the most.
@@ -244,7 +244,7 @@ fn check_room(rounds: &Rounds, cells: &[Cell]) -> Result<(), Failure> {
     }
 }
 
-/// Who takes turns. What is asked for by name must be permitted.
+/// The schemes that take turns. A scheme that is asked for by name must be permitted.
 fn rounds(arguments: &Arguments) -> Result<Rounds, Failure> {
     let names = |schemes: &[Scheme]| schemes.iter().map(|scheme| scheme.name).collect::<Vec<_>>();
     let (ours, peers) = (names(OURS), names(PEERS));

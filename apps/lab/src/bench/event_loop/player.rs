@@ -144,9 +144,9 @@ impl Player {
         self.frames.iter().find(|waiting| waiting.frame.number == number)
     }
 
-    /// The user virtual time of what it does next: that of its best frame; or, where all share one
-    /// utility, how many frames it has shown, so that who has shown the fewest goes on. `None` if
-    /// there is nothing to decode.
+    /// The user virtual time of the player's next work: that of its best frame; or, where all share
+    /// one utility, how many frames it has shown, so that the player that has shown the fewest goes
+    /// on. `None` if there is nothing to decode.
     pub fn importance(&self, one_group: bool) -> Option<u64> {
         let next = self.most_important()?;
         Some(if one_group { self.shown } else { next.key() * self.window.period_ns })

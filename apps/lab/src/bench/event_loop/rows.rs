@@ -160,7 +160,8 @@ impl Report {
         })
     }
 
-    /// What is weaker against programs on other levels than the run's, if any of it was measured.
+    /// The tiers that are weaker against programs on other levels than the run's, if any of them
+    /// was measured.
     pub fn weaker(&self) -> Option<&'static str> {
         let measured = |row: &&Row| row.trouble.is_none();
         let tiers = self.rows.iter().filter(measured).filter_map(|row| row.scheme?.tier);

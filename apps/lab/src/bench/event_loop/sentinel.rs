@@ -1,9 +1,10 @@
 //! How late the machine itself is: a thread of the highest priority on a CPU, which does nothing
-//! but wake up on time. What it suffers (interrupts, a hypervisor that has other guests) nobody can
-//! schedule away.
+//! but wake up on time. Its delays (interrupts, a hypervisor that has other guests) are out of
+//! reach of any scheduler.
 //!
-//! It is no mere onlooker: when it sleeps again the kernel chooses anew who is to run, as it does
-//! at its ticks. Where it wakes more often than those, others come to run sooner than without it.
+//! It is no mere onlooker: when it sleeps again the kernel chooses anew which thread is to run, as
+//! it does at its ticks. Where it wakes more often than those, other threads come to run sooner
+//! than without it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -30,7 +31,7 @@ pub struct Noise {
     from_ns: u64,
     /// How late it was at most, by seconds from then.
     worst_ns: Vec<u64>,
-    /// How often it woke. Each took the CPU from who had it.
+    /// How often it woke. Each wake-up took the CPU from the thread that had it.
     pub wakes: u64,
 }
 

@@ -64,7 +64,7 @@ fn no_group(report: &Report) -> String {
     format!("No group: the players of {} have a share each.\n", names.join(", "))
 }
 
-/// What those that were measured cost who uses them.
+/// The costs of the measured schemes for their users.
 fn costs(report: &Report) -> String {
     let measured = report.rows.iter().filter(|row| row.trouble.is_none());
     let lines =

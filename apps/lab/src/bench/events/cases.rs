@@ -1,4 +1,4 @@
-//! What is measured of events, and under what conditions.
+//! The subjects of measurements of events, and the conditions.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ pub enum Case {
     ParkedIdle,
     /// The receiver sleeps, and a third thread has its CPU.
     BusyTarget,
-    /// Nobody waits.
+    /// No thread waits.
     SenderAlone,
     /// Several sleep and are told at once.
     Broadcast,
@@ -49,7 +49,7 @@ pub struct Cell {
     pub load: Load,
     /// The case.
     pub case: Case,
-    /// How long the receiver is left asleep before it is told; 0 where nobody sleeps.
+    /// How long the receiver is left asleep before it is told; 0 where no thread sleeps.
     pub gap_us: u32,
     /// Threads that are told at once.
     pub waiters: usize,

@@ -1,4 +1,4 @@
-//! The form of a lock benchmark that people quote for nsync, and since Justine Tunney's comparison
+//! The form of a lock benchmark that people quote for nsync and, after Justine Tunney's comparison,
 //! for other locks: 30 threads, each of which adds 1 to one counter 100 000 times, under one lock.
 //!
 //! The time begins before the first thread is made and ends when the last one is joined, and

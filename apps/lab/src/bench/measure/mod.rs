@@ -103,8 +103,8 @@ impl Case {
         }
     }
 
-    /// Whether the work done in it is what a lock is judged by. Where readers never leave it is
-    /// not: who starves the writer does most.
+    /// Whether a lock is judged by the work done in this case. Where readers never leave it is not,
+    /// because a lock that starves the writer does the most work.
     pub fn is_judged_by_work(self) -> bool {
         matches!(self, Self::Short | Self::FiveMicroseconds)
     }
@@ -113,7 +113,7 @@ impl Case {
 /// One repetition.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
-    /// Of which the lock is.
+    /// The family of the lock.
     pub family: Family,
     /// The lock's name.
     pub subject: String,
@@ -144,7 +144,7 @@ pub enum Figures {
     Justine(Spent),
 }
 
-/// What came of it. A violation is that somebody was in beside a writer.
+/// The result of a repetition. A violation means that another thread was in beside a writer.
 pub type Outcome = super::rounds::Outcome<Figures>;
 
 /// Carries out one repetition in this process.

@@ -1,4 +1,4 @@
-//! What a lock costs when nobody else wants it.
+//! The cost of a lock that no other thread wants.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};

@@ -27,7 +27,7 @@ impl Usage {
         }
     }
 
-    /// Since an earlier moment.
+    /// The usage after an earlier moment, `before`.
     pub fn since(self, before: Self) -> Self {
         Self {
             switches: self.switches - before.switches,

@@ -1,4 +1,4 @@
-//! What is measured, under what conditions.
+//! The conditions under which mixes are measured.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ pub enum Phase {
 pub struct Cell {
     /// What else the machine has to do.
     pub load: Load,
-    /// What becomes of frames.
+    /// The codecs of the legs.
     pub codec: Codec,
     /// How it is waited.
     pub wait: Wait,
@@ -63,7 +63,7 @@ impl Cell {
         Size { workers: self.workers, silos: self.silos }
     }
 
-    /// How many receivers and mixers so many conferences have.
+    /// How many receivers and mixers `conferences` conferences have.
     pub fn parts(&self, conferences: u32) -> usize {
         conferences as usize * (self.legs + 1)
     }

@@ -1,5 +1,5 @@
-//! What becomes of the bytes of a frame: decoded when they are received, mixed as samples, encoded
-//! when they are sent.
+//! The treatment of a frame's bytes: decoded when they are received, mixed as samples, encoded when
+//! they are sent.
 //!
 //! | codec | a frame of 1600 bytes is |
 //! |---|---|
@@ -8,8 +8,8 @@
 //! | `opus` | 960 samples, in a packet of 160 bytes whatever else is said: see [`opus`] |
 //! | `g711+opus` | by turns: the first leg has G.711, the second Opus, and so on |
 //!
-//! Where legs have several codecs, who has fewer samples than others has them repeated before they
-//! are mixed, and some left out after. It takes the time of a copy, and is no filter.
+//! Where legs have several codecs, a leg that has fewer samples than others has them repeated
+//! before they are mixed, and some left out after. It takes the time of a copy, and is no filter.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -47,7 +47,7 @@ pub struct Codec {
     count: usize,
 }
 
-/// What becomes of the frames of a leg.
+/// The codec of a leg, and how its frames fit with those of others.
 #[derive(Clone, Copy)]
 pub struct Line {
     kind: Kind,
@@ -58,7 +58,7 @@ pub struct Line {
     samples: usize,
     /// Of a frame, where they are mixed.
     mixed: usize,
-    /// So many bits are left out where they are mixed: others have 16 only.
+    /// Bits that are left out where samples are mixed: other codecs have 16 only.
     shift: u32,
 }
 
@@ -75,11 +75,11 @@ impl Codec {
         self.kinds().contains(&Kind::Opus)
     }
 
-    /// Has everything there that legs need.
+    /// Loads everything that legs need.
     ///
     /// # Errors
     ///
-    /// What is missing, and how to get it.
+    /// The library that is missing, and how to get it.
     pub fn prepare(self) -> Result<(), String> {
         if self.has_opus() {
             opus::library()?;
@@ -93,7 +93,7 @@ impl Codec {
         if self.has_opus() { usual.max(opus::STACK_BYTES) } else { usual }
     }
 
-    /// That of a leg, where frames are of so many bytes if it is to be chosen.
+    /// The line of a leg. Frames have `frame` bytes if the codec leaves the choice.
     pub fn line(self, leg: usize, frame: usize) -> Line {
         let kinds = self.kinds();
         let kind = kinds[leg % kinds.len()];

@@ -47,9 +47,9 @@ pub enum Part {
     Send,
 }
 
-/// Who runs the parts.
+/// Runs the parts.
 pub trait Host: Sync + 'static {
-    /// Has a part of the conference of a number run.
+    /// Runs a part of the conference `number`.
     fn run(
         &'static self,
         number: u64,
@@ -61,7 +61,7 @@ pub trait Host: Sync + 'static {
 
 /// What all conferences have in common.
 pub struct Exchange {
-    /// What is done.
+    /// The conditions.
     pub cell: Cell,
     /// When it began.
     begun_ns: u64,
@@ -95,7 +95,7 @@ struct Conference<H: 'static> {
 }
 
 impl Exchange {
-    /// Of so many conferences; ends early after so many breaches.
+    /// An exchange of `cell.conferences` conferences; ends early after more than `most` breaches.
     pub fn new(cell: Cell, seed: u64, most: u64) -> Self {
         let parts = cell.conferences as usize * (cell.legs + 1);
         Self {
@@ -115,8 +115,8 @@ impl Exchange {
         u64::from(self.cell.conferences) * self.cell.legs as u64 * u64::from(self.cell.frames)
     }
 
-    /// Has all conferences take place, and waits until they are over; how many frames were
-    /// sent, and in how many nanoseconds.
+    /// Holds all conferences, and waits until they are over; returns how many frames were sent, and
+    /// in how many nanoseconds.
     pub fn open<H: Host>(&'static self, host: &'static H) -> (u64, u64) {
         for number in 0..u64::from(self.cell.conferences) {
             let lot = Random(self.seed ^ number).draw() % PERIOD_NS;

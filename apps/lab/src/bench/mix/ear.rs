@@ -41,7 +41,7 @@ impl Class {
     }
 }
 
-/// All of the way, in milliseconds, where the server adds so many nanoseconds.
+/// The whole delay from mouth to ear, in milliseconds, where the server adds `added_ns`.
 pub fn mouth_to_ear_ms(added_ns: f64, elsewhere_ms: u16) -> f64 {
     added_ns / 1e6 + f64::from(elsewhere_ms)
 }

@@ -65,7 +65,7 @@ fn a_decode(code: u8) -> i32 {
 }
 
 fn a_encode(sample: i32) -> u8 {
-    // What is below zero is one less, as complements are.
+    // A sample below zero is one less, as complements are.
     let (sign, size) = if sample < 0 { (0, !sample) } else { (0x80, sample) };
     let size = size.min(32_767);
     let (segment, place) = match size {

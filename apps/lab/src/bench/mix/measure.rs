@@ -14,7 +14,7 @@ use crate::bench::rounds::Outcome;
 /// One repetition.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Order {
-    /// Who runs them.
+    /// The host that runs the conferences.
     pub subject: String,
     /// What they are.
     pub cell: Cell,

@@ -5,7 +5,7 @@
 //! | [`codec`], [`g711`], [`opus`] | what becomes of the bytes of a frame |
 //! | [`conference`] | the parts of a conference, whoever runs them |
 //! | [`waits`] | how they wait |
-//! | [`hosts`] | who does: pools of fibers, one or several, by a policy; threads |
+//! | [`hosts`] | which threads wait: pools of fibers, one or several, by a policy; threads |
 //! | [`cases`] | what is measured, under what conditions |
 //! | [`measure`] | what a repetition does |
 //! | [`ear`] | how good a call is by that |
@@ -43,7 +43,7 @@ use report::Measured;
 
 const SUBJECTS: &str = "fifo/steal-half,lifo/steal-half,staged,edf,fifo/steal-half+silos,\
                         lifo/steal-half+silos,fifo/steal-half+stages";
-/// So many parts at most: for each a stack.
+/// The greatest number of parts: each has a stack.
 const PARTS: u64 = 100_000;
 
 /// Mix: conferences of telephone calls, frame by frame, in time or not
@@ -142,8 +142,7 @@ fn rounds(arguments: &Arguments) -> Result<Rounds, Failure> {
     arguments.settings.rounds("policy", (subject, hosts::names()), (against, &[hosts::THREADS]))
 }
 
-/// Conferences as they are if nothing else is said, with so many workers: a number of them, and so
-/// many frames.
+/// The default conferences: `conferences` of them, `frames` frames each, `workers` workers.
 pub fn usual(conferences: u32, frames: u32, workers: usize) -> Cell {
     Cell {
         load: Load::Idle,

@@ -78,7 +78,7 @@ impl Library {
             // SAFETY: both are addresses, and the caller says that it is of that type.
             unsafe { transmute_copy(&address) }
         }
-        // SAFETY: these are the types that `opus.h` has for them, in all versions since 1.0;
+        // SAFETY: these are the types that `opus.h` has for them, in all versions from 1.0 on;
         // `opus_int32` is `int` and `opus_int16` `short`.
         unsafe {
             Ok(Self {
@@ -181,8 +181,8 @@ const PACKETS: usize = 50;
 /// What a decoder makes of the first few packets is not as loud yet.
 const FIRST: u32 = 4;
 
-/// The packet of a number of somebody who says a tone for ever: the same ones each second. The
-/// first call takes some 20 ms, and wants the library to be there.
+/// The packet `number` of a speaker that says a tone for ever: the same ones each second. The first
+/// call takes some 20 ms, and wants the library to be there.
 pub fn said(number: u32) -> &'static [u8] {
     static SAID: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
     let said = SAID.get_or_init(|| {

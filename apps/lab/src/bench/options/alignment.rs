@@ -18,7 +18,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Of so many letters of DNA each, by lot.
+    /// A pair of sequences of `letters` letters of DNA each, by lot.
     pub fn drawn(letters: usize, random: &mut Random) -> Self {
         let mut draw = || (0..letters).map(|_| b"ACGT"[(random.draw() % 4) as usize]).collect();
         Self { one: draw(), other: draw() }

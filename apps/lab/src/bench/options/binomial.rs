@@ -28,7 +28,7 @@ impl Call {
 
 /// A lattice, folded up to some layer.
 pub struct Lattice {
-    /// Of the layer: what the call is worth after so many steps up.
+    /// The values of the layer: the worth of the call, by the number of steps up.
     values: Vec<f64>,
     /// How much of a value above comes down, discounted …
     up: f64,
@@ -37,7 +37,7 @@ pub struct Lattice {
 }
 
 impl Lattice {
-    /// The leaves of a lattice of so many layers: what the call is worth in the end.
+    /// The leaves of a lattice of `depth` layers: the worth of the call in the end.
     pub fn new(call: &Call, depth: usize) -> Self {
         let step = call.years / depth as f64;
         let jump = call.volatility * step.sqrt();

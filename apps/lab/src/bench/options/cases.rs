@@ -1,4 +1,4 @@
-//! What is measured, under what conditions.
+//! The conditions under which chains are measured.
 
 use std::fmt;
 
@@ -46,7 +46,7 @@ pub struct Depths {
 pub struct Cell {
     /// What else the machine has to do.
     pub load: Load,
-    /// What is found.
+    /// The kernel that the chains compute.
     pub kernel: Kernel,
     /// When.
     pub case: Case,

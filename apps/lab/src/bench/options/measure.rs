@@ -27,7 +27,7 @@ use crate::bench::rounds::Outcome;
 /// One repetition.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Order {
-    /// Who runs the tasks.
+    /// The runner of the tasks.
     pub subject: String,
     /// What they are.
     pub cell: Cell,

@@ -7,7 +7,7 @@
 //! | [`problems`] | which, and what it is to be |
 //! | [`cases`] | what is measured, under what conditions |
 //! | [`work`] | the tasks, whoever runs them |
-//! | [`composed`] | who does: a pool, a peer, or two pools |
+//! | [`composed`] | their runners: a pool, a peer, or two pools |
 //! | [`measure`] | what a repetition does |
 //! | [`go`] | the peer in Go |
 //!
@@ -118,7 +118,7 @@ pub struct Arguments {
     settings: Settings,
 }
 
-/// What is measured, and how.
+/// The measurements that are to be taken.
 struct Plan<'a> {
     arguments: &'a Arguments,
     cells: Vec<Cell>,

@@ -16,13 +16,13 @@ use crate::bench::pools::tally::{self, count};
 
 /// A run of a case; what `R` runs refers to it.
 pub struct Run<R: 'static> {
-    /// Who runs the tasks.
+    /// The runner of the tasks.
     pub runner: &'static R,
     /// What they are.
     pub work: &'static Work,
 }
 
-/// What is to be done.
+/// The work of a run.
 pub struct Work {
     /// How long chains are.
     pub depths: Depths,
@@ -52,8 +52,8 @@ pub struct Work {
 
 /// Of what follows the first task of a long chain.
 pub const LONG_STAGE: u64 = 1;
-/// A chain of so many steps is due after the square of that, times this: about a hundred times as
-/// long as it computes. So what is short is due first.
+/// A chain is due after the square of its number of steps, times this: about a hundred times as
+/// long as it computes. So short chains are due first.
 const DUE_NS: f64 = 100.0;
 
 impl Work {
@@ -62,7 +62,7 @@ impl Work {
         (0..self.chains).map(|number| self.problem(number).0.tasks()).sum()
     }
 
-    /// Whether all spawners have ended, and so many tasks.
+    /// Whether all spawners have ended, and `tasks` tasks.
     pub fn is_done(&self, tasks: u64) -> bool {
         // Acquire: pairs with the release in `spawn`.
         self.ended.load(Acquire) == u64::from(self.spawners) && tally::tasks() >= tasks
@@ -133,7 +133,7 @@ impl<R> Clone for Run<R> {
 impl<R> Copy for Run<R> {}
 
 impl<R: Runner> Run<R> {
-    /// Begins: has the spawners run, who do the rest.
+    /// Begins: starts the spawners, which do the rest.
     pub fn begin(self) {
         for spawner in 0..self.work.spawners {
             self.runner.spawn(move || {

@@ -1,4 +1,4 @@
-//! What is measured, under what conditions.
+//! The conditions under which packets are measured.
 //!
 //! | case | packets | spawners | slots | what else |
 //! |---|---|---|---|---|
@@ -28,7 +28,7 @@ use crate::bench::pools::arrivals::STEPS;
 use crate::bench::pools::rows::Conditions;
 use crate::bench::rounds;
 
-/// What is done.
+/// The sort of load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Case {
@@ -75,7 +75,7 @@ pub enum Heavy {
 pub struct Cell {
     /// What else the machine has to do.
     pub load: Load,
-    /// What is done.
+    /// The case.
     pub case: Case,
     /// In which form.
     pub form: Form,

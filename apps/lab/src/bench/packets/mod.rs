@@ -115,7 +115,7 @@ pub struct Arguments {
     settings: Settings,
 }
 
-/// What is measured, and how.
+/// The measurements that are to be taken.
 struct Plan<'a> {
     arguments: &'a Arguments,
     cells: Vec<Cell>,

@@ -18,13 +18,13 @@ use crate::bench::pools::tally::{self, Tally, count};
 
 /// A run of a case; what `R` runs refers to it.
 pub struct Run<R: 'static> {
-    /// Who runs the tasks.
+    /// The runner of the tasks.
     pub runner: &'static R,
     /// What they are.
     pub work: &'static Work,
 }
 
-/// What is to be done.
+/// The work of a run.
 pub struct Work {
     /// The case.
     pub case: Case,
@@ -69,7 +69,7 @@ enum Bytes {
     Of(&'static [u8]),
 }
 
-/// One packet in so many is a heavy one.
+/// One packet of this many is a heavy one.
 const HEAVY_OF: u64 = 1000;
 /// How many heavy tasks such a packet makes, and how long each takes.
 const HEAVY_TASKS: u64 = 2;
@@ -88,7 +88,7 @@ impl Work {
         self.packets * (1 + u64::from(self.case.chain())) + heavy * HEAVY_TASKS
     }
 
-    /// Whether all spawners have ended, and so many tasks.
+    /// Whether all spawners have ended, and `tasks` tasks.
     pub fn is_done(&self, tasks: u64) -> bool {
         // Acquire: pairs with the release in `spawn`.
         self.ended.load(Acquire) == u64::from(self.case.spawners()) && tally::tasks() >= tasks
@@ -220,7 +220,7 @@ impl<R> Clone for Run<R> {
 impl<R> Copy for Run<R> {}
 
 impl<R: Runner> Run<R> {
-    /// Begins: has the spawners run, who do the rest.
+    /// Begins: starts the spawners, which do the rest.
     pub fn begin(self) {
         for spawner in 0..self.work.case.spawners() {
             self.runner.spawn(move || {

@@ -42,7 +42,7 @@ impl Language {
         }
     }
 
-    /// What is to be installed.
+    /// The packages to install.
     fn package(self) -> &'static str {
         match self {
             Self::Go => "Go",
@@ -107,7 +107,7 @@ impl Built {
 
 impl Drop for Built {
     fn drop(&mut self) {
-        // What is left behind is in the folder for what is temporary.
+        // A folder that can't be removed stays among the temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

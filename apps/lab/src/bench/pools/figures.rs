@@ -75,8 +75,8 @@ impl Counted {
 }
 
 impl Figures {
-    /// Of a run that began at that tick, and used so much CPU time; who spawned has waited for so
-    /// many ticks, which are not counted.
+    /// The figures of a run that began at the tick `begun` and used `used` CPU time. Its spawners
+    /// have waited for `waited` ticks, which are not counted.
     pub fn of_run(done: &Tally, begun: u64, used: Usage, waited: u64, ticks: Ticks) -> Self {
         let seconds = ticks.to_ns(since(begun, done.last) as f64) / 1e9;
         Self::new(done, seconds, used.cpu_ns() as f64 - ticks.to_ns(waited as f64), ticks)

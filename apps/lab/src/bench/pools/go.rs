@@ -26,7 +26,7 @@ struct Printed {
     latencies_ns: Vec<(u64, u64)>,
 }
 
-/// Has the program, if there is one, carry out a repetition with so many workers.
+/// Runs the program, if there is one, for a repetition with `workers` workers.
 ///
 /// # Errors
 ///

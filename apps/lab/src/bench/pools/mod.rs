@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`policies`] | ours, by name |
 //! | [`runner`] | whoever runs tasks, and how tasks are given to them |
-//! | [`subjects`] | who runs tasks: our pools, and the peers in Rust |
+//! | [`subjects`] | the runners of tasks: our pools, and the peers in Rust |
 //! | [`built`] | peers in other languages, which are built first |
 //! | [`go`] | what those in Go share |
 //! | [`arrivals`] | when tasks are due, where they come by themselves |

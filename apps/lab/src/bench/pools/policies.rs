@@ -41,9 +41,9 @@ const SPREADS: [&str; 9] = [
 const OTHERS: [&str; 5] =
     ["lifo-slot/steal-half", "lifo-slot/steal-one", "staged", "edf", "levels"];
 
-/// A queue has room for so many tasks at first.
+/// How many tasks a queue has room for at first.
 const AT_FIRST: usize = 1024;
-/// Room for so many tasks, of the spread `shallow`.
+/// How many tasks there is room for with the spread `shallow`.
 const SHALLOW: usize = 8;
 /// About what a wake costs.
 const WAKE_NS: u64 = 10_000;
@@ -79,7 +79,7 @@ impl Ranks {
         }
     }
 
-    /// Has a pool of such a policy run a task of some kind.
+    /// Spawns a task of some kind in a pool of such a policy.
     pub fn spawn<Y: Policy<Linux> + 'static>(
         self,
         pool: &Pool<Y>,
@@ -93,7 +93,7 @@ impl Ranks {
     }
 }
 
-/// What is done with a policy of whatever type.
+/// Work that takes a policy of whatever type.
 pub trait Take {
     /// What comes of it.
     type Output;
@@ -112,7 +112,7 @@ pub fn names() -> &'static [&'static str] {
     &NAMES
 }
 
-/// Has the policy with a name taken, of which each of so many workers has room for `capacity`.
+/// Takes the policy `name`, with room for `capacity` tasks for each of `workers` workers.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
 //! Whoever runs tasks, and how tasks are given to them.
 
-/// Who runs tasks.
+/// Runs tasks.
 pub trait Runner: Sync + 'static {
-    /// Has `work` run, some time or at once.
+    /// Runs `work`, some time or at once.
     fn spawn(&'static self, work: impl FnOnce() + Send + 'static);
 
     /// The same of a task of some kind, where the policy tells kinds apart.
@@ -10,7 +10,7 @@ pub trait Runner: Sync + 'static {
         self.spawn(work);
     }
 
-    /// Has `step` run as a task again and again, each time until it says that there is no more.
+    /// Runs `step` as a task again and again, each time until it says that there is no more.
     fn repeat(&'static self, kind: Kind, mut step: impl FnMut() -> bool + Send + 'static) {
         self.spawn_as(kind, move || {
             if step() {

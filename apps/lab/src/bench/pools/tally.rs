@@ -49,12 +49,12 @@ impl Tally {
         Self { tasks, numbers, items, found, last, steps: Vec::new() }
     }
 
-    /// That so many tasks have ended, that each of so many items was handled, once, and that so
-    /// much was found; items and what is found by their names.
+    /// Checks that `tasks` tasks have ended, that each item was handled, once, and that the sum of
+    /// what was found is right. `items` and `found` are names and numbers.
     ///
     /// # Errors
     ///
-    /// What is not as it should be.
+    /// The number that is not as it should be.
     pub fn check(&self, tasks: u64, items: (&str, u64), found: (&str, u64)) -> Result<(), String> {
         let ((items_name, items), (found_name, found)) = (items, found);
         [
@@ -93,7 +93,7 @@ impl Tally {
     }
 }
 
-/// Has the calling thread count.
+/// Notes something in the tally of the calling thread.
 pub fn count(note: impl FnOnce(&mut Tally)) {
     MINE.with(|mine| {
         let mine = mine.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! What is measured of servers, and under what conditions.
+//! The requests to servers, and the conditions.
 
 use std::fmt;
 use std::str::FromStr;
@@ -48,7 +48,7 @@ impl FromStr for Cases {
     }
 }
 
-/// Who sends requests.
+/// The program that sends requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Loader {

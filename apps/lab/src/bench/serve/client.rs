@@ -18,7 +18,7 @@ use antiphon_report::stats::Histogram;
 
 use super::cases::Case;
 
-/// What is sent, and what comes back.
+/// The request, and the answer to it.
 pub struct Exchange {
     request: Vec<u8>,
     /// Bytes of an answer.
@@ -68,7 +68,7 @@ pub struct Seen {
 
 /// A longer answer is none.
 const MOST_ANSWER: usize = 2 << 20;
-/// For how long a server may be silent.
+/// How long a server may be silent.
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// Now, by the clock of schedules.
@@ -133,7 +133,7 @@ fn http_length(answer: &[u8]) -> io::Result<Option<usize>> {
 }
 
 impl Client {
-    /// Opens so many connections, and sends a request over each.
+    /// Opens `count` connections, and sends a request over each.
     ///
     /// # Errors
     ///

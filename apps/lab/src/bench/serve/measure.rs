@@ -23,7 +23,7 @@ pub struct Order {
     pub bytes: usize,
     /// Threads of clients.
     pub clients: usize,
-    /// Who sends requests.
+    /// The program that sends requests.
     pub loader: Loader,
     /// How long it is measured.
     pub seconds: f64,
@@ -44,7 +44,7 @@ pub struct Figures {
     pub server_cpu_ns_per_op: f64,
 }
 
-/// For how long it is not measured yet, in seconds, at the most; and in parts of the time.
+/// The warm-up, which is not measured: at most this many seconds, and this part of the time.
 const WARM_S: f64 = 0.2;
 const WARM: f64 = 0.25;
 /// From when all connections are open to the first request, in nanoseconds.
@@ -150,7 +150,7 @@ fn command(order: &Order) -> Result<Command, String> {
     Ok(command)
 }
 
-/// Has this process, and the server, open as many files as they may.
+/// Lets this process, and the server, open as many files as they may.
 fn more_files() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the limit is ours to write.

@@ -11,7 +11,7 @@
 //! | [`cases`] | what is measured, under what conditions |
 //! | [`servers`] | the servers |
 //! | [`child`] | a server as a process: its port, its CPU time, its end |
-//! | [`client`] | who sends requests, and when |
+//! | [`client`] | the sender of requests, and its schedule |
 //! | [`wrk`] | the same by a program that others know |
 //! | [`measure`] | what a repetition does |
 //! | [`rows`] | medians and ratios of what came back; JSON |
@@ -90,7 +90,7 @@ pub struct Arguments {
     settings: Settings,
 }
 
-/// What is measured, and how.
+/// The measurements that are to be taken.
 struct Plan {
     cells: Vec<Cell>,
     rounds: Rounds,

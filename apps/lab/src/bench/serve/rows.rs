@@ -38,13 +38,13 @@ pub struct Row {
 pub struct Report {
     /// In the order of cells.
     pub rows: Vec<Row>,
-    /// To whom ratios are.
+    /// The subject that ratios refer to.
     pub reference: Option<&'static str>,
     /// Of a message.
     pub bytes: usize,
     /// Threads of clients.
     pub clients: usize,
-    /// Who sent requests.
+    /// The program that sent requests.
     pub loader: Loader,
     /// How long a repetition is measured.
     pub seconds: f64,

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use antiphon_report::failure::Failure;
 
-/// What is run.
+/// The program to run.
 pub const PROGRAM: &str = "wrk";
 
 /// What it has said.
@@ -33,7 +33,7 @@ pub fn is_there() -> Result<(), Failure> {
     })
 }
 
-/// Has it ask for a page, by so many threads and connections, for so many seconds.
+/// Runs it: `threads` threads ask for a page over `connections` connections, for `seconds` seconds.
 ///
 /// # Errors
 ///

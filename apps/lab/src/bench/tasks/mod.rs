@@ -74,7 +74,7 @@ pub struct Arguments {
     settings: Settings,
 }
 
-/// What is measured, and how.
+/// The measurements that are to be taken.
 struct Plan {
     cells: Vec<Cell>,
     rounds: Rounds,
@@ -164,7 +164,7 @@ impl Plan {
         Ok(all)
     }
 
-    /// Of each case, who was asked for and does not have it.
+    /// By case, the subjects that were asked for and do not have it.
     fn absent(&self) -> Vec<(Case, Vec<&'static str>)> {
         let mut cases: Vec<_> = self.cells.iter().map(|cell| cell.case).collect();
         cases.dedup();
@@ -173,7 +173,7 @@ impl Plan {
         cases.into_iter().map(of).filter(|(_, names): &(_, Vec<_>)| !names.is_empty()).collect()
     }
 
-    /// Those that have the case.
+    /// The subjects that have the case.
     fn rounds_of(&self, case: Case) -> Rounds {
         let Rounds { subjects, peers, repetitions, seed } = &self.rounds;
         let of = |names: &[&'static str]| {

@@ -35,7 +35,7 @@ pub struct Row {
 pub struct Report {
     /// In the order of cells.
     pub rows: Vec<Row>,
-    /// Who has no rows of a case, as it does not have the case.
+    /// The subjects that have no rows of a case, because they do not have the case.
     pub absent: Vec<(Case, Vec<&'static str>)>,
     /// What a repetition takes.
     pub seconds: f64,

@@ -32,7 +32,7 @@ use crate::bench::rounds::Outcome;
 /// One repetition.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Order {
-    /// Who runs it.
+    /// The subject that runs it.
     pub subject: String,
     /// Threads.
     pub workers: usize,
@@ -56,12 +56,12 @@ const STEPS: [usize; 3] = [1, 2, 0];
 const PACKETS: usize = STEPS[0];
 const OPTIONS: usize = STEPS[1];
 const CONFERENCES: u64 = 150;
-/// Packets, so many at a time; and from one time to the next.
+/// Packets come this many at a time, every `PACKETS_NS` nanoseconds.
 const PACKETS_AT_ONCE: u64 = 30;
 const PACKETS_NS: u64 = 1_000_000;
 const OPTIONS_AT_ONCE: u64 = 1000;
 const OPTIONS_NS: u64 = 50_000_000;
-/// One option in so many is long.
+/// One option of this many is long.
 const LONG_OF: u64 = 100;
 const SHORT: usize = 20;
 const LONG: usize = 2000;

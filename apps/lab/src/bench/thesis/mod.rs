@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`workloads`] | what is run, and the figures that each is judged by |
 //! | [`mixed`] | the workload of all at once |
-//! | [`houses`] | who runs that: one policy, or several |
+//! | [`houses`] | the runners of that: one policy, or several |
 //! | [`report`] | the table, and what follows |
 
 mod houses;

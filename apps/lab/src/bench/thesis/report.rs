@@ -1,5 +1,5 @@
-//! From repetitions to a table of policies, workloads and figures; who is best in each column, and
-//! whether anybody is in all.
+//! From repetitions to a table of policies, workloads and figures; which subject is best in each
+//! column, and whether one is best in all.
 
 use antiphon_report::stats::{Quartiles, geometric_mean, quartiles};
 use antiphon_report::table::{Cell as Field, Table, Tone};
@@ -99,7 +99,7 @@ impl Report {
         (places().filter(|place| *place != Place::Behind).count(), places().count())
     }
 
-    /// Of those that are in all workloads, who is best, or near that, in all columns.
+    /// Subjects that are in all workloads, and the best, or near that, in all columns.
     fn perfect(&self) -> Vec<&'static str> {
         let all = self.rows.iter().filter(|row| row.single);
         all.filter(|row| self.wins(row) == (COLUMNS.len(), COLUMNS.len()))
@@ -223,7 +223,7 @@ impl Report {
 mod tests {
     use super::*;
 
-    /// So many times as good as 100, in each column of some workloads.
+    /// Measured figures that are `good` times as good as 100, in each column of some workloads.
     fn measured(subject: &'static str, good: f64, of: &[Workload]) -> Vec<Measured> {
         let one = |&workload: &Workload| {
             let columns = COLUMNS.iter().filter(|column| column.workload == workload);

@@ -13,7 +13,7 @@ use crate::bench::repeat::repeat;
 use crate::bench::rounds::{self, Outcome};
 use crate::bench::{Order, options, packets};
 
-/// What is run.
+/// The workload of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
     /// `bench packets --case general`.
@@ -35,7 +35,7 @@ pub const WORKLOADS: [Workload; 5] =
 /// A figure, in a column of its own.
 #[derive(Debug)]
 pub struct Column {
-    /// Of which workload.
+    /// The workload of the column.
     pub workload: Workload,
     /// Its name.
     pub name: &'static str,
@@ -72,7 +72,7 @@ const fn time(workload: Workload, name: &'static str) -> Column {
 /// A workload, and its conditions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cell {
-    /// What is run.
+    /// The workload.
     pub workload: Workload,
     /// Threads.
     pub workers: usize,
@@ -104,11 +104,11 @@ pub fn policies() -> [&'static str; 10] {
 }
 
 impl Cell {
-    /// Has a subject run it once; the figures are those of its columns.
+    /// Runs it once with a subject; the figures are those of its columns.
     ///
     /// # Errors
     ///
-    /// One line: what hindered it.
+    /// One line: what hindered the repetition.
     pub fn repeat(
         self,
         subject: &str,

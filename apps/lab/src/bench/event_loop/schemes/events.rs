@@ -21,7 +21,7 @@ impl Events {
     pub fn new() -> Result<Self> {
         let owned = |fd: i32| match fd {
             -1 => Err(Error::last_os_error()),
-            // SAFETY: a descriptor that was opened just now, and is nobody else's.
+            // SAFETY: a descriptor that was opened just now, and that no other code has.
             fd => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
         };
         // SAFETY: takes flags.

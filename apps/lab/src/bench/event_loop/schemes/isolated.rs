@@ -81,14 +81,15 @@ impl Playing {
             if decoded[(frame % MARKS) as usize].load(Relaxed) == frame {
                 show();
             }
-            // Nobody listens any longer where the run is over.
+            // The receiver is gone where the run is over.
             let _ = tell.send(release_ns + late_ns);
         });
         self.set += 1;
         true
     }
 
-    /// What timers have been dispatched since; waits for one if there is nothing else to do.
+    /// Dispatches the timers that were told meanwhile, and counts them; waits for one if there is
+    /// nothing else to do.
     fn hears(&mut self, waits: bool) -> u64 {
         let first = if waits { self.told.recv().ok() } else { None };
         let mut count = 0;

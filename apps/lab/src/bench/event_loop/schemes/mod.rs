@@ -40,7 +40,7 @@ pub struct Scheme {
     pub tier: Option<Tier>,
     /// What its players know of each other.
     pub shares: Shares,
-    /// What it costs who uses it, beside that.
+    /// The cost for a user of the scheme, beside its needs.
     pub costs: &'static str,
     /// Plays until no timer is left; in one line, what hindered it.
     pub play: fn(Player, Seat) -> Result<Seen, String>,
@@ -51,14 +51,15 @@ pub struct Scheme {
 pub enum Shares {
     /// Nothing: each has a share of its own, whatever is asked for.
     Nothing,
-    /// They are members of a domain, and a group has its share by weights.
+    /// The players are members of a domain, and a group has its share by weights.
     Weights,
-    /// They are members of a domain, and hand the CPU to each other.
+    /// The players are members of a domain, and hand the CPU to each other.
     Baton,
 }
 
 impl Scheme {
-    /// What is not there of what it needs, and how to get it; with `one_group`, to share one.
+    /// The part of its needs that the system lacks, and how to get it; with `one_group`, also to
+    /// share one utility.
     pub fn missing(&self, one_group: bool) -> Option<String> {
         let weighs = one_group && self.shares == Shares::Weights;
         let weights = || available().weights().err().filter(|_| weighs);
@@ -93,7 +94,7 @@ pub struct Seat {
     pub random: Random,
 }
 
-/// How late at most who misbehaves gives the CPU away.
+/// How late at most a misbehaving player gives the CPU away.
 pub const LATE_NS: u64 = 10_000_000;
 
 impl Seat {
@@ -176,7 +177,7 @@ pub static OURS: &[Scheme] = &[
 /// Of the helper of loops that are boosted by the usual options.
 const BOOST_PRIORITY: u8 = BoostOptions::PRIORITY + 1;
 
-/// Those to compare with.
+/// The schemes to compare with.
 pub static PEERS: &[Scheme] = &[
     Scheme {
         name: "epoll",

@@ -31,7 +31,7 @@ impl Needs {
         }
     }
 
-    /// What is not there of it, and how to get it; tried on a thread of its own.
+    /// The part of it that the system lacks, and how to get it; tried on a thread of its own.
     pub fn missing(self) -> Option<String> {
         let tried = thread::spawn(move || match self {
             Self::Nothing => Ok(()),

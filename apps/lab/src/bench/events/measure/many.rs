@@ -71,7 +71,7 @@ fn send<B: Broadcast>(shared: &Shared<B>, order: &Order) -> Result<Part, String>
         let begin = stamp();
         broadcast.tell(round);
         let end = stamp();
-        // Acquire: pairs with the release of those who arrive.
+        // Acquire: pairs with the release of the threads that arrive.
         while left.load(Acquire) > 0 {
             std::thread::park();
         }

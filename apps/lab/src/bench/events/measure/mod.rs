@@ -5,11 +5,12 @@
 //!   receiver  ── wait: sleeps ─────────────────────────────────────── returns ── t1
 //! ```
 //!
-//! The latency of an event is t1 - t0, and what it costs the sender t2 - t0, by the time-stamp
+//! The latency of an event is t1 - t0, and its cost for the sender t2 - t0, by the time-stamp
 //! counters of their CPUs; the case `clock` says how far apart those are. Where both are awake they
-//! tell each other in turn, and a latency is half of a round trip, by one counter; so many of them
-//! are timed together that reading it does not count. The threads are pinned: a receiver to the
-//! target, the sender to the first other CPU that may be used; several receivers to all in turn.
+//! tell each other in turn, and a latency is half of a round trip, by one counter; a batch of them
+//! is timed together, so that reading the counter does not count. The threads are pinned: a
+//! receiver to the target, the sender to the first other CPU that may be used; several receivers to
+//! all in turn.
 //!
 //! A wake-up that is lost ends the repetition by the limit of its time, from outside.
 
@@ -35,7 +36,7 @@ use thread::Part;
 pub struct Order {
     /// The mechanism's name.
     pub subject: String,
-    /// What is done with it.
+    /// The case, and its conditions.
     pub cell: Cell,
     /// Trials that count, unless the time is up before.
     pub trials: usize,

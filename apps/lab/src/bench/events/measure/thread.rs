@@ -82,7 +82,7 @@ impl Usage {
         Self { cpu, sleeps: Switches::now().voluntary }
     }
 
-    /// Since then, for so many events.
+    /// The part from this moment to now, for `events` events.
     pub fn part(self, events: u64) -> Part {
         let now = Self::now();
         let cpu_ns = (now.cpu - self.cpu).as_nanos() as f64;

@@ -95,17 +95,17 @@ pub mod many {
 /// Tells one thread. It is waited for by one thread at a time, and not told again before that has
 /// returned.
 pub trait Mechanism: Sized + Sync {
-    /// Whether who waits comes to sleep in the end.
+    /// Whether a waiter comes to sleep in the end.
     const SLEEPS: bool = true;
 
-    /// Nobody was told, nobody waits.
+    /// Makes it: not told, and without a waiter.
     ///
     /// # Errors
     ///
     /// One line, if this machine can't have it: what is missing and how to get it.
     fn new() -> Result<Self, String>;
 
-    /// Called once by the thread that will wait, before anybody tells it.
+    /// Called once by the thread that will wait, before another thread tells it.
     fn enter(&self) {}
 
     /// Tells the thread that waits, or the next that will.
@@ -117,7 +117,7 @@ pub trait Mechanism: Sized + Sync {
 
 /// Tells several threads at once, in rounds that count from 1.
 pub trait Broadcast: Sized + Sync {
-    /// For so many threads, before the first round.
+    /// Makes it for `waiters` threads, before the first round.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ pub trait ManyVisitor {
     fn visit<B: Broadcast>(self) -> Self::Output;
 }
 
-/// Those of a family, be it for one thread or for several.
+/// The mechanisms of a family, be it for one thread or for several.
 fn both(one: &[&'static str], many: &[&'static str]) -> Vec<&'static str> {
     let more = many.iter().filter(|name| !one.contains(name));
     one.iter().chain(more).copied().collect()
@@ -163,7 +163,7 @@ pub fn ours() -> Vec<&'static str> {
     both(one::OURS, many::OURS)
 }
 
-/// Those of others.
+/// The mechanisms of others.
 pub fn peers() -> Vec<&'static str> {
     both(one::PEERS, many::PEERS)
 }
@@ -197,7 +197,7 @@ mod tests {
                     }
                 });
                 back.enter();
-                // Who waits has to be known before it is told, to those who tell a thread by name.
+                // A notifier that tells a thread by name has to know the waiter before.
                 std::thread::sleep(std::time::Duration::from_millis(20));
                 (0..ROUNDS)
                     .map(|_| {

@@ -1,4 +1,4 @@
-//! Who takes the tasks: our pools, and the peers in Rust.
+//! The runners of tasks: our pools, and the peers in Rust.
 
 mod ours;
 mod peers;
@@ -18,7 +18,7 @@ pub struct Setup {
     pub trace: bool,
 }
 
-/// What is done by a subject of whatever type.
+/// Work that takes a subject of whatever type.
 pub trait Visitor {
     /// What comes of it.
     type Output;
@@ -31,7 +31,7 @@ pub trait Visitor {
     ) -> Self::Output;
 }
 
-/// Has the subject with a name visited.
+/// Visits the subject `name`.
 ///
 /// # Errors
 ///

@@ -1,5 +1,4 @@
-//! What is served over a connection, by code that reads and writes as if nothing else were to be
-//! done.
+//! Serves a connection, by code that reads and writes as if there were nothing else to do.
 
 use std::io::{self, Read, Write};
 

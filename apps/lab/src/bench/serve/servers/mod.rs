@@ -19,7 +19,7 @@ use super::cases::Case;
 pub const OURS: &[&str] = &["fibers", URING];
 /// Ours, where fibers wait by rings.
 pub const URING: &str = "fibers-uring";
-/// Those beside them.
+/// The servers beside them.
 pub const PEERS: &[&str] = &["tokio", GO, "may", "threads"];
 /// The one that is a program of its own.
 pub const GO: &str = "go";

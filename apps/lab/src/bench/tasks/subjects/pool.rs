@@ -25,7 +25,8 @@ impl Pool {
         unsafe { builder.fibers(fiber::STACK_BYTES) }.build().map(Self)
     }
 
-    /// As that, and they move.
+    /// The same pool as that of [`of_fibers`](Self::of_fibers), but its fibers move between
+    /// threads.
     #[cfg(feature = "migrating")]
     pub fn of_moving(workers: usize) -> io::Result<Self> {
         let builder = pool::Pool::builder().threads(workers).room(1 << 20);
