@@ -98,7 +98,7 @@ impl Room {
         Self { answer, played: vec![0.0; 2 * Self::TAPS], newest: 0 }
     }
 
-    /// What is heard while this is played.
+    /// The sound at the microphone while this sample is played.
     pub fn echo(&mut self, played: f32) -> f32 {
         self.newest = (self.newest + Self::TAPS - 1) % Self::TAPS;
         self.played[self.newest] = played;
@@ -130,7 +130,7 @@ impl Card {
 }
 
 impl Conference {
-    /// Of so many people, with filters of so many samples.
+    /// A conference of `people` people, with filters of `taps` samples.
     ///
     /// # Errors
     ///
@@ -167,7 +167,7 @@ impl Conference {
         self.number += 1;
     }
 
-    /// By how much echoes were made quieter, in dB, of all people since this was asked last.
+    /// By how much echoes were made quieter, in dB, of all people, after the last call.
     pub fn attenuation_db(&mut self) -> f64 {
         let (mut heard, mut left) = (0.0, 0.0);
         for seat in &mut self.seats {

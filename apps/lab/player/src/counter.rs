@@ -1,4 +1,5 @@
-//! The frame's number, drawn in the frame, so that who sees a picture knows which one it is.
+//! The frame's number, drawn in the frame, so that a program that sees a picture knows which one it
+//! is.
 //!
 //! Sixteen pairs of squares at the top left, the lowest bit first: of a bit that is set the upper
 //! square is white and the lower one black, else the other way around. A reader compares the two,

@@ -124,7 +124,7 @@ fn encode(source: &[&str], [quality, value, x264]: &[&str; 3], to: &Path) -> Res
     let out = ["-f", "h264", "-y", &name];
     let made = run(PROGRAM, &[source, &coding, &layers, &out].concat());
     if made.is_err() {
-        // What is left of it is no clip; the first error is the one to tell.
+        // An unfinished file is no clip; the first error is the one to tell.
         let _ = std::fs::remove_file(to);
     }
     made.map(drop)
@@ -146,8 +146,8 @@ pub fn make_sound(hertz: u32, seconds: u32, to: &Path) -> Result<(), Error> {
     run(PROGRAM, &arguments).map(drop)
 }
 
-/// The first video stream of a file, as a byte stream, without coding it anew: up to about so many
-/// bytes.
+/// The first video stream of a file, as a byte stream, without coding it anew: up to about
+/// `most_bytes` bytes.
 ///
 /// # Errors
 ///

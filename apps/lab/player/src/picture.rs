@@ -59,7 +59,7 @@ pub trait Screen {
 /// A picture that a screen has shown by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// As who it was given.
+    /// The id that came with the picture.
     pub id: u64,
     /// How late it was shown, in nanoseconds.
     pub late_ns: u64,

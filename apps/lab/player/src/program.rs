@@ -8,7 +8,7 @@
 /// An event of a program; it is submitted at most once at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Job {
-    /// What is to be done.
+    /// The work to do.
     pub act: Act,
     /// To which of its things: a frame, a chunk, a tick.
     pub number: u64,

@@ -49,7 +49,7 @@ pub struct Report {
     /// By how much frames were shown late.
     pub tardiness: Tardiness,
     pub(crate) layers: [Count; 4],
-    /// Frames that were shown in each second since the first was due.
+    /// Frames that were shown in each second, counted from the time when the first was due.
     pub per_second: Vec<u32>,
     /// Frames shown after one that comes after them: never, or it is a fault.
     pub disorder: u64,
@@ -81,7 +81,7 @@ impl Report {
         &mut self.layers[layer as usize]
     }
 
-    /// A frame was shown, that late, in that second since the first was due.
+    /// A frame was shown, that late, in that second, counted from the time when the first was due.
     pub(crate) fn count_shown(&mut self, layer: Layer, second: usize, late_ns: u64) {
         self.tardiness.note(0, late_ns);
         self.layer_mut(layer).shown += 1;

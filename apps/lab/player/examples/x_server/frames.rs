@@ -21,7 +21,7 @@ use x11rb::rust_connection::RustConnection;
 use crate::watch::{self, int64};
 use crate::{Options, RATE, Result, now};
 
-/// Who minds when a frame is due.
+/// Which side waits until a frame is due.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// The server: the frame is sent ahead of its time, behind an `XSyncAwait`.
@@ -39,14 +39,14 @@ pub struct Shown {
     pub late_ns: Vec<u64>,
     /// How much later than wanted that was on average, in nanoseconds.
     pub rounded_ns: u64,
-    /// Whether who looked on was first in line for its CPU.
+    /// Whether the watcher was first in line for its CPU.
     pub first: bool,
 }
 
-/// A frame's size in pixels: 21 kB, of which a socket takes several. Who blocks since it is full,
-/// with the CPU its own, keeps the server from that.
+/// A frame's size in pixels: 21 kB, of which a socket takes several. A client that blocks because
+/// it is full, with the CPU its own, keeps the server from reading.
 const SIZE: (u16, u16) = (96, 54);
-/// So long before its time a frame is sent, if the server minds that.
+/// How long before its time a frame is sent, if the server waits until it is due.
 const AHEAD_NS: u64 = 12_000_000;
 const MS: u64 = 1_000_000;
 
@@ -89,7 +89,7 @@ impl Client {
         Ok(Self { server, window, gc, depth, picture, counter, clock })
     }
 
-    /// Has the server hold what follows until that time.
+    /// Makes the server hold the requests that follow until that time.
     fn wait_until(&self, ms: u64) -> Result<()> {
         let trigger = Trigger {
             counter: self.clock,
@@ -102,7 +102,7 @@ impl Client {
         Ok(())
     }
 
-    /// Has it show a frame, and set the counter to its number.
+    /// Makes the server show a frame, and set the counter to its number.
     fn show(&self, number: u64) -> Result<()> {
         let ((width, height), data) = (SIZE, &self.picture);
         let format = ImageFormat::Z_PIXMAP;

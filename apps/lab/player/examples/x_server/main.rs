@@ -44,7 +44,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// What can be chosen.
 pub struct Options {
-    /// For how long frames are shown in a round, by each scheme.
+    /// How long each scheme shows frames in a round.
     seconds: u64,
     /// How often.
     rounds: u64,
@@ -66,7 +66,7 @@ const USAGE: &str = "x_server [--seconds S] [--rounds N] [--clients N] [--hogs N
 /// Frames a second.
 pub const RATE: u64 = 60;
 
-/// By what the server, and who shows frames, are on time.
+/// The means by which the server and the client that shows frames are on time.
 struct Scheme {
     name: &'static str,
     /// The tier of `antiphon run --coop`, if the server is run by that.
@@ -132,12 +132,12 @@ fn options() -> Result<Options> {
     Ok(options)
 }
 
-/// Those that were asked for.
+/// The schemes that were asked for.
 fn schemes(options: &Options) -> Vec<&'static Scheme> {
     SCHEMES.iter().filter(|scheme| scheme.name.contains(&options.scheme)).collect()
 }
 
-/// They can be measured here; or, in one line, what is missing.
+/// Checks that the schemes can be measured here; the error is, in one line, what is missing.
 fn check(schemes: &[&Scheme]) -> Result<()> {
     if antiphon_linux::allowed().len() < 2 {
         return Err("two CPUs are needed: one for the server, one for who looks on".into());

@@ -147,7 +147,7 @@ fn timing(bits: &mut Bits) -> Option<Option<u64>> {
     let scale = u64::from(bits.take(32)?);
     // A tick is a field: two of them are a frame.
     let frame_ns = (2 * ticks * 1_000_000_000).checked_div(scale);
-    // What is no time of a frame is a clock's tick, as of streams whose frames vary.
+    // A time that no frame has is a clock's tick, as of streams whose frames vary.
     Some(frame_ns.filter(|ns| FRAME_TIMES.contains(ns)))
 }
 

@@ -12,7 +12,8 @@
 //!   error unless the stream allows for it (`frame_num`, §7.4.3), which x264's don't.
 //! - A unit is *free* if its reference frames come before all others. Then its frames can be
 //!   decoded by importance, and any may be the last; so units of a clip can be decoded in any
-//!   order, a decoder each. In other units, as of most files, who goes on leaves what it passed.
+//!   order, a decoder each. In other units, as of most files, a decoder that goes on leaves the
+//!   frames that it passed.
 
 mod annex_b;
 mod bits;
@@ -185,7 +186,7 @@ impl Clip {
         }
     }
 
-    /// What is before the first frame: parameters that all units may need.
+    /// The bytes before the first frame: parameters that all units may need.
     pub fn head(&self) -> &[u8] {
         match &self.bytes {
             Bytes::Whole(stream) => &stream[..self.frames[0].bytes.start],

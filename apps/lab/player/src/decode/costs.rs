@@ -30,8 +30,8 @@ impl Costs {
         Self::measured(sizes.iter().map(of).collect(), clip)
     }
 
-    /// What `decoder` takes here for each frame: the least of so many `tries`, since what it takes
-    /// beyond that is others' doing. Blocks for as long.
+    /// The time that `decoder` takes here for each frame: the least of `tries` times, because the
+    /// rest of a longer time is due to other programs. Blocks for as long.
     ///
     /// # Errors
     ///

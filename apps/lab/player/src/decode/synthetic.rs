@@ -8,10 +8,10 @@ use crate::counter;
 use crate::picture::Picture;
 use crate::{Clip, Error};
 
-/// A frame is decoded in pieces of at most so many nanoseconds.
+/// The longest piece in which a frame is decoded, in nanoseconds.
 const PIECE_NS: u64 = 250_000;
 
-/// Computes for so many nanoseconds, and nothing else.
+/// Computes for `ns` nanoseconds, and nothing else.
 pub fn spin(ns: u64) {
     let start = Instant::now();
     while (start.elapsed().as_nanos() as u64) < ns {

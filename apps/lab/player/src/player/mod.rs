@@ -23,14 +23,14 @@
 //!   what is shown is late by the tardiness of the loop only.
 //! - PLAY-3: nothing is estimated. What is dropped follows from what was done in time.
 //!
-//! What is otherwise than in figure 3: the expiry stays until a frame is *decoded*, so one that is
-//! begun and too late is given up; and a frame that others need is dropped with the last of them.
-//! Until then it waits, but for no more than its time is it more important than what can be shown.
+//! The differences from figure 3: the expiry stays until a frame is *decoded*, so one that is begun
+//! and too late is given up; and a frame that others need is dropped with the last of them. Until
+//! then it waits, but for no more than its time is it more important than what can be shown.
 //!
 //! In units that are not [free](crate::clip::Unit::is_free), frames are decoded as they are coded,
-//! and who needs time drops details early instead: a `b` expires when what is left until it is due
-//! is less than what its rank would be ahead of the rest. So both kinds of units lose the same
-//! ranks when a group is behind by the same time.
+//! and a player that needs time drops details early instead: a `b` expires when the time that is
+//! left until it is due is less than what its rank would be ahead of the rest. So both kinds of
+//! units lose the same ranks when a group is behind by the same time.
 
 mod arrivals;
 mod options;
@@ -242,7 +242,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
                 Ok(Progress::Done(picture)) => return self.decoded(number, picture, timeline),
                 Ok(Progress::More) => {
                     if timeline.until_ns().is_none_or(|until_ns| until_ns <= timeline.now_ns()) {
-                        // What is late stays so.
+                        // A late frame stays late.
                         let is_late = importance > self.schedule.importance(number);
                         let begun = self.schedule.importance_begun(number);
                         let next = if is_late { importance } else { begun };

@@ -8,16 +8,17 @@ use crate::clip::{Clip, Layer};
 use crate::decode::UnitId;
 use crate::importance::{Rank, Scale, spread};
 
-/// What is the same in each pass, in nanoseconds since the pass begins.
+/// The times of a frame that are the same in each pass, in nanoseconds from the begin of the pass
+/// on.
 struct Frame {
     rank: Rank,
     due_ns: u64,
     /// The last time at which it, or what needs it, is due.
     useful_ns: u64,
-    /// When it is taken in: after frames that are decoded before it. In nanoseconds since a
-    /// look-ahead before the pass.
+    /// When it is taken in: after frames that are decoded before it. In nanoseconds from a
+    /// look-ahead before the pass on.
     arrival_ns: u64,
-    /// In nanoseconds since a look-ahead before the pass.
+    /// Its importance, in nanoseconds from a look-ahead before the pass on.
     importance: u64,
 }
 
@@ -55,8 +56,8 @@ impl Schedule {
         self.frames.len() as u64
     }
 
-    /// For how long ahead frames are taken in at once: a millisecond at least, so that time goes
-    /// on with any look-ahead.
+    /// How far ahead frames are taken in at once: a millisecond at least, so that time goes on with
+    /// any look-ahead.
     pub(crate) fn batch_ns(&self) -> u64 {
         (self.scale.look_ahead_ns / 4).max(1_000_000)
     }
@@ -164,7 +165,7 @@ impl Schedule {
         self.scale.importance(now_ns, Rank::Fine(0))
     }
 
-    /// The second in which it is due, since the first frame was.
+    /// The second in which it is due, counted from the first frame on.
     pub(crate) fn second(&self, number: u64) -> usize {
         let since_ns = self.due_ns(number) - self.start_ns - self.scale.look_ahead_ns;
         // Times are rounded down: a half of a frame is beyond that.
@@ -185,7 +186,7 @@ fn frames(clip: &Clip, scale: Scale, phase: u64) -> Vec<Frame> {
             Layer::Disposable => Rank::Fine(level),
         };
         let due_ns = coded.shown as u64 * clip.frame_ns();
-        // Times from here on are since a look-ahead before the pass.
+        // Times from here on are counted from a look-ahead before the pass.
         let late_ns = due_ns + scale.look_ahead_ns;
         let importance = if clip.units()[coded.unit].is_free {
             let needed = coded.needs.map_or(0, |needed| frames[needed].importance + 1);

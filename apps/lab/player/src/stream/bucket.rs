@@ -10,7 +10,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Of so many bytes a second, of which those of `burst_ns` may be taken at once.
+    /// A bucket of `bytes_per_second`, of which those of `burst_ns` may be taken at once.
     ///
     /// # Panics
     ///

@@ -46,7 +46,7 @@ pub struct ClientOptions {
     pub has_counter: bool,
 }
 
-/// What has come from a server.
+/// The frames that have come from a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// Frames of use that came, by layer, the least first.
@@ -93,12 +93,13 @@ struct State<S> {
 }
 
 impl<S: Screen + 'static> Client<S> {
-    /// Connects to a server, and has `events` play what comes: `make` is called when a stream
-    /// begins, for its decoder and its screen. Blocks until there is a connection, 5 s at the most.
+    /// Connects to a server, and makes `events` play the stream that comes: `make` is called when a
+    /// stream begins, for its decoder and its screen. Blocks until there is a connection, 5 s at
+    /// the most.
     ///
     /// # Errors
     ///
-    /// [`Error::Socket`] if nobody is there; [`Error::Parameter`] for a rate of 0.
+    /// [`Error::Socket`] if no server is there; [`Error::Parameter`] for a rate of 0.
     pub fn start(
         events: &mut Loop,
         address: SocketAddr,
@@ -128,7 +129,7 @@ impl<S: Screen + 'static> Client<S> {
         Ok(client)
     }
 
-    /// What has come by now.
+    /// The frames that have come by now.
     ///
     /// # Panics
     ///
@@ -166,7 +167,7 @@ fn connect(address: SocketAddr, options: &ClientOptions) -> io::Result<TcpStream
 impl<S: Screen + 'static> State<S> {
     fn step(&mut self, context: &mut Context<'_>) -> Step {
         let went = self.take(context);
-        // Who has shown all, or is not looked at, needs no more of it.
+        // A player that has shown all, or is not looked at, needs no more of it.
         let is_over = self.player.as_ref().is_some_and(|player| player.program().is_over());
         if let Ok(step) = went
             && step != Step::Done

@@ -36,7 +36,7 @@ pub(super) struct Peer {
     quality: Quality,
     layers: [Sent; 4],
     unread: Option<(u64, String)>,
-    /// What is to be written, and how much of that is.
+    /// The bytes to write, and how many of them are written.
     out: Vec<u8>,
     written: usize,
     /// When it last took something, or what is waited for began.
@@ -69,7 +69,7 @@ impl Peer {
         }
     }
 
-    /// What is waited for.
+    /// The socket that is waited for.
     pub(super) fn socket(&self) -> Rc<TcpStream> {
         Rc::clone(&self.stream)
     }
@@ -196,7 +196,7 @@ impl Peer {
     fn hear(&mut self, bytes: &[u8], now_ns: u64) -> Result<(), Parting> {
         let State::Greets { said } = &mut self.state else { return Err(Parting::Garbage) };
         said.extend_from_slice(bytes);
-        // Who begins with anything else need not go on.
+        // A peer that begins with anything else need not go on.
         let common = said.len().min(wire::HELLO.len());
         if said[..common] != wire::HELLO[..common] || said.len() > wire::HELLO_LEN {
             return Err(Parting::Garbage);

@@ -1,8 +1,8 @@
-//! What is sent next: Priority-Progress over a link.
+//! The choice of the frame that is sent next: Priority-Progress over a link.
 //!
 //! The same scale as in a [player](crate::player): a frame is taken in a window before it is due,
-//! what is in the window is sent by importance, and what has expired is not read any more. How much
-//! a link carries is nobody's guess: it takes what it takes.
+//! the frames in the window are sent by importance, and those that have expired are not read any
+//! more. How much a link carries is not estimated: it takes what it takes.
 //!
 //! - SEND-1: a frame is sent after what it needs, and not without it.
 //! - SEND-2: no frame is sent, nor read, that has expired.
@@ -33,7 +33,7 @@ struct Waiting {
     expiry_ns: u64,
 }
 
-/// What is sent of a clip to one client.
+/// The frames of a clip that are sent to one client.
 pub(crate) struct Sender {
     schedule: Schedule,
     clip: Arc<Clip>,

@@ -28,7 +28,7 @@ pub enum Parting {
 /// What a client was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// Who it was.
+    /// The client's address.
     pub peer: SocketAddr,
     /// What it asked for.
     pub quality: Quality,

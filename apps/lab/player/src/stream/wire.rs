@@ -34,7 +34,7 @@ pub(crate) enum Answer {
     Busy = 2,
 }
 
-/// What is to be said to begin with.
+/// The client's first message.
 pub(crate) fn hello(quality: Quality) -> [u8; HELLO_LEN] {
     let [low, high] = VERSION.to_le_bytes();
     let [a, b, c, d] = HELLO;
@@ -68,7 +68,7 @@ fn put_start(bytes: &mut [u8], answer: Answer) {
     bytes[6] = answer as u8;
 }
 
-/// What is to come, to a client that is served.
+/// The announcement of a clip, to a client that is served.
 pub(crate) fn announce(clip: &Clip, window_ms: u32) -> Result<Vec<u8>, Error> {
     let outlines = clip.outlines().ok_or(Error::Stream("a frame far from its place", 0))?;
     let ((width, height), head) = (clip.size(), clip.head());
@@ -91,7 +91,7 @@ pub(crate) fn frame(number: usize, length: usize) -> [u8; MESSAGE_LEN] {
     message(1, number as u32, length as u32)
 }
 
-/// What is said when no more frames come.
+/// The message after the last frame.
 pub(crate) fn end() -> [u8; MESSAGE_LEN] {
     message(2, 0, 0)
 }
@@ -117,8 +117,8 @@ pub(crate) enum Said {
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     bytes: Vec<u8>,
-    /// Of these, so many were heard: they go when more comes, and not one message at a time, since
-    /// what is behind them would be moved each time.
+    /// How many of these bytes were heard: they go when more comes, and not one message at a time,
+    /// because the bytes behind them would be moved each time.
     heard: usize,
     /// Frames that were announced; 0: nothing was.
     frames: usize,

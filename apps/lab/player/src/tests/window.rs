@@ -69,7 +69,7 @@ impl Drop for Xvfb {
     }
 }
 
-/// What is seen of a window: four bytes a pixel.
+/// The visible contents of a window: four bytes a pixel.
 fn grab(connection: &RustConnection, window: u32, (width, height): (u16, u16)) -> Vec<u8> {
     let format = ImageFormat::Z_PIXMAP;
     let image = connection.get_image(format, window, 0, 0, width, height, u32::MAX).unwrap();

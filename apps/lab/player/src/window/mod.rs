@@ -1,8 +1,9 @@
 //! A window of an X server (X11) that shows a player's pictures.
 //!
-//! A thread of its own has the connection: it takes the newest picture, converts it, has the server
-//! draw it and waits until that is done. So the loop that shows a picture only leaves a copy of it
-//! there, and waits for nobody; a picture that the server is too slow for is skipped, and counted.
+//! A thread of its own has the connection: it takes the newest picture, converts it, makes the
+//! server draw it and waits until that is done. So the loop that shows a picture only leaves a copy
+//! of it there, and does not wait; a picture that the server is too slow for is skipped, and
+//! counted.
 //!
 //! ```text
 //!   the loop            show ──► one picture ──► the thread ──► the X server
@@ -102,12 +103,12 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// What is to be drawn.
+    /// The picture to draw.
     next: Option<(Picture, usize)>,
     /// A picture whose room can be used again.
     spare: Option<Picture>,
     status: Status,
-    /// There is nobody who shows pictures any more.
+    /// No player shows pictures any more.
     is_over: bool,
 }
 
@@ -150,7 +151,7 @@ impl Window {
         Ok(Self { shared, number, missed: Cell::new(0) })
     }
 
-    /// Its number at the X server, for who looks at it from outside.
+    /// Its number at the X server, for a program that looks at it from outside.
     pub fn number(&self) -> u32 {
         self.number
     }

@@ -26,7 +26,7 @@ struct Link {
     cpu: Cpu,
     byte_ns: u64,
     read_ns: u64,
-    /// What is being carried.
+    /// The frame that is being carried.
     carried: Option<usize>,
     /// What was read, when.
     log: Vec<(u64, usize)>,
@@ -34,7 +34,8 @@ struct Link {
 }
 
 impl Link {
-    /// Of so many kbit/s, with a disk that takes so long for a frame, and frames that cost so much.
+    /// A link of `kbit` kbit/s, with a disk that takes `read_ns` for a frame, and frames that cost
+    /// `mean_ns` in the mean.
     fn new(
         clip: &Arc<Clip>,
         quality: Quality,
@@ -72,7 +73,7 @@ impl Link {
         }
         self.sender.advance(timeline.now_ns());
         match self.sender.first() {
-            // A server on a machine of its own waits for nobody here.
+            // A server on a machine of its own waits for no program here.
             Some(_) if self.read_ns == 0 => timeline.timer(timeline.now_ns(), READ),
             Some((importance, _)) => timeline.best_effort(importance, READ),
             None => {}
