@@ -19,7 +19,7 @@ fn players_are_in_order_and_nobody_starves() {
         has_keys(&report, &FRAME);
         has_keys(&report, &["players", "jain_cpu", "jain_fps", "switches_per_s", "tier"]);
         has_keys(&report, &["steady", "hogs", "competitor", "level", "weaker", "clips", "cdf_us"]);
-        // Those that have an effect.
+        // The options that have an effect.
         let options = report["options"].as_object().map_or(0, |options| options.len());
         assert_eq!(options, if tier == "t3" { 4 } else { 0 });
         assert_eq!(report["tier"], name);
@@ -28,7 +28,7 @@ fn players_are_in_order_and_nobody_starves() {
         players.iter().for_each(plays_video);
         let hogs = report["hogs"].as_array().expect("a list");
         assert!(hogs.len() == 1 && hogs[0].as_f64() > Some(0.0), "{report:#}");
-        // They want little, and are alike.
+        // The players want little, and are alike.
         assert!(number(&report, "jain_fps") >= 0.8, "{report:#}");
         assert!(number(&report, "switches_per_s") > 0.0, "{report:#}");
         let demotions = &players[0]["tier_stats"]["demotions"];

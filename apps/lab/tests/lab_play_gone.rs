@@ -1,4 +1,4 @@
-//! `lab play` where somebody goes in the middle: a player, the display, the command itself.
+//! `lab play` where a process goes in the middle: a player, the display, the command itself.
 
 mod common;
 
