@@ -1,4 +1,4 @@
-//! `sim clock`: what timestamps cost on machines that nobody has.
+//! `sim clock`: the cost of timestamps on machines that no user has.
 //!
 //! The clock is measured on the simulated machine first, by the lines that measure it on a real
 //! one. Then each thread takes stamps, on a CPU of its own, until the time is up.
@@ -52,7 +52,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Rounds with each CPU: nobody is interrupted here.
+/// Rounds with each CPU: no thread is interrupted here.
 const ROUNDS: u32 = 32;
 /// Simulated time that no measurement takes.
 const LONG_NS: u64 = 10_000_000_000;
@@ -139,12 +139,12 @@ fn measured(machine: &Machine, seed: u64) -> Result<u64, Failure> {
     Ok(apart.ticks())
 }
 
-/// A subject with so many threads.
+/// The figures of a subject with a number of threads.
 struct Row {
     subject: Subject,
     threads: usize,
     ops_per_s: f64,
-    /// That a thread takes for an operation; none if nobody has come to an end.
+    /// The time that a thread takes for an operation; none if no operation came to its end.
     ns_per_op: Option<f64>,
     aborts_per_kop: f64,
     /// To the reference.

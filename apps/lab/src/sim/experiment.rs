@@ -1,4 +1,4 @@
-//! One row: a lock, in a case, with so many threads.
+//! One row: a lock, in a case, with a number of threads.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use super::cases::{Case, Hand, Operation, Site};
 
-/// Who has a contended line next. No manual says it, and how much NUMA-aware locks gain depends on
-/// it more than on anything else.
+/// Which CPU has a contended line next. No manual says it, and how much NUMA-aware locks gain
+/// depends on it more than on anything else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arbitration {
@@ -87,7 +87,7 @@ impl fmt::Display for Pages {
     }
 }
 
-/// What is simulated beside the lock, the case and the number of threads.
+/// The settings of a simulation, beside the lock, the case and the number of threads.
 #[derive(Clone)]
 pub struct Setting {
     pub machine: Machine,
@@ -121,11 +121,11 @@ pub struct Measured {
     pub completed: u64,
     /// How long acquisitions took.
     pub waits: Histogram,
-    /// Hand-overs to one who had waited, and the time that the lock had no owner in them.
+    /// Hand-overs to a thread that had waited, and the time that the lock had no owner in them.
     pub handovers: (u64, u64),
-    /// Those of them to one who slept when the lock was given back.
+    /// Hand-overs to a thread that slept when the lock was given back.
     pub wakes: u64,
-    /// Acquisitions of what somebody had before, and those of them from the same socket.
+    /// Acquisitions of a lock that had an owner before, and those of them from the same socket.
     pub kept: (u64, u64),
     /// Tries that failed.
     pub failed_tries: u64,
@@ -209,7 +209,7 @@ fn simulate<L: Sections + ?Sized + 'static>(
             }
             site.leave();
         };
-        // The model has threads stay where they begin. Nobody begins where a server is.
+        // The model leaves threads where they begin. No thread begins where a server is.
         let place = topology.place(servers + number % (cpus - servers));
         simulation = simulation.thread_on(place, work);
     }

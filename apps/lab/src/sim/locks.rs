@@ -24,7 +24,7 @@ use super::sweep::{self, Cell};
 use super::{cases, page, published, rows, search, tables, timeline, trace};
 use crate::bench::Family;
 
-/// What is simulated, and what is printed of it.
+/// The arguments of a simulation.
 #[derive(Args)]
 #[command(after_help = "\
 Every figure is simulated: a prediction of the model for that machine, not a measurement. The same
@@ -118,7 +118,7 @@ pub fn run(family: Family, arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let rows = serde_json::to_value(rows).map_err(Failure::measured)?;
     let Value::Array(mut rows) = rows else { unreachable!("a list is a list") };
-    // Of a part it can't be said who is beaten.
+    // A part does not show which locks are beaten.
     if plan.search && arguments.shard.is_none() {
         search::mark(&mut rows);
     }

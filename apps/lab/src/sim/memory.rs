@@ -119,7 +119,7 @@ pub struct Counted {
     pub inodes: usize,
     /// Structures for sockets that their locks had made in the end, all together.
     pub of_inodes: usize,
-    /// Those of the directory's.
+    /// Structures for sockets that the directory's lock had made.
     pub of_directory: usize,
 }
 
@@ -195,7 +195,7 @@ impl Site {
         }
     }
 
-    /// Has a lock for `ns` nanoseconds.
+    /// Holds a lock for `ns` nanoseconds.
     fn takes(lock: &CstMutex<Sim>, ns: u64) {
         lock.lock();
         work(ns);

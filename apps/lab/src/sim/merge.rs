@@ -150,7 +150,7 @@ fn same_plan(first: &Part<'_>, part: &Part<'_>) -> Result<(), Failure> {
     Err(part.fail(&format!("{what}: parts of different simulations don't add up")))
 }
 
-/// `row`, if it is of that cell. Who is not beaten is said anew of all rows.
+/// `row`, if it is of that cell. Which rows are not beaten is found anew from all of them.
 fn of_cell(plan: &Plan, cell: Cell, row: Row) -> Result<Row, String> {
     let Cell { subject, case, threads, .. } = cell;
     let wanted = Head {

@@ -1,4 +1,4 @@
-//! What is simulated: all rows that there are to be, in their order.
+//! The plan of a simulation: all rows that there are to be, in their order.
 
 use antiphon_replay::locks::{LOCKS, SimLock};
 use antiphon_report::table::printable;
@@ -58,7 +58,7 @@ pub fn locks(family: Family, search: bool) -> Result<Vec<&'static SimLock>, Stri
 }
 
 impl Plan {
-    /// How many rows there are; `None` if so many can't be counted.
+    /// How many rows there are; `None` if the number is too large.
     pub fn rows(&self) -> Option<usize> {
         let Self { cases, subjects, threads, .. } = self;
         cases.len().checked_mul(subjects.len())?.checked_mul(threads.len())

@@ -59,12 +59,13 @@ pub const PUBLISHED: [Published; 2] = [
     },
 ];
 
-/// Those of a machine and a case.
+/// The published curves of a machine and a case.
 pub fn of(machine: &str, case: &str) -> impl Iterator<Item = &'static Published> {
     PUBLISHED.iter().filter(move |known| known.machine == machine && known.case == case)
 }
 
-/// Those that `rows` can be held against, for scripts: rows of measurements, so no models.
+/// The published rows that `rows` can be held against, for scripts: rows of measurements, so no
+/// models.
 pub fn rows(machine: &str, rows: &[Value]) -> Vec<Value> {
     let mut cases: Vec<_> = rows.iter().filter_map(|row| row["case"].as_str()).collect();
     cases.dedup();

@@ -99,7 +99,7 @@ fn more<'a>(rows: impl Iterator<Item = &'a Value>) -> Table {
     table
 }
 
-/// What is to be said of locks beside their figures, one line each: who serves, and why a figure is
+/// The notes on locks beside their figures, one line each: which threads serve, and why a figure is
 /// not there.
 pub fn notes(rows: &[Value]) -> String {
     let mut notes = Vec::new();

@@ -28,7 +28,7 @@ const DISTURBED: &str = "its threads lost their CPUs";
 /// Nothing takes no time. Where the median does, the clock did not see what was to be timed: as of
 /// a waker that is off its CPU when the woken thread looks at its watch.
 const TIMELESS: &str = "no time passed in most windows";
-/// What is known by a difference.
+/// Figures that are a difference of two.
 const PARTLESS: &str = "a switch, which it has in it, was not measured";
 
 impl Collected {
@@ -77,7 +77,7 @@ impl Collected {
         self.idle(system);
     }
 
-    /// A hand-over on one CPU is a wake, a sleep and a switch; nobody can time the sleep by itself.
+    /// A hand-over on one CPU is a wake, a sleep and a switch; the sleep by itself can't be timed.
     fn park(&mut self, system: &system::System) {
         let Some(hand_over) = self.checked("os.park", system.hand_over) else { return };
         let Some(switch) = system.switch.filter(|switch| switch.median > 0.0) else {
@@ -104,7 +104,7 @@ impl Collected {
             let Some(latency) = self.checked(&what, *latency) else { continue };
             let deeper = |state: &IdleState| latency.median > 1.2 * state.exit_ns;
             if self.idle.last().is_none_or(deeper) {
-                // What is idle for less was not looked at: as the shortest that was.
+                // Shorter idle times were not looked at: they count as the shortest that was.
                 let after_ns = if self.idle.is_empty() { 0.0 } else { idle_ns };
                 let source = agreement(&what, &latency);
                 self.idle.push(IdleState { after_ns, exit_ns: latency.median.max(0.1), source });

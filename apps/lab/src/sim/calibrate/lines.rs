@@ -78,7 +78,7 @@ pub fn measure(watch: Stopwatch, pair: &mut Pair, windows: usize) -> Result<(), 
         }
         seen
     })?;
-    // Windows of both are the same round trips: who was disturbed delayed the other.
+    // Windows of both are the same round trips: a thread that was disturbed delayed the other.
     let both: Vec<_> =
         seen[0].iter().zip(&seen[1]).map(|(one, other)| one.and(*other).and(*one)).collect();
     pair.ns = Figure::of(&both);

@@ -34,28 +34,30 @@ struct Place<L: ?Sized> {
 struct Release {
     at_ns: u64,
     socket: u32,
-    /// Somebody waited for it.
+    /// A thread waited for it.
     awaited: bool,
 }
 
-/// What is written down of all threads.
+/// The record of all threads.
 #[derive(Default)]
 pub struct Tally {
     /// Operations that came to their end, also behind the limit.
     pub operations: Cell<u64>,
     /// How long each acquisition took.
     pub waits: RefCell<Histogram>,
-    /// Acquisitions for writing of a lock that somebody had before.
+    /// Acquisitions for writing of a lock that had an owner before.
     pub acquisitions: Cell<u64>,
-    /// Those of them whose last owner was on the same socket.
+    /// Acquisitions among these whose last owner was on the same socket.
     pub kept: Cell<u64>,
-    /// Hand-overs: those of them for which somebody had waited when it was given back.
+    /// Hand-overs: acquisitions among these for which a thread had waited when the lock was given
+    /// back.
     pub handovers: Cell<u64>,
     /// The time in which such a lock had no owner.
     pub handover_ns: Cell<u64>,
-    /// Hand-overs to one who slept when the lock was given back: its wake is on the critical path.
+    /// Hand-overs to a thread that slept when the lock was given back: its wake is on the critical
+    /// path.
     pub wakes: Cell<u64>,
-    /// Who had the first lock, in order, until the limit.
+    /// The owners of the first lock, in order, until the limit.
     pub admissions: RefCell<Vec<u32>>,
     /// Tries that failed.
     pub failed: Cell<u64>,
@@ -136,8 +138,8 @@ impl<L: Sections + ?Sized> Hand<L> {
         self.site.places.len()
     }
 
-    /// Has a critical section run under a lock, by whichever thread, and waits for that. This
-    /// thread is who has the lock meanwhile.
+    /// Runs a critical section under a lock, in whichever thread, and waits for that. This thread
+    /// counts as the owner meanwhile.
     pub fn under(&self, lock: usize, section: impl Fn()) {
         let place = &self.site.places[lock];
         let since_ns = now();
@@ -178,7 +180,8 @@ impl<L: Sections + ?Sized> Hand<L> {
         work(ns);
     }
 
-    /// Whose entry is in the list that a lock keeps, if any is. Who has the lock may change it.
+    /// The thread whose entry is in the list that a lock keeps, if any is. Only the owner of the
+    /// lock may change it.
     pub fn entry(&self, lock: usize) -> &Cell<Option<u32>> {
         &self.site.places[lock].entry
     }
@@ -280,7 +283,7 @@ impl Hand {
     /// Gives back what was taken.
     pub fn give(&self, lock: usize) {
         self.leaves(lock);
-        // SAFETY: it was taken, as has just been seen; who has taken it is one thread.
+        // SAFETY: it was taken, as has just been seen; its owner is one thread.
         unsafe { self.site.places[lock].lock.unlock() };
     }
 

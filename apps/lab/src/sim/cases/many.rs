@@ -11,7 +11,7 @@ pub const BUCKETS: usize = 64;
 /// Whoever resizes.
 const RESIZE: usize = 0;
 
-/// Who resizes has each part in turn, with all the others kept out of it.
+/// The thread that resizes has each part in turn, with all the others kept out of it.
 pub fn hash(hand: &Hand) {
     let write = |bucket| hand.under(bucket, || hand.writes(bucket, 2, 50));
     match hand.any(100) {
@@ -65,7 +65,7 @@ pub fn mail_locks(machine: &Machine) -> usize {
 
 /// A connection's process and its deliverer are forked and end; pages are had from the socket's
 /// memory; a message is three files that are made in a spool directory and removed; and four times
-/// somebody is woken on a CPU.
+/// a thread is woken on a CPU.
 pub fn mail<L: Sections + ?Sized>(hand: &Hand<L>) {
     let own = MEMORY + Sim::socket().0 as usize;
     let short = |lock: usize, lines: usize, ns: u64, away_ns: u64| {

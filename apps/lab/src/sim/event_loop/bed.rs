@@ -8,11 +8,11 @@ use antiphon_platform::{Atomic, Clock, Deadline, Platform, SharedWait};
 use antiphon_runtime::event_loop::{Ring, Wait};
 use antiphon_sim::{OwnLine, Sim, now, system_call};
 
-/// A word on which one thread sleeps: 1 if it was rung since it woke last.
+/// A word on which one thread sleeps: 1 if it was rung after its last wake-up.
 pub struct Bed(Arc<OwnLine<<Sim as Platform>::U32>>);
 
 impl Bed {
-    /// Nobody sleeps, and nobody rings.
+    /// A bed without a sleeper, which was not rung.
     pub fn new() -> Self {
         Self(Arc::new(OwnLine(Atomic::ZERO)))
     }
@@ -66,7 +66,7 @@ pub fn sleep_past(at_ns: u64) {
     let bed = OwnLine(<Sim as Platform>::U32::ZERO);
     let deadline = Some(Deadline { clock: Clock::Monotonic, ns: at_ns + 1 });
     while now() <= at_ns {
-        // Nobody wakes it.
+        // No thread wakes it.
         let _ = Sim::wait_shared(&bed, 0, deadline);
     }
 }

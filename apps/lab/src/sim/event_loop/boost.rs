@@ -23,7 +23,7 @@ pub struct Core {
 }
 
 impl Core {
-    /// Of so many loops.
+    /// The core of `loops` loops.
     pub fn new(loops: usize, options: Options) -> Self {
         Self { boosts: Boosts::new(loops.max(1)), options, open: Cell::new(loops) }
     }

@@ -1,8 +1,8 @@
-//! Who competes on each core, and where players are.
+//! The competitors on each core, and the places of players.
 
 use clap::ValueEnum;
 
-/// Who competes.
+/// The competitors on each core.
 pub struct Case {
     pub name: &'static str,
     pub about: &'static str,

@@ -30,10 +30,10 @@ const TIMER_NS: u64 = 5_000;
 const PERIOD_NS: u64 = 1_000_000;
 /// What does not count, at the beginning.
 const WARM_NS: u64 = 5_000_000;
-/// Simulated time that nobody is late.
+/// More simulated time than any thread is late by.
 const LONG_NS: u64 = 1_000_000_000_000;
 
-/// So many colours on so many cores.
+/// A number of colours on a number of cores.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
     pub machine: &'a Machine,

@@ -40,7 +40,7 @@ pub struct Pages {
 const REST_NS: u64 = 50_000_000;
 
 impl Pages {
-    /// Without members, so many as `spread` says where.
+    /// Pages without members; `spread` says how many members each core is to have.
     pub fn new(spread: Domains, cores: usize, options: Options) -> Self {
         let page = |_| {
             let page = Page::NEW;
@@ -51,7 +51,7 @@ impl Pages {
         Self { pages, spread: OwnLine(RefCell::new(spread)), moves: Cell::new(0) }
     }
 
-    /// How often somebody was given a core.
+    /// How often a member was given a core.
     pub fn turns(&self) -> u64 {
         self.pages.iter().map(|page| page.turns()).sum()
     }

@@ -11,7 +11,7 @@ use antiphon_runtime::coop::{
 };
 use antiphon_sim::{Schedule, Sim, Stop, Turn, give};
 
-/// The scheduler of a core, and who its members are.
+/// The scheduler of a core, and the threads that are its members.
 pub struct Kernel {
     scheduler: Scheduler<Members>,
     /// The place of each thread that has begun.
@@ -57,7 +57,7 @@ impl Kernel {
         let Some(&place) = self.places.get(&thread) else { return };
         match why {
             Stop::Over => {
-                // Who is stopped earlier is so for a reason that is not its own.
+                // A thread that is stopped earlier is so for a reason that is not its own.
                 self.scheduler.expire(now_ns, ran_ns);
                 self.scheduler.preempt(place, ran_ns);
             }

@@ -5,14 +5,14 @@
 //! ```text
 //!   each core:  players ─ a thread each: an EventLoop, its timers and its chunks of work
 //!               hogs ──── a thread each: compute
-//!   who gives whom the core: the subject
+//!   the subject: how a thread gives the core to another
 //! ```
 //!
 //! | module | has |
 //! |---|---|
-//! | [`cases`] | who competes, and where players are |
+//! | [`cases`] | the competitors, and the places of players |
 //! | [`subjects`] | ways to give a core away |
-//! | [`plan`] | who runs where, by the seed |
+//! | [`plan`] | which thread runs where, by the seed |
 //! | [`play`], [`bed`] | a player on a loop, and how that sleeps |
 //! | [`domain`] | domains that hand a core over, and members that move |
 //! | [`boost`] | helpers that have loops run first while they are late |

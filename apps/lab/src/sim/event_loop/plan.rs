@@ -1,4 +1,4 @@
-//! Who runs where in a simulation: players, hogs and helpers, by their numbers.
+//! Which threads run where in a simulation: players, hogs and helpers, by their numbers.
 
 use antiphon_report::stats::Random;
 use antiphon_runtime::coop::{Domains, Options, WEIGHT};
@@ -23,7 +23,7 @@ pub struct Setting<'a> {
     pub placement: Placement,
     /// How a core is shared by those that cooperate.
     pub options: Options,
-    /// In so long each thread has a turn where nobody tells the system anything.
+    /// The time in which each thread has a turn where the system is told nothing.
     pub round_ns: u64,
 }
 
@@ -42,7 +42,7 @@ pub struct Seat {
 /// All of a simulation.
 pub struct Plan {
     pub players: Vec<Seat>,
-    /// What was known of who is where, when all had come.
+    /// How many members each core was known to have, when all had come.
     pub domains: Domains,
     /// When it counts, and when the last frame is due.
     pub count_ns: u64,

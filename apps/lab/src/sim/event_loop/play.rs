@@ -55,7 +55,7 @@ pub fn play(player: Player, manner: Manner, tier: Box<dyn Cooperate>) -> Seen {
         // It ends by stopping.
         let _ = events.run();
     }
-    // It leaves whom it shared the core with.
+    // It leaves the members that it shared the core with.
     drop(events);
     let stage = Rc::into_inner(stage).expect("its events are gone");
     stage.player.into_inner().into_seen()

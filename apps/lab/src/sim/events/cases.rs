@@ -1,4 +1,4 @@
-//! Who is told.
+//! Which threads are told.
 
 use std::fmt;
 use std::str::FromStr;

@@ -80,7 +80,7 @@ impl<W: Wakes> Site<W> {
             let told = self.event.wait(number, || self.ready.set(self.ready.get() + 1));
             waiter.told.borrow_mut().push(told);
             self.told.set(self.told.get() + 1);
-            // Who waits again is in the way of those who are told.
+            // A thread that waits again is in the way of those that are told.
             self.all(&self.told, round);
         }
     }
@@ -94,7 +94,7 @@ impl<W: Wakes> Site<W> {
 
     fn wake(&self, rounds: u32, gap_ns: u64) {
         for round in 1..=rounds as usize + 1 {
-            // Who is ready again has been told.
+            // A thread that is ready again has been told.
             self.all(&self.ready, round);
             work(gap_ns);
             let began = now();
@@ -103,7 +103,7 @@ impl<W: Wakes> Site<W> {
         }
     }
 
-    /// Those that count.
+    /// The rounds that count.
     fn sent(&self) -> Vec<(u64, u64)> {
         self.sent.borrow()[1..].to_vec()
     }
@@ -124,7 +124,7 @@ impl<W: Wakes> Site<W> {
 ///
 /// # Errors
 ///
-/// If somebody is not woken.
+/// If a waiter is not woken.
 pub fn carry_out<W: Wakes>(
     setting: &Setting<'_>,
     machine: Machine,

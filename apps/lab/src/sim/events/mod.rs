@@ -2,7 +2,7 @@
 //!
 //! | module | has |
 //! |---|---|
-//! | [`cases`] | who is told: one after the other, or all at once |
+//! | [`cases`] | which threads are told: one after the other, or all at once |
 //! | [`subjects`] | the mechanisms, and on which machine each is |
 //! | [`wakes`] | what a waiter waits on, and how it is told: ours, by their own code |
 //! | [`interrupts`] | the same where the program is the kernel |
@@ -88,8 +88,8 @@ pub struct Arguments {
 ///
 /// # Errors
 ///
-/// Bad arguments; waiters that nobody wakes, which must not be; if a file or stdout
-/// can't be written.
+/// Bad arguments; waiters that are never woken, which must not be; if a file or stdout can't be
+/// written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { rounds, gap_us, seed, .. } = *arguments;
     let described = machine::named(&arguments.machine)?.described;

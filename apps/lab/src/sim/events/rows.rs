@@ -78,7 +78,7 @@ impl Row {
     ///
     /// # Errors
     ///
-    /// If somebody is not woken.
+    /// If a waiter is not woken.
     pub fn of(
         setting: &Setting<'_>,
         subject: &'static Subject,

@@ -90,7 +90,7 @@ impl Subject {
     ///
     /// # Errors
     ///
-    /// If somebody is not woken, which must not be.
+    /// If a waiter is not woken, which must not be.
     ///
     /// # Panics
     ///

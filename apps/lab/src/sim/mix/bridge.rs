@@ -1,14 +1,14 @@
-//! Conferences on simulated workers: the crew's own code decides who takes which task; fibers are
-//! what they are on Linux, on their thread from their beginning on, but for the stack.
+//! Conferences on simulated workers: the crew's own code decides which worker takes which task;
+//! fibers are what they are on Linux, on their thread from their beginning on, but for the stack.
 //!
 //! ```text
 //!  thread:  fibers that may go on ─► each in turn ─► after four of them, a task of its own
-//!           its mail, its timers ──┘                 after 61, one of anybody's
+//!           its mail, its timers ──┘                 after 61, one of any worker's
 //!           none: it rests in `Worker::next_until`, until a task, its mail, or its next timer
 //! ```
 //!
 //! What a fiber keeps is the experiment's and costs nothing; the line of a slot that two share
-//! moves, and whoever lets a fiber of another thread go on tells that by
+//! moves, and a thread that lets a fiber of another one go on tells that by
 //! [`Ready`](antiphon_runtime::fiber::Ready), which is the real one.
 
 use std::cell::{Cell, RefCell};
@@ -364,7 +364,7 @@ impl Bridge {
         }
     }
 
-    /// Has a frame sent, in a task of its own.
+    /// Sends a frame, in a task of its own.
     fn spawn(&self, conference: usize, due_ns: u64, desk: &mut Desk<'_>) {
         self.open.set(self.open.get() + 1);
         let place = {
@@ -415,7 +415,7 @@ fn item(number: usize) -> Item {
     Item::new(FIRST + APART * number as u64).expect("a word for an item")
 }
 
-/// Has conferences take place, each worker on a CPU.
+/// Holds all conferences, each worker on a CPU.
 ///
 /// # Errors
 ///

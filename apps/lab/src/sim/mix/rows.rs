@@ -2,7 +2,7 @@
 //!
 //! | key | what |
 //! |---|---|
-//! | `case` | `fixed`: so many conferences; `most`: as many as can be had |
+//! | `case` | `fixed`: a given number of conferences; `most`: as many as can be had |
 //! | `ops_per_s` | frames that were sent, a second of the simulated time |
 //! | `conferences` | how many; of `most`, as many as are sustained |
 //! | `breaches` | the share of frames that were sent 10 ms after they were due, or later |

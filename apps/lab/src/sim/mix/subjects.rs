@@ -1,4 +1,4 @@
-//! Who runs conferences: policies, in one pool or in several.
+//! The runners of conferences: policies, in one pool or in several.
 
 use antiphon_runtime::sched::{
     BoxedPolicy, Deadlines, Deques, Fifo, InBlocks, Lifo, LifoSlot, Order, Queues, Ranked, Reverse,
@@ -30,7 +30,7 @@ pub enum How {
     Stages,
 }
 
-/// A policy in so many pools.
+/// A policy, in one pool or in several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subject {
     pub name: &'static str,
@@ -123,7 +123,7 @@ impl Subject {
         }
     }
 
-    /// The policy, anew, for a pool that has room for so many parts.
+    /// The policy, anew, for a pool that has room for `parts` parts.
     pub fn policy(self, parts: usize) -> BoxedPolicy<Sim> {
         POLICIES[self.policy].2(&Room { own: OWN, all: parts.next_power_of_two() })
     }

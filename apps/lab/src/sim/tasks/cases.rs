@@ -1,4 +1,4 @@
-//! What is made ready, by whom, and what it costs.
+//! The tasks of each case: which thread makes them ready, and what they cost.
 //!
 //! A packet is copied by a spawner, scanned by a task, and in some cases followed by further tasks,
 //! one after the other. Times are simulated computing; only `cache` has the packet's lines
@@ -10,12 +10,12 @@ use antiphon_report::stats::Random;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     Nothing,
-    /// So many tasks, each of which reads 20 bytes at random.
+    /// A number of tasks, each of which reads 20 bytes at random.
     Reads(u32),
-    /// So many tasks; and, after one packet in a thousand, two that sleep.
+    /// A number of tasks; and, after one packet in a thousand, two that sleep.
     Sleeps(u32),
-    /// A lattice, folded layer by layer: so many tasks, or of one packet in two hundred as many as
-    /// the second says; each takes as long as its layer is wide.
+    /// A lattice, folded layer by layer: as many tasks as the first number says, or for one packet
+    /// in two hundred as many as the second; each takes as long as its layer is wide.
     Folds(u32, u32),
 }
 
@@ -116,7 +116,7 @@ impl Case {
     }
 }
 
-/// One option in so many is long.
+/// One option of this many is long.
 const LONG_OF: u64 = 200;
 
 /// What the program takes, on a CPU of its own.

@@ -95,7 +95,7 @@ impl<T: Team> Run<T> {
         work(ns);
     }
 
-    /// The worker of a seat, who may be a spawner first.
+    /// The worker of a seat, which may be a spawner first.
     fn member(&self, seat: usize, workers: usize) {
         let mut member = self.team.member(seat);
         let spawners = self.case.spawners.min(workers);
@@ -177,7 +177,7 @@ impl<T: Team> Run<T> {
         self.latency.borrow_mut().record(now() - since, 1);
     }
 
-    /// A layer of so many nodes, and one.
+    /// A layer of `nodes` nodes, and one more.
     fn fold(&self, nodes: u32) {
         self.work(self.costs.step_ns + self.costs.nodes_ns * u64::from(nodes + 1) / 1000);
     }

@@ -28,14 +28,14 @@ static OPTIONS: [Known; 2] = [
     Known { case: "options", subject: "lifo", points: &[(5, 9.0), (115, 0.42)] },
 ];
 
-/// What is known of the 99th percentile of a case and a policy, in nanoseconds.
+/// The published 99th percentile of a case and a policy, in nanoseconds.
 pub fn p99_ns(case: &str, subject: &str, form: Form, workers: usize) -> Option<f64> {
     let known = OPTIONS.iter().find(|known| (known.case, known.subject) == (case, subject))?;
     let here = known.points.iter().find(|(domains, _)| *domains == workers)?;
     (form == Form::Published).then_some(here.1 * 1e9)
 }
 
-/// What is known of a case and a policy; Domainslib is in our form only.
+/// The published points of a case and a policy; Domainslib is in our form only.
 pub fn of(case: &str, subject: &str, form: Form) -> &'static [(usize, f64)] {
     let here = |known: &&Known| known.case == case && known.subject == subject;
     match KNOWN.iter().find(here) {

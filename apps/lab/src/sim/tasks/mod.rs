@@ -2,7 +2,7 @@
 //!
 //! | module | has |
 //! |---|---|
-//! | [`cases`] | what is made ready, by whom, and what it costs |
+//! | [`cases`] | which tasks are made ready, by which thread, and what they cost |
 //! | [`subjects`] | the policies, in our form and as published |
 //! | [`team`] | our crew, as the experiment sees it; what thieves do is counted |
 //! | [`published`] | the dissertation's scheduler, with its defects |

@@ -1,10 +1,10 @@
-//! The dissertation's scheduler, with what it does wrong, on our deque.
+//! The dissertation's scheduler, with its errors, on our deque.
 //!
-//! - Who has nothing tries to steal from a victim that it draws, for ever: it never sleeps, and
-//!   takes tasks from outside in 3 % of its attempts only.
-//! - The victim is drawn of all, and who draws itself takes the next: that one has twice the
-//!   weight. Of neighbours, who draws itself has made an attempt in vain.
-//! - Who has no room for a task tries again until there is.
+//! - A worker that has nothing tries to steal from a victim that it draws, for ever: it never
+//!   sleeps, and takes tasks from outside in 3 % of its attempts only.
+//! - The victim is drawn of all, and a worker that draws itself takes the next: that one has twice
+//!   the weight. Of neighbours, a worker that draws itself has made an attempt in vain.
+//! - A worker that has no room for a task tries again until there is.
 
 use std::cell::Cell;
 use std::sync::Arc;

@@ -159,7 +159,7 @@ const fn near(range: usize) -> Neighbours {
 const BLOCK: usize = 16;
 /// Tasks come from outside nowhere here.
 const OUTSIDE: usize = 64;
-/// A ticket each so many tasks.
+/// Tasks for each ticket.
 const TICKET: u32 = 16;
 /// As the experiment tells tasks apart.
 const STAGES: usize = 3;
@@ -192,7 +192,7 @@ fn blocks(case: &Case, tally: &Arc<Tally>) -> Counting<InBlocks<BLOCK>> {
     counting(InBlocks { blocks: case.room / BLOCK }, tally)
 }
 
-/// Who has no room for a task runs one itself.
+/// A worker that has no room for a task runs one itself.
 fn scheme<O, S, K: Queues>(order: O, spread: S, queues: K) -> Bounded<O, S, K> {
     Bounded(Scheme::new(order, spread).queues(queues))
 }

@@ -1,4 +1,4 @@
-//! Who shares tasks: our crew, and what the dissertation had.
+//! The team that shares tasks: our crew, and the dissertation's scheduler.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -17,7 +17,7 @@ pub trait Team: 'static {
     /// The worker of a seat, which is free.
     fn member(&self, seat: usize) -> Self::Member<'_>;
 
-    /// Has workers end that find nothing.
+    /// Makes workers end that find nothing.
     fn close(&self);
 }
 
