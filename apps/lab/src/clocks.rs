@@ -18,7 +18,7 @@ use antiphon_sync::clock::{Ordo, SharedCounter, Stamps};
 
 use antiphon_report::stats::Random;
 
-/// Words for each thread: few are committed to while somebody else reads them.
+/// Words for each thread: few are committed to while another thread reads them.
 const WORDS: usize = 64;
 
 /// A way to timestamps.
@@ -95,13 +95,13 @@ pub struct Site<P: Platform> {
 }
 
 impl<P: Platform> Site<P> {
-    /// For so many threads, with a clock that was measured.
+    /// The site of `threads` threads, with a clock that was measured.
     pub fn new(threads: usize, ordo: Ordo<P>) -> Self {
         let words = (0..threads * WORDS).map(|_| Line(Word::new())).collect();
         Self { shared: SharedCounter::new(), ordo, words }
     }
 
-    /// Has thread number `thread` repeat an operation of this subject.
+    /// Thread number `thread` repeats an operation of this subject.
     pub fn run<R: Repeat>(&self, subject: Subject, thread: usize, repeat: R) -> R::Done {
         let once = |stamp: u64| {
             black_box(stamp);

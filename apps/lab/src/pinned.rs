@@ -16,7 +16,7 @@ fn online() -> &'static [u32] {
     ONLINE.get_or_init(|| (0..CPUS as u32).filter(|&cpu| whereabouts(cpu).is_some()).collect())
 }
 
-/// Those of them that this process may use, by their places in that list.
+/// The online CPUs that this process may use, by their places in the list of those.
 pub fn usable() -> Vec<usize> {
     let mut set = empty();
     // SAFETY: the set is ours to write, and as large as it is said to be.
@@ -56,7 +56,7 @@ pub type Task<'a, R> = Box<dyn FnOnce() -> R + Send + 'a>;
 ///
 /// # Errors
 ///
-/// If a CPU can't be used. Nobody has begun then.
+/// If a CPU can't be used. No body has begun then.
 pub fn on_each<R: Send>(
     places: &[usize],
     body: impl Fn(usize) -> R + Sync,
@@ -152,7 +152,7 @@ impl Stopwatch {
         to.saturating_sub(from) as f64 / self.ticks_per_ns
     }
 
-    /// Ticks of so many nanoseconds.
+    /// The ticks of `ns` nanoseconds.
     pub fn ticks(self, ns: f64) -> u64 {
         (ns * self.ticks_per_ns) as u64
     }

@@ -23,12 +23,13 @@ const PREFIX: &str = "antiphon-";
 /// Real-time threads of all groups together have so much of a second, in microseconds: less than
 /// the kernel gives all of them as a rule.
 const REAL_TIME_US: usize = 900_000;
-/// A wait for the last process of a group to end, of so many.
+/// How long one wait for the last process of a group to end takes, and how many such waits there
+/// are.
 const NAP: Duration = Duration::from_millis(10);
 const NAPS: u32 = 100;
 
 impl Groups {
-    /// Makes so many.
+    /// Makes `number` groups.
     ///
     /// # Errors
     ///
@@ -124,7 +125,7 @@ fn remove_old(place: &Path) {
         let process = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next());
         let process = process.and_then(|process| process.parse::<u32>().ok());
         if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
-            // Somebody else may just have done so.
+            // Another process may just have done so.
             let _ = fs::remove_dir(place.join(name));
         }
     }

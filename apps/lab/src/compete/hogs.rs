@@ -41,7 +41,7 @@ impl Compiler {
         if fd == -1 {
             return Err(failed(std::io::Error::last_os_error()));
         }
-        // SAFETY: a descriptor that was opened just now, and is nobody else's.
+        // SAFETY: a descriptor that was opened just now, and that no other code has.
         let mut source = unsafe { File::from_raw_fd(fd) };
         source.write_all(text(FUNCTIONS).as_bytes()).map_err(failed)?;
         Ok(Self { program: program.to_owned(), source })
@@ -84,7 +84,7 @@ pub fn compiler() -> Result<PathBuf, String> {
     if path.is_absolute() && path.is_file() { Ok(path) } else { Err(missing.to_owned()) }
 }
 
-/// A C file of so many functions, none like the other.
+/// A C file of `functions` functions, none like the other.
 fn text(functions: usize) -> String {
     let mut text = String::new();
     for number in 0..functions {

@@ -43,7 +43,7 @@ impl Level {
         Self { first: first && refused.is_none(), not_first: refused, ..Self::here() }
     }
 
-    /// Has the session weigh as much as one may.
+    /// Makes the session weigh as much as a session may.
     fn weigh_most() -> Result<(), String> {
         Self::can_be_taken()?;
         fs::write(AUTOGROUP, FIRST.to_string()).map_err(|error| {

@@ -59,7 +59,7 @@ impl<P> Role<P> {
     ///
     /// # Errors
     ///
-    /// It is to compile, and nobody has looked for a compiler.
+    /// It is to compile, and no compiler was looked for.
     pub fn hog(competitor: Competitor, compiler: Option<&PathBuf>) -> Result<Self, String> {
         match (competitor, compiler) {
             (Competitor::Spin, _) => Ok(Self::Spin),

@@ -1,7 +1,7 @@
 //! A program as a process, which begins when it is told, and tells what it saw.
 //!
 //! ```text
-//!   who starts it                      program
+//!   its starter                        program
 //!       │ ──── its order (argument) ───► │ takes its CPU
 //!       │ ◄────────── "ready" ────────── │
 //!       │ ───── when to begin: JSON ───► │ sleeps until then, and works
@@ -77,7 +77,7 @@ impl Program {
         serde_json::from_str(&line).map_err(|error| format!("a program said no figures: {error}"))
     }
 
-    /// Its lines from now on, for who reads them in another thread. The first call has them.
+    /// Its lines from now on, for a reader in another thread. The first call has them.
     pub fn lines(
         &mut self,
     ) -> Option<impl Iterator<Item = std::io::Result<String>> + Send + use<>> {
@@ -109,8 +109,8 @@ impl Program {
         self.change(libc::WSTOPPED | libc::WNOHANG).is_some()
     }
 
-    /// What has become of it, of what is asked for: the code of SIGCHLD, and a status. It can still
-    /// be waited for, so that its number is its.
+    /// A change of its state, of the kinds in `of`: the code of SIGCHLD, and a status. It can still
+    /// be waited for, so that its number stays its own.
     fn change(&self, of: libc::c_int) -> Option<(i32, i32)> {
         let (id, flags) = (self.child.id(), of | libc::WNOWAIT);
         // SAFETY: all zero is a value of it.
@@ -145,7 +145,7 @@ impl Drop for Program {
 ///
 /// # Errors
 ///
-/// One line: who started it has gone.
+/// One line: the process that started it has gone.
 pub fn is_ready<T: DeserializeOwned>() -> Result<T, String> {
     say(READY)?;
     let mut line = String::new();

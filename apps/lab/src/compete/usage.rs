@@ -30,7 +30,7 @@ impl Usage {
         usage
     }
 
-    /// Since an earlier moment.
+    /// The usage after an earlier moment, `before`.
     pub fn since(self, before: Self) -> Self {
         Self {
             cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns),

@@ -39,9 +39,9 @@ ratio is not decided if its repetitions are more than 1.5 times apart.
 pub enum Says {
     /// The two worlds say the same.
     Agree,
-    /// They differ in which of two locks is ahead.
+    /// The two worlds differ in which of two locks is ahead.
     Order,
-    /// They differ in how far.
+    /// The two worlds differ in how far a lock is ahead.
     Ratio,
     /// The measured ratios differ among themselves.
     Undecided,
@@ -159,7 +159,7 @@ impl Says {
 pub struct Ranking {
     /// Pairs of locks that are level in neither world.
     pub pairs: usize,
-    /// Those of them that are in the same order in both.
+    /// Pairs among these that are in the same order in both.
     pub same: usize,
     /// The lock that did most work here, and the one that did simulated.
     pub first: [&'static str; 2],

@@ -22,7 +22,7 @@ use crate::pinned::{Figure, Stopwatch, Switches, on_each};
 const MARK_NS: f64 = 50_000.0;
 /// The windows that time is cut into.
 const WINDOW_NS: f64 = 300_000.0;
-/// What is not counted at the beginning.
+/// The time that is not counted at the beginning.
 const WARM_UP_NS: f64 = 5_000_000.0;
 /// The same where threads outnumber CPUs: all of them have had one by then, several times.
 const CROWDED_WARM_UP_NS: f64 = super::settings::CROWDED_WARM_UP_NS as f64;
@@ -44,7 +44,7 @@ pub struct Rates {
     pace: Pace,
 }
 
-/// How the work's loop is run for so many nanoseconds.
+/// How the work's loop is run for a number of nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     /// Turns of the loop, in 65 536ths.
@@ -123,8 +123,8 @@ impl Stage for Thread<'_> {
         let mut sum = 0;
         for line in &lines.0[..count] {
             let word = Cell::as_ptr(&line.word);
-            // SAFETY: the word is there; that nobody else is at it is what the lock is for, and
-            // volatile keeps the accesses as they stand.
+            // SAFETY: the word is there; the lock has to keep other threads from it, and volatile
+            // keeps the accesses as they stand.
             unsafe {
                 sum = ptr::read_volatile(word) + 1;
                 ptr::write_volatile(word, sum);
@@ -161,13 +161,13 @@ impl Thread<'_> {
 
 /// One run.
 pub struct Run<'a> {
-    /// Of which machine.
+    /// The rates of the machine.
     pub rates: Rates,
     /// The CPUs of the threads.
     pub places: &'a [usize],
     /// What they do.
     pub case: Case,
-    /// For how long, in nanoseconds.
+    /// How long it runs, in nanoseconds.
     pub ns: f64,
     /// Whether threads outnumber CPUs: then losing one is what is measured, and hand-overs are.
     pub crowded: bool,
@@ -290,7 +290,7 @@ impl Run<'_> {
         };
         let rates: Vec<_> = (0..windows).map(rate).collect();
         let rounds_per_s = match rates.as_slice() {
-            // Who is outnumbered is disturbed all the time: one window, the whole.
+            // Threads that outnumber CPUs are disturbed all the time: one window, the whole.
             &[Some(rate)] if self.crowded => {
                 Figure { median: rate, p25: rate, p75: rate, windows: 1, dropped: 0 }
             }
@@ -309,7 +309,7 @@ mod tests {
     use super::super::workload::{EMPTY, LOCKS, SHORT, visit};
     use super::*;
 
-    /// Keeps nobody out.
+    /// Keeps no thread out.
     struct Open;
 
     // SAFETY: it is not. Nothing but counters is guarded by it here, and they are read by one

@@ -56,7 +56,7 @@ pub struct Run<'a> {
     pub places: &'a [usize],
     /// What they do.
     pub case: Case,
-    /// For how long, in nanoseconds of simulated time.
+    /// How long it runs, in nanoseconds of simulated time.
     pub ns: u64,
     /// Whether threads outnumber CPUs, and hand-overs are measured.
     pub crowded: bool,

@@ -47,9 +47,9 @@ pub struct Lines(pub [Line; LINES]);
 #[repr(align(64))]
 #[derive(Default)]
 pub struct Line {
-    /// What is added to.
+    /// The word that is added to.
     pub word: std::cell::Cell<u64>,
-    /// In the first line: when the lock was given back, by whom.
+    /// In the first line: when the lock was given back, and by which thread.
     pub given: std::cell::Cell<(u64, usize)>,
 }
 
@@ -95,7 +95,7 @@ pub fn contend<S: Stage, L: Lock>(
 }
 
 /// As [`contend`], and notes how long the lock is on its way from one thread to another: from the
-/// clock's reading by who gives it back to that by who has it next. `handed` is called with
+/// last owner's reading of the clock to that of the next owner. `handed` is called with
 /// nanoseconds. The readings cost what they cost, in either world.
 pub fn hand_over<S: Stage, L: Lock>(
     stage: &mut S,
@@ -121,7 +121,7 @@ pub fn hand_over<S: Stage, L: Lock>(
     }
 }
 
-/// So much work was asked for.
+/// The work that was asked for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked {
     /// How often.

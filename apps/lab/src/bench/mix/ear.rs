@@ -1,6 +1,6 @@
 //! How good a call is, by how long it takes from mouth to ear.
 //!
-//! What is measured is what the server adds. The rest, from a microphone to the server and on to a
+//! The delay that the server adds is measured. The rest, from a microphone to the server and on to a
 //! loudspeaker, is a budget that one states: Modelski's dissertation (§2.4.2) says that transport
 //! takes the vast majority of the whole, and gives no number; here that is four fifths of 150 ms.
 

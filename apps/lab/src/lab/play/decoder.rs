@@ -12,7 +12,7 @@ use crate::compete::work::Pace;
 
 /// What a frame costs in the mean where nothing is decoded, in nanoseconds.
 pub const FRAME_NS: u64 = 800_000;
-/// How late at most who misbehaves gives the CPU away.
+/// How late at most a misbehaving player gives the CPU away.
 const LATE_NS: u64 = 10_000_000;
 /// Frames of a clip that are decoded to know what they take.
 const TRIED: usize = 300;

@@ -40,14 +40,14 @@ pub struct PlayerFigures {
     pub long: u64,
     /// What kept it from being on time.
     pub troubles: Troubles,
-    /// What has become of it, as words behind its name, if it did not play to the end: then nothing
-    /// is known of it but what it has used.
+    /// Why it did not play to the end, as words behind its name, if it did not: then nothing is
+    /// known of it but what it has used.
     pub gone: Option<String>,
 }
 
 /// All of a run.
 pub struct Figures {
-    /// Those that adapt.
+    /// The players that adapt.
     pub players: Vec<PlayerFigures>,
     /// The one that does not.
     pub steady: Option<PlayerFigures>,
@@ -74,7 +74,7 @@ pub struct Figures {
     pub switches_per_s: f64,
     /// How long it was measured.
     pub seconds: f64,
-    /// How the CPU was shared by who cooperates.
+    /// How the programs that cooperate shared the CPU.
     pub options: Options,
     /// By the end of each step, in seconds: how much of a CPU each program had in it, players
     /// first.
@@ -135,7 +135,7 @@ impl Figures {
         }
     }
 
-    /// What is wrong with a player, or has become of it, in one line; never for want of time.
+    /// The fault of a player, or how it ended too early, in one line; never for want of time.
     pub fn fault(&self) -> Option<String> {
         let all = self.players.iter().chain(&self.steady).enumerate();
         let mut faults = all.filter_map(|(number, one)| {

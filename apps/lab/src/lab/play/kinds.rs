@@ -75,7 +75,7 @@ pub struct Played {
 
 /// A program that says what it has played.
 pub trait Tells: Program {
-    /// By now; without the tardiness of the first so many.
+    /// What it has played by now, without the tardiness of the first `since` timers.
     fn played(&self, since: usize) -> Played;
 }
 
@@ -148,7 +148,7 @@ impl Played {
         }
     }
 
-    /// What is wrong with it, if something is: never for want of time.
+    /// The fault of what it has played, if there is one: never for want of time.
     pub fn fault(&self) -> Option<String> {
         let faults = [
             (self.disorder, "shown after a later one"),

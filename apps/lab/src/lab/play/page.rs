@@ -86,7 +86,7 @@ fn fps(figures: &Figures) -> Vec<Curve> {
     curves.filter(|curve| !curve.points.is_empty()).collect()
 }
 
-/// What is coded for each second of what a player plays.
+/// The bit rate of the stream, for each second that a player plays.
 fn bit_rates(plan: &Plan, seconds: f64) -> Vec<Curve> {
     let whole = seconds.floor() as usize;
     let players = (0..plan.players).filter_map(|number| Some((number, plan.clip(number)?)));

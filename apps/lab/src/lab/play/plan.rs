@@ -23,7 +23,7 @@ use crate::compete::work::Pace;
 
 /// All of a run.
 pub struct Plan {
-    /// What is played.
+    /// The clips that are played.
     pub clips: Vec<Ready>,
     /// The programs that play, the steady one last if there is one.
     pub parts: Vec<Part>,
@@ -39,9 +39,9 @@ pub struct Plan {
     pub one_group: bool,
     /// By what they are on time.
     pub tier: Tier,
-    /// What there is here.
+    /// The tiers that this machine has.
     pub here: Available,
-    /// How the CPU is shared by who cooperates.
+    /// How the programs that cooperate share the CPU.
     pub schedule: Schedule,
     /// Whom the run competes with.
     pub level: Level,

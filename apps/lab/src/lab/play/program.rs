@@ -51,7 +51,7 @@ pub struct Part {
     pub tier: String,
     /// The number of its group, if it has one.
     pub group: Option<u32>,
-    /// How the CPU is shared by who cooperates.
+    /// How the programs that cooperate share the CPU.
     pub schedule: Schedule,
     /// Its nice value.
     pub nice: i32,
@@ -66,7 +66,7 @@ pub struct Part {
 pub struct Begin {
     /// When it begins: the first frame is due a look-ahead later.
     pub at_ns: u64,
-    /// What is due later is no part of the run.
+    /// The end of the run: frames that are due later are no part of it.
     pub end_ns: u64,
 }
 
@@ -74,7 +74,7 @@ pub struct Begin {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Said {
-    /// How it goes: with the tardiness of what came since it said so last.
+    /// How it goes: with the tardiness of the timers that came after the last such message.
     Progress(Played),
     /// What it saw, at its end.
     Seen(Box<Seen>),
@@ -175,7 +175,7 @@ impl Part {
         }
     }
 
-    /// What is played, again and again.
+    /// The sound that is played, again and again.
     fn samples(&self) -> Result<Vec<i16>, String> {
         let Some((file, seconds)) = &self.sound else {
             return Ok((0..ffmpeg::SOUND_RATE).map(|n| (n % 100) as i16).collect());
@@ -232,7 +232,7 @@ impl Stage<'_> {
         let done = self.seat.done();
         let played = hosted.program().played(0);
         let long = events.stats().iter().map(|stats| stats.long).sum();
-        // It leaves who it cooperated with.
+        // It leaves the programs that it cooperated with.
         drop(events);
         let troubles = troubles.borrow().told();
         tell(&Said::Seen(Box::new(Seen { played, model, done, long, troubles })))?;
@@ -242,13 +242,13 @@ impl Stage<'_> {
     }
 }
 
-/// Waits until who started this has gone.
+/// Waits until the process that started this one has gone.
 fn is_ended() {
     // Whatever comes, or that nothing comes any more.
     let _ = std::io::stdin().read_line(&mut String::new());
 }
 
-/// Has the program say how it goes, and end when it is told to.
+/// Makes the program say how it goes, and end when it is told to.
 fn says<P: Tells + 'static>(events: &mut Loop, hosted: &Hosted<P>, at_ns: u64) {
     let hosted = hosted.clone();
     let mut told = 0;
@@ -260,7 +260,7 @@ fn says<P: Tells + 'static>(events: &mut Loop, hosted: &Hosted<P>, at_ns: u64) {
         }
         let played = Played { per_second: Vec::new(), ..hosted.program().played(told) };
         told += played.tardiness_ns.len();
-        // Who does not listen any more has this program end.
+        // A reader that does not listen any more makes this program end.
         let _ = process::tell(&Said::Progress(played));
         Step::At(context.release_ns().unwrap_or(at_ns) + PROGRESS_NS)
     };

@@ -81,7 +81,7 @@ fn line(name: &str, one: &PlayerFigures) -> Vec<Cell> {
     let late = one.late;
     let unknown = |text: String, known: bool| if known { text } else { "-".to_owned() };
     let stayed = one.gone.is_none();
-    // Who has shown nothing was not on time.
+    // A program that has shown nothing was not on time.
     let time = |us: f64| Cell::number(unknown(duration(us * 1e3), late.timers > 0));
     let mut cells = vec![
         Cell::text(format!("{name} {}{}", one.plays, if one.model { " *" } else { "" })),

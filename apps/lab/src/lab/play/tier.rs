@@ -143,8 +143,8 @@ impl Seat {
         }
     }
 
-    /// Has the loop share the CPU by it. Called when the loop is about to run: who has joined and
-    /// does not poll is in others' way.
+    /// Makes the loop share the CPU by this tier. Called when the loop is about to run: a program
+    /// that has joined and does not poll is in others' way.
     ///
     /// # Errors
     ///

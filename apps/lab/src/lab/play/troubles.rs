@@ -47,7 +47,7 @@ impl Troubles<Name> {
         }
     }
 
-    /// For who is told of it.
+    /// The troubles, for the program that is told of them.
     pub fn told(&self) -> Troubles {
         let told = |of: &Option<Worst<Name>>| {
             let of = of.as_ref()?;
