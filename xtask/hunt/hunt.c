@@ -173,8 +173,8 @@ static void use_one_cpu(struct chance *chance)
 }
 
 /* Cancels a consumer, in its wait or before the next one, and puts another in its place; but not
- * before the rest have gone on without it: a newcomer finds an item though no consumer was woken for it,
- * and so would hide that a notification went to the grave with the cancelled one. */
+ * before the rest have gone on without it: a newcomer finds an item though no consumer was woken
+ * for it, and so would hide that a notification went to the grave with the cancelled one. */
 static void replace_consumer(struct chance *chance)
 {
 	int first = FIRST_SLOT + plan.lockers + plan.sharers + plan.members + plan.producers;
