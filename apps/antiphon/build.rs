@@ -76,7 +76,7 @@ fn watch(root: &Path) {
     println!("cargo::rerun-if-changed=build.rs");
 }
 
-/// Where they are then.
+/// Builds the libraries, and returns their folder.
 fn build(root: &Path, directory: &Path, target: &str) -> Result<PathBuf, Box<dyn Error>> {
     let mut cargo = Command::new(variable("CARGO")?);
     cargo

@@ -1,4 +1,4 @@
-//! What CMD can rely on under `run` and `record`: item by item what `docs/contract.md` says.
+//! The promises to CMD under `run` and `record`: item by item what `docs/contract.md` says.
 
 mod common;
 
@@ -47,7 +47,7 @@ fn code(output: &Output) -> Option<i32> {
     output.status.code().or(output.status.signal().map(|signal| 128 + signal))
 }
 
-/// The same as a user that has no rights: `None` where that can't be had.
+/// Runs it as a user that has no rights: `None` where that can't be had.
 fn as_nobody(prefix: &[String], line: &str, home: &str) -> Option<Output> {
     // SAFETY: takes nothing.
     if unsafe { libc::getuid() } != 0 {

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use common::{Folder, output, skipped};
 
-/// What gdb prints of `program` when that calls `function`, where these commands are given.
-/// `None` if there is no gdb here, or it may not do what it is for.
+/// The output of gdb for `program`, with these commands where it calls `function`. `None` if there
+/// is no gdb here, or it may not debug.
 fn at(
     folder: &Folder,
     program: &[&str],

@@ -70,7 +70,7 @@ fn note(report: &Value) -> Option<&str> {
     notes.iter().filter_map(Value::as_str).find(|note| note.contains("have no function names"))
 }
 
-/// What a shell does to the plug-in `$0` in its folder.
+/// Commands of a shell for the plug-in `$0` in its folder.
 const NOTHING: &str = "true";
 const OTHER: &str = r#"cd "${0%/*}" && cp other.so new && mv new plug.so"#;
 const DELETED: &str = r#"rm "$0""#;

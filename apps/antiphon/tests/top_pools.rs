@@ -54,8 +54,9 @@ fn hogged() -> (Pool, u32) {
     (pool, line)
 }
 
-/// What the program does, until its stdin ends: five fibers wait at a gate, one sleeps; of another
-/// pool a worker is in one task, and two wait behind it; and there is one that is [`hogged`].
+/// The program of these tests, until its stdin ends: five fibers wait at a gate, one sleeps; of
+/// another pool a worker is in one task, and two wait behind it; and there is one that is
+/// [`hogged`].
 #[test]
 fn program() {
     if std::env::var_os(IS_PROGRAM).is_none() {
@@ -86,7 +87,8 @@ fn program() {
     std::process::exit(0);
 }
 
-/// That program, until this is dropped; and the line that has spawned what was hogged.
+/// That program, until this is dropped; and the line of the source that has spawned the hogged
+/// tasks.
 struct Shows(Child, String);
 
 impl Shows {

@@ -34,13 +34,13 @@ const PT_DYNAMIC: u32 = 2;
 const PT_INTERP: u32 = 3;
 const DT_STRTAB: u64 = 5;
 const DT_STRSZ: u64 = 10;
-/// In a program header for 64 bits.
+/// The offset of the address in a program header for 64 bits.
 const P_VADDR: usize = 16;
 /// More of a table than any program has: a damaged file costs no more memory.
 const MOST_BYTES: u64 = 64 << 20;
 const LITTLE: u8 = 1;
 
-/// Where the fields of one class stand.
+/// The places of the fields of one class.
 struct Places {
     phoff: usize,
     phentsize: usize,

@@ -105,7 +105,7 @@ struct Trace {
     told: Told,
 }
 
-/// What was written so far.
+/// Counts of what was written so far.
 struct Told {
     events: u64,
     /// Events by code.
@@ -127,7 +127,7 @@ impl Told {
         }
     }
 
-    /// What recording took of the threads' time in all; `None` if nothing was timed.
+    /// The time that recording took of all threads together; `None` if nothing was timed.
     fn recorder_ns(&self, costs: &[Cost]) -> Option<u64> {
         let ns = |cost: &Cost| {
             let each_ps = u128::from(cost.before_ps) + u128::from(cost.after_ps);
@@ -203,7 +203,7 @@ fn number(numbers: &mut HashMap<u32, u32>, thread: u32) -> u32 {
     *numbers.entry(thread).or_insert(next)
 }
 
-/// What recording took of CMD's time.
+/// The costs of recording, as CMD's time.
 fn costs(recording: &Recording) -> io::Result<Vec<Cost>> {
     let code = |code| {
         Some(match code {

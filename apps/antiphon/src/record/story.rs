@@ -1,4 +1,4 @@
-//! What one thread did: notes, as they were written in passing, become events of a trace.
+//! The story of one thread: notes, as they were written in passing, become events of a trace.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,12 +15,12 @@ use super::names::Names;
 /// time off the CPU.
 const LEAST_OFF_NS: u64 = 2_000;
 
-/// What a thread has done so far.
+/// The events of a thread so far.
 #[derive(Default)]
 pub struct Story {
     /// Batches that have come before one that stands before them.
     early: BTreeMap<u32, Batch>,
-    /// Which comes next.
+    /// The number of the batch that comes next.
     next: u32,
     /// The process's record.
     pub process: u32,
@@ -30,7 +30,7 @@ pub struct Story {
     pub role: u32,
     /// Events that found no room.
     pub dropped: u64,
-    /// When the last event was.
+    /// The time of the last event.
     last_ns: u64,
     /// The last event begins a wait.
     waits: bool,
@@ -49,7 +49,7 @@ pub struct Story {
     held: Vec<u32>,
 }
 
-/// What all threads share.
+/// The state that all threads share.
 pub struct Shared<'a> {
     pub recording: &'a Recording,
     pub clock: Clock,

@@ -79,7 +79,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// As [`Work`], on the command line.
+/// [`Work`], on the command line.
 #[derive(Clone, Copy, ValueEnum)]
 enum Mode {
     Fixed,

@@ -83,7 +83,7 @@ pub fn sentences(unreached: &[Unreached], what: &str) -> Vec<String> {
     sentences
 }
 
-/// The same in JSON.
+/// The programs that kept their own locks, in JSON.
 pub fn objects(unreached: &[Unreached]) -> Value {
     let object =
         |one: &Unreached| json!({ "program": one.program, "times": one.times, "why": one.why });

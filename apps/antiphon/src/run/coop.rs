@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 use super::child::{self, Child};
 
-/// What `--coop` takes.
+/// The arguments of `--coop`.
 #[derive(Args)]
 #[group(skip)]
 pub struct CoopArguments {
@@ -62,7 +62,7 @@ pub struct Coop {
 }
 
 impl Coop {
-    /// What CMD is to be told; `None`: nothing.
+    /// Opens the page by which CMD's loops are told; `None` without `--coop`.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl Coop {
         }))
     }
 
-    /// What the library is told.
+    /// Tells the library, by variables of `command`.
     pub fn put(&self, command: &mut Command) {
         command.env(TIER, &self.tier).env(DOMAIN, &self.name);
         command.env(OPTIONS, words_of(self.schedule.into()));
@@ -182,7 +182,7 @@ pub struct CoopReport {
     tier: String,
     tiers: Vec<Tier>,
     domain: Option<(String, coop::Options)>,
-    /// Of loops that are raised.
+    /// The schedule of loops that are raised.
     boost: Option<Schedule>,
     asked: Schedule,
     cpu: Option<u32>,
@@ -258,7 +258,7 @@ impl CoopReport {
         table
     }
 
-    /// As text, with colours or without.
+    /// The report as text, with colours or without.
     pub fn text(&self, colour: bool) -> String {
         let mut out = format!("\nEvent loops, {}\n", self.how());
         if !self.loops.is_empty() {
@@ -271,7 +271,7 @@ impl CoopReport {
         out
     }
 
-    /// By what they were on time, in some words.
+    /// The tiers by which the loops were on time, in some words.
     pub fn how(&self) -> String {
         let names: Vec<_> = self.tiers.iter().map(|tier| tier.name()).collect();
         let mut how = format!("tier {}: {}", self.tier, names.join(" and "));

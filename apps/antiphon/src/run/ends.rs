@@ -1,4 +1,4 @@
-//! When waits ended that went on as their threads did.
+//! The ends of waits that threads were still in when they ended.
 //!
 //! A thread that is killed, or whose process exits, says nothing of the wait that it is in. Its
 //! record still does, and the wait lasted till the first of these that is known:

@@ -151,7 +151,7 @@ pub fn tell(report: &Report, files: Vec<ReportFile>) -> Result<(), Failure> {
     written.into_iter().collect()
 }
 
-/// What a report file is written as.
+/// The format of a report file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Json,

@@ -1,5 +1,5 @@
-//! What a report has to say beside its tables, one sentence or two each: why there is nothing in
-//! it, which form of the lock it was, and what went past the library.
+//! Notes that a report has beside its tables, one sentence or two each: why there is nothing in it,
+//! which form of the lock it was, and what went past the library.
 
 use antiphon_record::Snapshot;
 
@@ -50,12 +50,12 @@ pub fn done(lock: &str, inside: bool, coop: bool) -> String {
     locks.into_iter().chain(loops).collect::<Vec<_>>().join(" or ")
 }
 
-/// What the library does to a program's locks, in a word.
+/// The library's effect on a program's locks, in a word.
 pub fn done_to_locks(lock: &str) -> &'static str {
     if lock == preload::GLIBC { "observed" } else { "replaced" }
 }
 
-/// In what a recording of glibc's locks differs from one of ours.
+/// The note about how a recording of glibc's locks differs from one of ours.
 fn theirs(run: &Run) -> Option<String> {
     (run.lock == preload::GLIBC).then(|| {
         "glibc's own locks, seen from inside. A wait for a condition includes that for its mutex, \
@@ -72,7 +72,8 @@ fn nothing_used(run: &Run, snapshot: &Snapshot) -> Option<String> {
     })
 }
 
-/// Which form was really used: the library takes the exchange where the light form can't be had.
+/// The note about the form that was really used: the library takes the exchange where the light
+/// form can't be had.
 fn form(run: &Run, snapshot: &Snapshot) -> Option<String> {
     if run.lock != preload::LIGHT {
         return None;

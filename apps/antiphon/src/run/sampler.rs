@@ -24,7 +24,7 @@ use antiphon_record::{Lookout, Recording, State};
 
 use super::waits::{Wait, classify};
 
-/// What was seen.
+/// The observations of the sampler.
 #[derive(Clone, Debug, Default)]
 pub struct Sampled {
     /// Seconds that threads were seen blocked, by kind, and not in a recorded wait.
@@ -41,7 +41,7 @@ pub struct Sampled {
     pub waiting: HashMap<(u32, u32), LastSeen>,
 }
 
-/// When a thread was seen last, in nanoseconds of the monotonic clock.
+/// The time when a thread was seen last, in nanoseconds of the monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastSeen {
     /// Then it was there.
@@ -109,9 +109,9 @@ impl Sampler {
 
 struct Watch {
     root: u32,
-    /// By process and thread id.
+    /// The known threads, by process and thread id.
     threads: HashMap<(u32, u32), Known>,
-    /// Of threads that are gone.
+    /// The run-queue time of threads that are gone.
     run_queue_ns: u64,
     seen: Sampled,
 }

@@ -32,7 +32,7 @@ use crate::sites::Sites;
 pub struct Session<'a> {
     /// CMD and its arguments.
     pub command: &'a [OsString],
-    /// What it is run with: one of [`preload::choices`].
+    /// The lock that it is run with: one of [`preload::choices`].
     pub lock: &'a str,
     /// How much is recorded.
     pub scope: Scope,
@@ -163,7 +163,8 @@ impl<'a> Session<'a> {
         Ok(Done { ended, watcher, seen })
     }
 
-    /// What keeps the library out of CMD, if something does; that is said before CMD starts, too.
+    /// The obstacle that keeps the library out of CMD, if there is one; it is printed before CMD
+    /// starts, too.
     fn kept_out(&self, program: &Path, inside: bool) -> Option<KeptOut> {
         let obstacle = program::obstacle(program).filter(|_| inside || self.coop.is_some())?;
         let kept_out = KeptOut::new(obstacle, !self.children);
@@ -247,11 +248,11 @@ pub const TAPE: &CStr = c"antiphon-recording";
 /// whatever becomes of us.
 struct Tape {
     recording: Arc<Recording>,
-    /// The same file, to seal it.
+    /// The file of the recording, to seal it.
     file: File,
-    /// By which CMD and its children open it, while this process is there.
+    /// The path by which CMD and its children open it, while this process is there.
     path: String,
-    /// For those of them that can't; `None` if it can't be had.
+    /// The door for those of them that can't open it; `None` if it can't be had.
     door: Option<Door>,
 }
 
@@ -283,7 +284,7 @@ impl Tape {
     }
 }
 
-/// What the door hands out.
+/// The files that the door hands out.
 fn handed_out(recording: &File, sites: Option<&Sites>) -> io::Result<Vec<(Which, File)>> {
     let mut files = vec![(Which::Recording, recording.try_clone()?)];
     if let Some(sites) = sites {

@@ -38,15 +38,15 @@ pub struct Run {
     pub lock: String,
     /// Whether every acquisition was recorded.
     pub profile: bool,
-    /// From start to end.
+    /// The time from start to end.
     pub wall: Duration,
     /// How it ended.
     pub ended: String,
-    /// What kept the library out of CMD, as far as the file tells.
+    /// The obstacle that kept the library out of CMD, as far as the file tells.
     pub kept_out: Option<KeptOut>,
     /// Whether the library was for what CMD executes, too.
     pub children: bool,
-    /// What of `--sites` nothing matched; `None` without.
+    /// Entries of `--sites` that matched nothing; `None` without that option.
     pub unmatched: Option<Vec<String>>,
     /// Why CMD's threads were not looked at from outside, if they were not.
     pub unsampled: Option<String>,
@@ -87,7 +87,7 @@ impl KeptOut {
         Self { why: obstacle.why, only_cmd: obstacle.hands_on && !no_children }
     }
 
-    /// Before the run, of what would be done to locks.
+    /// The sentence before the run; `what` would be done to locks.
     pub fn beforehand(&self, what: &str) -> String {
         let why = &self.why;
         if self.only_cmd {
@@ -97,7 +97,7 @@ impl KeptOut {
         }
     }
 
-    /// After it.
+    /// The sentence after the run.
     pub fn afterwards(&self, what: &str) -> String {
         let why = &self.why;
         let where_not = if self.only_cmd { " in CMD itself" } else { "" };
@@ -112,16 +112,16 @@ impl Run {
     }
 }
 
-/// What happened to one lock at one call site, or to all locks of one.
+/// The use of one lock at one call site, or of all locks of one site.
 #[derive(Clone, Debug)]
 pub struct LockRow {
     /// `function+0x1f (module)`.
     pub site: String,
-    /// What the lock is.
+    /// The kind of the lock.
     pub kind: &'static str,
-    /// Where it is; of several, the first.
+    /// The address of the lock; of several, the first.
     pub address: u64,
-    /// In which process; of several, the first.
+    /// The process of the lock; of several, the first.
     pub pid: u32,
     /// How many locks.
     pub locks: usize,
@@ -149,7 +149,7 @@ impl LockRow {
     }
 }
 
-/// What a thread of the program did.
+/// The waits and the work of a thread of the program.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadRow {
     /// Its process.
@@ -207,13 +207,13 @@ pub struct Report {
     pub processes: usize,
     /// Threads that were seen or have recorded, whichever is more.
     pub threads: usize,
-    /// By lock and site, most waiting first.
+    /// Rows by lock and site, most waiting first.
     pub locks: Vec<LockRow>,
     /// The threads that have recorded something, the one that waited most first.
     pub by_thread: Vec<ThreadRow>,
-    /// In which order locks are taken.
+    /// The order in which locks are taken.
     pub order: Order,
-    /// Where threads were blocked.
+    /// The waits in which threads were blocked.
     pub blocked: Blocked,
     /// Rounds of sampling, 0 if the program was too short.
     pub rounds: u64,
@@ -227,9 +227,9 @@ pub struct Report {
     pub notes: Vec<String>,
     /// How many of these say what was not seen: without any, what is not here did not happen.
     pub unseen: usize,
-    /// Of a run under `record`: what was written.
+    /// The trace, of a run under `record`.
     pub trace: Option<Written>,
-    /// Of event loops that shared their CPU.
+    /// The event loops that shared their CPU.
     pub coop: Option<CoopReport>,
 }
 
@@ -276,7 +276,7 @@ impl Report {
         (!self.run.is_outside() && all > 0.0).then(|| self.blocked.reachable() / all)
     }
 
-    /// What that share is in.
+    /// The locks that this share is of, in words.
     pub fn reachable_locks(&self) -> &'static str {
         if self.run.lock == preload::GLIBC {
             "locks that ours can replace"
@@ -349,7 +349,7 @@ impl Blocked {
     }
 }
 
-/// What happened to which lock where, most waiting first.
+/// The rows of a recording, by lock and site, most waiting first.
 pub fn lock_rows(snapshot: &Snapshot, symbols: &mut Symbols) -> Vec<LockRow> {
     let rows = snapshot.rows.iter();
     let used = rows.filter(|row| row.acquisitions != 0 || row.contended != 0);

@@ -118,7 +118,7 @@ fn locks(out: &mut String, report: &Report, colour: bool) {
     }
 }
 
-/// What a report without rows says of locks: that nothing happened only if all was seen.
+/// The sentence of a report without rows: it says that nothing happened only if all was seen.
 pub fn nothing(report: &Report) -> &'static str {
     if report.unseen == 0 {
         "No thread had to wait for a lock."

@@ -10,9 +10,9 @@ use toml::Spanned;
 /// One `[[site]]`, sound by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Where it stands in the file, from 1.
+    /// The line of the entry in the file, from 1.
     pub line: usize,
-    /// What it means.
+    /// The place that it means.
     pub at: At,
     /// The name of a policy.
     pub policy: String,
@@ -50,7 +50,7 @@ pub struct Wrong {
 }
 
 impl Wrong {
-    /// In one line, of the file at `path`.
+    /// The defect in one line, for the file at `path`.
     pub fn of(self, path: &Path) -> String {
         format!("{}:{}: {}", path.display(), self.line, self.what)
     }

@@ -25,7 +25,7 @@ use file::Entry;
 /// A file of sites has that many bytes at most: a place and a word a line.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Of `--help`, after the rest.
+/// The part of `--help` about sites, after the rest.
 pub const HELP: &str = "\
 Sites (--sites F): a TOML file that chooses the policy by which a mutex or readers-writer lock sorts
 its waiters, where threads wait for it, or where it is initialised (pthread_mutex_init, and
@@ -50,7 +50,7 @@ A lock that is waited for at several of these sites has the policy of the latest
 /// The rules of a file, in memory, for the library.
 pub struct Sites {
     memory: File,
-    /// What was meant, once for each entry of the file, with its line.
+    /// The site of each entry of the file, with its line.
     entries: Vec<(String, usize)>,
     /// The entry of each rule.
     entry_of: Vec<usize>,
@@ -83,7 +83,7 @@ impl Sites {
         Ok(Self { memory, entries, entry_of })
     }
 
-    /// By which CMD and its children open it, while this process is there.
+    /// The path by which CMD and its children open it, while this process is there.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.memory.as_raw_fd())
     }

@@ -17,9 +17,9 @@ use crate::run::symbols::Symbols;
 pub struct Lookout {
     source: Source,
     symbols: Symbols,
-    /// By call site and kind: nanoseconds waited, and waits.
+    /// Nanoseconds waited, and waits, by call site and kind, at the last look.
     before: HashMap<(String, &'static str), (u64, u64)>,
-    /// When that was.
+    /// The time of the last look.
     then: Option<Instant>,
 }
 
@@ -39,21 +39,21 @@ pub struct Look {
     pub threads: usize,
     /// Whether all acquisitions are recorded.
     pub profile: bool,
-    /// By lock and site.
+    /// Rows by lock and site.
     pub locks: Vec<LockRow>,
-    /// By site.
+    /// Rows by site.
     pub sites: Vec<SiteRow>,
     /// The threads that wait now.
     pub waiting: Vec<Waiting>,
 }
 
-/// What goes on at one call site.
+/// The waits at one call site.
 pub struct SiteRow {
     /// All that was recorded there. Waits that go on are in it, up to now.
     pub row: LockRow,
     /// How many threads waited here, on average, from the last look on, or from the beginning.
     pub blocked: f64,
-    /// Likewise: how many waits ended or began in a second.
+    /// How many waits ended or began in a second, from the last look on, or from the beginning.
     pub waits_per_s: f64,
 }
 

@@ -81,7 +81,7 @@ const NUMBERS: usize = 76;
 /// Letters of a call site that are shown on the smallest terminal.
 const LEAST_NAME: usize = 20;
 
-/// By what the rows are sorted.
+/// The key by which the rows are sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     Blocked,

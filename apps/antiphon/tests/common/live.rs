@@ -74,14 +74,14 @@ impl Live {
         }
     }
 
-    /// What it says next of how long the program has run.
+    /// The next words about how long the program has run.
     pub fn age(&mut self) -> String {
         self.sees(" processes · ");
         let age = self.seen.split(" · ").find(|part| part.contains("s\r\n") || part.ends_with('s'));
         age.and_then(|age| age.rsplit('\n').next()).expect("an age").to_owned()
     }
 
-    /// It ends, and the terminal is as it was.
+    /// Waits for the end; the terminal is then as it was.
     pub fn ends(mut self) {
         self.sees("\x1b[?1049l");
         self.has_ended();

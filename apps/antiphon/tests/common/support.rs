@@ -16,7 +16,7 @@ pub fn antiphon(arguments: &[&str]) -> Command {
     command
 }
 
-/// What the program with these arguments does.
+/// The output of the program with these arguments.
 pub fn output(arguments: &[&str]) -> Output {
     antiphon(arguments).output().expect("the program starts")
 }
@@ -28,7 +28,7 @@ pub fn json(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("stdout is one JSON object")
 }
 
-/// What it wrote to stderr.
+/// The program's stderr.
 pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -91,7 +91,7 @@ impl Folder {
         self.compile_as("program", "cc", name, &[&usual[..], arguments].concat())
     }
 
-    /// The same, to a program of that name, by that compiler.
+    /// Compiles it to a program of that name, with that compiler.
     pub fn compile_as(&self, to: &str, compiler: &str, name: &str, arguments: &[&str]) -> String {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name);
         let program = self.path(to);

@@ -10,7 +10,7 @@ use super::Study;
 const NOTICEABLE: f64 = 0.01;
 
 impl Study {
-    /// What one has to know to judge the figures.
+    /// Notes the facts that a reader needs to judge the figures.
     pub(super) fn note(&mut self, plan: &Plan) {
         let Evidence { dropped, cut_off, .. } = self.asked.evidence;
         let mut notes = Vec::new();
@@ -78,7 +78,7 @@ fn recorder(recorder_ns: Option<u64>, program_ns: u64) -> Option<String> {
     })
 }
 
-/// What each lock has for readers-writer locks.
+/// The readers-writer lock that goes with each lock.
 fn readers_writer(locks: &[Subject]) -> String {
     let of = |lock: &Subject| format!("{} under {}", lock.rwlock.name, lock.name);
     let all: Vec<_> = locks.iter().map(of).collect();

@@ -76,7 +76,7 @@ pub fn draw(order: &Order) -> Option<String> {
     (!drawn.is_empty()).then_some(svg)
 }
 
-/// What tells a step from others.
+/// The key that tells a step from others.
 fn ends(step: &Step) -> (u32, u64, u64) {
     (step.pid, step.held.address, step.taken.address)
 }
@@ -146,7 +146,7 @@ fn way(points: &[Point]) -> String {
     way
 }
 
-/// From a node to itself, over its upper right corner.
+/// A path from a node to itself, over its upper right corner.
 fn own_way((x, y): Point) -> String {
     let (right, top) = (x + NODE_WIDTH, y);
     let (from, to) = (right - 40.0, top + 12.0);

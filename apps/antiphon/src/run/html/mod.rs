@@ -43,7 +43,7 @@ pub fn page(report: &Report) -> String {
     page::page(&shell::line(&report.run.command), &body, Some(SCRIPT))
 }
 
-/// Which program on which machine.
+/// The program and the machine, below the title.
 fn under_the_title(report: &Report) -> String {
     let machine = report::machine();
     let text = |key: &str| match &machine[key] {

@@ -1,4 +1,4 @@
-//! What a report has by rows: call sites, event loops, locks in both orders, threads.
+//! The parts of a report that are rows: call sites, event loops, locks in both orders, threads.
 
 use antiphon_record::Histogram;
 use antiphon_report::page::escape;
@@ -164,7 +164,7 @@ pub fn threads(report: &Report) -> String {
     )
 }
 
-/// Of the kinds of waits that are recorded.
+/// The shades of the kinds of waits that are recorded.
 const SHADES: [&str; 4] = ["ours", "ours second", "ours third", "ours fourth"];
 
 fn thread(row: &ThreadRow, most: u64) -> String {

@@ -34,13 +34,13 @@ const VERSION: u32 = antiphon::look::VERSION;
 pub struct Program {
     /// Its process.
     pub pid: u32,
-    /// By pool: the name and how many tasks had begun; and when that was.
+    /// The last look: its time, and by pool the name and how many tasks had begun.
     before: Option<(Instant, Vec<(String, u64)>)>,
 }
 
 /// One look.
 pub struct Pools {
-    /// As the program has it.
+    /// The program's own answer.
     pub told: Value,
     pools: Vec<Pool>,
 }
@@ -95,7 +95,8 @@ struct Host {
     waiting: Option<u64>,
     with_deadline: Option<u64>,
     for_files: Option<u64>,
-    /// Where a thread is that does not answer, the innermost first, if the program looks at that.
+    /// The frames of a thread that does not answer, the innermost first, if the program looks at
+    /// that.
     #[serde(default)]
     busy: Option<Vec<Frame>>,
 }
@@ -116,14 +117,14 @@ struct Frame {
 
 /// Why there is no look.
 pub enum Blind {
-    /// It shows none, or is gone.
+    /// The program shows no pools, or is gone.
     Shows(io::Error),
-    /// It has said no, or something else than an answer.
+    /// The program has said no, or something else than an answer.
     Says(Failure),
 }
 
 impl Program {
-    /// That process, whether it shows its pools or not.
+    /// A process, whether it shows its pools or not.
     pub fn new(pid: u32) -> Self {
         Self { pid, before: None }
     }
@@ -191,7 +192,7 @@ fn owner(pid: u32) -> Option<u32> {
     fs::metadata(format!("/proc/{pid}")).ok().map(|about| about.uid())
 }
 
-/// What a program has answered.
+/// The pools in a program's answer.
 fn parsed(pid: u32, text: &str) -> Result<Pools, Failure> {
     let garbled =
         || Failure::measured(format!("process {pid} shows its pools, but its answer is garbled"));

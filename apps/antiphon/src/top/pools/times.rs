@@ -1,5 +1,5 @@
-//! Which tasks of a pool were too long, and what the time of all of them went to: as it is told,
-//! and as it is printed.
+//! The tasks of a pool that were too long, and where the time of all tasks went: as the program
+//! tells it, and as it is printed.
 
 use antiphon_report::table::{Cell, Table, Tone, count, duration, printable, shortened};
 use antiphon_report::words::several;
@@ -21,7 +21,7 @@ pub(super) struct Hog {
     user: Option<Frame>,
 }
 
-/// What the time of tasks went to.
+/// Where the time of tasks went.
 #[derive(Deserialize)]
 pub(super) struct Latency {
     window_ms: Option<u64>,
@@ -89,8 +89,8 @@ struct Group<'a> {
     hogs: Vec<&'a Hog>,
 }
 
-/// What a program of an earlier version does not say is not there; what this one says may be
-/// `null`.
+/// A field that a program of an earlier version does not say is not there; one that this version
+/// says may be `null`.
 pub(super) fn said<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
 where
     T: Deserialize<'de>,
