@@ -51,7 +51,7 @@ impl Failure {
         Self::new(code, "")
     }
 
-    /// The same, of a wrapper: 125.
+    /// The failure of a wrapper: exit code 125.
     #[must_use]
     pub fn of_wrapper(self) -> Self {
         Self { code: 125, ..self }

@@ -44,7 +44,7 @@ impl OutputFile {
         Ok(Self { option, path: path.to_owned(), place })
     }
 
-    /// The same of an option that may be left out.
+    /// The file of an option that may be left out.
     ///
     /// # Errors
     ///
@@ -116,10 +116,10 @@ impl Place {
 
 const PROC: &str = "/proc";
 
-/// As many links as Linux follows. Source: path_resolution(7).
+/// The number of links that Linux follows. Source: path_resolution(7).
 const LINKS: usize = 40;
 
-/// Where the links from `path` end; nothing need be there. Links of `/proc` are not followed: they
+/// The end of the links from `path`; no file need be there. Links of `/proc` are not followed: they
 /// name what is open, not where it is.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();

@@ -1,4 +1,4 @@
-//! What the command and the laboratory share: how they print, count, refuse and fail.
+//! Code that the command and the laboratory share: how they print, count, refuse and fail.
 //!
 //! `antiphon` is what people run on their programs, `antiphon-lab` measures and simulates. A report
 //! of one looks like a report of the other, and scripts read both. Both call themselves `antiphon`

@@ -51,7 +51,7 @@ impl FromStr for Schedule {
     }
 }
 
-/// Which of them have an effect.
+/// Which of the options have an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Used {
     /// None.
@@ -64,7 +64,7 @@ pub enum Used {
 }
 
 impl Used {
-    /// By a tier.
+    /// The options that a tier uses.
     pub fn by(tier: Tier) -> Self {
         match tier {
             Tier::Kernel | Tier::Baton => Self::All,
@@ -88,7 +88,7 @@ impl Schedule {
         }
     }
 
-    /// The same for people; `None` if none has.
+    /// The options that have an effect, for people; none are named if none has.
     pub fn said(self, used: Used) -> Option<String> {
         let ms = |ns: u64| ns as f64 / 1e6;
         let Options { slack_ns, threshold_ns, .. } = self.0;

@@ -22,10 +22,10 @@ pub struct Screen {
     before: Option<libc::termios>,
 }
 
-/// What the user wants.
+/// A key that the user has pressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// To end.
+    /// Ends the view.
     Quit,
     /// Another order.
     Sort,

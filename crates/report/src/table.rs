@@ -14,11 +14,11 @@ pub struct Cell {
 /// How a cell stands out on a terminal; nothing else hangs on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// As the terminal has it.
+    /// The terminal's own tone.
     Plain,
     /// A head.
     Head,
-    /// Of less interest.
+    /// The tone for text of less interest.
     Faint,
     /// Better than what it is compared with.
     Good,
@@ -49,7 +49,7 @@ impl Cell {
         Self { right: true, ..Self::text(text) }
     }
 
-    /// The same in another tone.
+    /// The cell in another tone.
     #[must_use]
     pub fn tone(self, tone: Tone) -> Self {
         Self { tone, ..self }

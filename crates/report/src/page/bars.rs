@@ -6,16 +6,17 @@ use super::escape;
 
 const WIDTH: f64 = 1000.0;
 const LEFT: f64 = 200.0;
-/// Where the figure behind the longest bar stands.
+/// The room for the figure behind the longest bar.
 const RIGHT: f64 = 140.0;
 const ROW: f64 = 22.0;
 const TALL: f64 = 14.0;
 
 /// One bar.
 pub struct Bar {
-    /// What stands before it; the same as the one above has is not said again.
+    /// The group that stands before the bar; it is not printed again where the bar above has the
+    /// same.
     pub group: String,
-    /// What it is called.
+    /// The name of the bar.
     pub name: String,
     /// How long it is; `None` if there is nothing to draw.
     pub value: Option<f64>,

@@ -3,7 +3,7 @@
 
 use super::order::median;
 
-/// Where the true median of the ratios is.
+/// The interval in which the true median of the ratios is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// The lower end of the 95 % interval.
@@ -26,7 +26,7 @@ impl Interval {
         })
     }
 
-    /// What the interval says: one word or two.
+    /// The verdict of the interval: one word or two.
     pub fn verdict(self) -> &'static str {
         match self {
             Self { high95, .. } if high95 < 1.0 => "faster",
