@@ -38,15 +38,15 @@ use program::Program;
 use tally::Tally;
 use trial::{Ending, Trial};
 
-/// What failures are reported of.
+/// The folder that findings of a hunt name.
 const SOURCES: &str = "xtask/hunt";
 /// Between two lines that say that the hunt goes on.
 const REPORT: Duration = Duration::from_secs(10);
 
-/// What the caller wants.
+/// The caller's options.
 struct Options {
     length: Duration,
-    /// The same scenario again and again.
+    /// The seed of a scenario that is repeated.
     seed: Option<u64>,
     library: Option<PathBuf>,
     /// How long all workers may make no progress; a single worker may for twice that.

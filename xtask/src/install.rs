@@ -17,7 +17,7 @@ use crate::finding::Outcome;
 use crate::metadata::Metadata;
 use crate::{Failure, tree};
 
-/// Of the workspace, and so of the library.
+/// The version of the workspace, and so of the library.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The number in the soname; `crates/capi/build.rs` has the same.
 const ABI: &str = "0";
@@ -45,7 +45,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-/// Where the files are put for now: the prefix below the destination, if there is one.
+/// The place where the files are put for now: the prefix below the destination, if there is one.
 fn staged(prefix: &Path, destination: Option<OsString>) -> PathBuf {
     match destination {
         None => prefix.to_owned(),

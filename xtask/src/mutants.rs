@@ -145,7 +145,7 @@ fn passed(file: &Path) -> Result<BTreeMap<String, Duration>, Failure> {
 }
 
 impl Selection {
-    /// What asks for it.
+    /// The arguments that ask for it.
     fn arguments(&self) -> String {
         match self {
             Self::All => "--all".to_owned(),

@@ -10,9 +10,9 @@ use crate::finding::Outcome;
 use crate::{Failure, tree};
 
 const DIRECTORY: &str = "docs/pictures";
-/// For a picture that is not wanted.
+/// The name for a picture that is not wanted.
 const NONE: &str = "-";
-/// What the page's body has from its own style.
+/// The style that the page's body has of its own.
 const ALONE: &str = "svg { font-family: system-ui, sans-serif; background: var(--page) }\n";
 
 /// A chart of a page.
@@ -59,7 +59,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-/// What stands between the first of these.
+/// The text between the first of these.
 fn between<'a>(text: &'a str, begin: &str, end: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(begin)?;
     rest.split_once(end).map(|(found, _)| found)
@@ -96,7 +96,7 @@ fn alone(chart: &Chart<'_>, style: &str) -> String {
     )
 }
 
-/// With all values of attributes in quotes.
+/// The picture with all values of attributes in quotes.
 fn quoted(svg: &str) -> String {
     let mut out = String::with_capacity(svg.len() * 2);
     let (mut in_tag, mut in_quotes, mut is_bare) = (false, false, false);

@@ -52,7 +52,7 @@ fn run(directory: &Path, program: &str, arguments: &[&str]) -> String {
     text
 }
 
-/// What the verifier that spin makes of `model` says about a claim.
+/// The answer of the verifier that spin makes of `model`, about a claim.
 fn search(model: &Path, claim: &Claim) -> String {
     let stem = model.file_stem().unwrap().to_string_lossy();
     let name = format!("promela-{stem}-{}", std::process::id());

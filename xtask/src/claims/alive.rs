@@ -18,7 +18,7 @@ use std::process::Command;
 use crate::metadata::{Metadata, Package, Target};
 use crate::{Failure, source};
 
-/// What commands are held against.
+/// The things that commands may name.
 pub struct World {
     packages: Vec<Package>,
     /// The verbs of `antiphon`, if it is built.

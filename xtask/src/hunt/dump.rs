@@ -1,4 +1,4 @@
-//! What a hung program looks like: the words of its locks, and where its threads are.
+//! The dump of a hung program: the words of its locks, and where its threads are.
 //!
 //! A dump never fails: what can't be had is said so in its place.
 
@@ -101,7 +101,7 @@ fn words(kind: Kind, bytes: &[u8]) -> String {
     text
 }
 
-/// What the kernel says of each thread.
+/// The kernel's view of each thread.
 fn threads(text: &mut String, process: u32) {
     let Ok(entries) = std::fs::read_dir(format!("/proc/{process}/task")) else {
         return line(text, format_args!("it has no threads any more"));

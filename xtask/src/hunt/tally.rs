@@ -1,4 +1,4 @@
-//! What a hunt has done so far.
+//! The counts of a hunt so far.
 
 use std::fmt;
 use std::time::Duration;

@@ -29,16 +29,16 @@ const GRACE: u32 = 12;
 const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 const SHORTEST_RUN: Duration = Duration::from_secs(1);
 const LONGEST_RUN: Duration = Duration::from_secs(5);
-/// Where the C library keeps named shared memory.
+/// The folder where the C library keeps named shared memory.
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// How a run ended.
 pub enum Ending {
     /// All of its threads came to their end.
     Finished,
-    /// It was killed on purpose.
+    /// The program was killed on purpose.
     Killed,
-    /// In a way that must not be; what it was.
+    /// The program ended in a way that must not be; what it was.
     Failed(String),
 }
 
@@ -48,7 +48,7 @@ impl Ending {
         matches!(self, Self::Failed(_))
     }
 
-    /// With more about a failure.
+    /// The ending, with more about a failure.
     pub fn with(self, about: &str) -> Self {
         match self {
             Self::Failed(what) => Self::Failed(format!("{about}{what}")),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::board::{Role, Snapshot};
 
-/// What a watchdog remembers between two looks.
+/// The state of a watchdog between two looks.
 pub struct Watch {
     patience: Duration,
     workers: Vec<Still>,

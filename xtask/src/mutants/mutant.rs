@@ -14,7 +14,7 @@ pub struct Mutant {
     pub line: usize,
     /// The bytes that are replaced.
     pub range: Range<usize>,
-    /// What stands there.
+    /// The text that is replaced.
     pub old: String,
     /// The text that replaces it.
     pub new: String,
@@ -65,7 +65,7 @@ fn brief(text: &str) -> String {
     text.replace(FULL_PATH, "").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What stands before an ordering that is put where the file may not import it.
+/// The path of an ordering that is put where the file may not import it.
 pub const FULL_PATH: &str = "::core::sync::atomic::Ordering::";
 
 /// The reason after `mutant:` in a comment on the line, or in the comment right above it.

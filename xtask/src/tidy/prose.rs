@@ -16,7 +16,7 @@ use crate::{Failure, tree};
 
 /// The file with the numbers.
 const LIMITS: &str = "xtask/prose.toml";
-/// Not prose of today.
+/// The records of measurements, which are left as they were written.
 const RECORDS: &str = "docs/results/";
 /// How many lines are named where there are more than allowed.
 const EXAMPLES: usize = 3;

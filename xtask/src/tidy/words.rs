@@ -13,7 +13,7 @@ const HOLLOW: [&str; 3] =
     [concat!("to", "do!("), concat!("unimple", "mented!("), concat!("#[ig", "nore")];
 /// Shell that hides a failure.
 const SWALLOWED: [&str; 2] = [concat!("|| ", "true"), concat!("|| ", ":")];
-/// Where paths of one machine begin.
+/// The beginnings of paths of one machine.
 const MACHINE: [&str; 5] = [
     concat!("/ho", "me"),
     concat!("/ro", "ot"),
