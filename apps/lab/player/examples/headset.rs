@@ -138,7 +138,7 @@ impl Desk {
         Ok(Self { conference, card, chunks: case.seconds * 100, late_ns: Vec::new() })
     }
 
-    /// When the next chunk is captured; `None`: it was the last one.
+    /// The time when the next chunk is captured; `None`: it was the last one.
     fn next_ns(&self) -> Option<u64> {
         let number = self.card.written;
         (number < self.chunks).then(|| self.card.captured_ns(number))

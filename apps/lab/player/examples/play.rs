@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Where a clip is shown.
+/// The screen on which a clip is shown.
 fn screen(is_seen: bool, file: &Path, clip: &Clip) -> Result<Box<dyn Screen>, Box<dyn Error>> {
     if !is_seen {
         return Ok(Box::new(Headless));

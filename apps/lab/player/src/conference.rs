@@ -67,7 +67,7 @@ struct Seat {
 }
 
 impl Noise {
-    /// That of this seed.
+    /// The noise of this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
@@ -86,7 +86,7 @@ impl Room {
     /// Samples after which it is silent again.
     pub const TAPS: usize = 128;
 
-    /// That of this seed: echoes that decay, after 20 samples of way; less than half as loud as
+    /// The room of this seed: echoes that decay, after 20 samples of way; less than half as loud as
     /// what is played.
     #[must_use]
     pub fn new(seed: u64) -> Self {
@@ -114,7 +114,7 @@ impl Card {
         Self { start_ns, ahead, written: 0, underruns: 0 }
     }
 
-    /// When it has captured a chunk, which is when the work on that begins.
+    /// The time when it has captured a chunk, which is when the work on that begins.
     #[must_use]
     pub fn captured_ns(&self, number: u64) -> u64 {
         self.start_ns + number * CHUNK_NS

@@ -19,9 +19,9 @@ use crate::picture::Picture;
 const BITS: usize = 16;
 /// A square's side, in pixels: a macroblock, so that compression keeps it apart.
 const SIDE: usize = 16;
-/// Where the first square is, from the left and from the top.
+/// The place of the first square, from the left and from the top.
 const EDGE: usize = 16;
-/// What two squares of a bit differ by at least, of 255.
+/// The least difference of the two squares of a bit, of 255.
 const CONTRAST: u32 = 64;
 
 /// The least width and height of a picture that has room for it.

@@ -90,7 +90,7 @@ impl<P: Program + 'static> Hosted<P> {
     }
 }
 
-/// What a program sees of its loop.
+/// A program's view of its loop.
 struct View<'a, 'c, W: Wait, P> {
     context: &'a mut Context<'c, W>,
     hosted: &'a Hosted<P>,

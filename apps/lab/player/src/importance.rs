@@ -33,11 +33,11 @@
 /// The higher its level, the sooner it is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rank {
-    /// Without it there is nothing.
+    /// Without such work there is nothing.
     Essential(u16),
-    /// Without it there is little.
+    /// Without such work there is little.
     Main(u16),
-    /// Without it there is half.
+    /// Without such work there is half.
     Refined(u16),
     /// A detail.
     Fine(u16),

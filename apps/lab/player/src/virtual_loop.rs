@@ -40,7 +40,7 @@ impl Cpu {
     }
 }
 
-/// Where a job is: a program's number, and the key of one of the queues.
+/// The place of a job: a program's number, and the key of one of the queues.
 type Key = (u64, u64);
 
 /// Events of several programs.
@@ -119,7 +119,7 @@ pub struct VirtualLoop {
 }
 
 impl VirtualLoop {
-    /// With nothing to do.
+    /// A loop with nothing to do.
     pub fn new(cpu: Cpu) -> Self {
         Self { queues: Queues::default(), cpu }
     }

@@ -28,14 +28,14 @@ pub enum Way {
     Await,
     /// The client: it is sent when it is due, from a loop on the server's CPU.
     Timer {
-        /// In the server's domain.
+        /// Whether the client joins the server's domain.
         joins: bool,
     },
 }
 
 /// How late frames were.
 pub struct Shown {
-    /// In order of size, in nanoseconds, by when the server was asked to show them.
+    /// Delays in order of size, in nanoseconds, from when the server was asked to show the frames.
     pub late_ns: Vec<u64>,
     /// How much later than wanted that was on average, in nanoseconds.
     pub rounded_ns: u64,
@@ -50,7 +50,7 @@ const SIZE: (u16, u16) = (96, 54);
 const AHEAD_NS: u64 = 12_000_000;
 const MS: u64 = 1_000_000;
 
-/// What shows frames: a window, and a counter that is set behind each.
+/// The client that shows frames: a window, and a counter that is set behind each.
 struct Client {
     server: RustConnection,
     window: Window,

@@ -42,7 +42,7 @@ use server::{Hogs, Server};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// What can be chosen.
+/// The options of the example.
 pub struct Options {
     /// How long each scheme shows frames in a round.
     seconds: u64,
@@ -52,9 +52,9 @@ pub struct Options {
     clients: usize,
     /// Programs that want the server's CPU.
     hogs: usize,
-    /// That CPU.
+    /// The server's CPU.
     cpu: u32,
-    /// What the names of schemes must have in them.
+    /// A text that the names of schemes must contain.
     scheme: String,
     /// One object to stdout instead of a table.
     json: bool,
@@ -145,10 +145,10 @@ fn check(schemes: &[&Scheme]) -> Result<()> {
     server::check(schemes)
 }
 
-/// What was seen of a scheme, in all rounds.
+/// The figures of a scheme, in all rounds.
 #[derive(Default)]
 struct Seen {
-    /// In nanoseconds.
+    /// Delays of frames, in nanoseconds.
     late_ns: Vec<u64>,
     rounded_ns: u64,
     copies: u64,

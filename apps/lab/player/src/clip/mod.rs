@@ -83,7 +83,7 @@ pub struct Frame {
     pub shown: usize,
     /// The frame (in decode order) that must have been decoded before it.
     pub needs: Option<usize>,
-    /// Where its bytes are in the stream, with its parameters.
+    /// The place of its bytes in the stream, with its parameters.
     pub bytes: Range<usize>,
 }
 
@@ -111,13 +111,13 @@ pub struct Clip {
 enum Bytes {
     /// All of the stream.
     Whole(Vec<u8>),
-    /// Of the frames that are there.
+    /// The bytes of the frames that are there.
     Parts(Parts),
 }
 
 impl Clip {
-    /// Of a file: a byte stream as it is (`.h264`, `.264`), any other by way of `ffmpeg`, which
-    /// takes the first video stream of it. Blocks until that is done.
+    /// The clip of a file: a byte stream as it is (`.h264`, `.264`), any other by way of `ffmpeg`,
+    /// which takes the first video stream of it. Blocks until that is done.
     ///
     /// # Errors
     ///
@@ -130,7 +130,7 @@ impl Clip {
         if is_plain { Self::read(path) } else { Self::parse_some(video()?) }
     }
 
-    /// Of a file that is a byte stream.
+    /// The clip of a file that is a byte stream.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl Clip {
         Self::parse_some(stream)
     }
 
-    /// Of a byte stream that may have been too long.
+    /// The clip of a byte stream that may have been too long.
     fn parse_some(stream: Vec<u8>) -> Result<Self, Error> {
         if stream.len() as u64 > MOST_BYTES {
             return Err(Error::Stream("more than 2 GiB of it", MOST_BYTES as usize));
@@ -151,7 +151,7 @@ impl Clip {
         Self::parse(stream)
     }
 
-    /// Of a byte stream.
+    /// The clip of a byte stream.
     ///
     /// # Errors
     ///
@@ -221,7 +221,7 @@ struct Reader {
     order: Order,
     found: Vec<Found>,
     units: usize,
-    /// Where what belongs to the next frame begins.
+    /// The place where the units of the next frame begin.
     pending: Option<usize>,
 }
 

@@ -49,14 +49,15 @@ use crate::program::{Act, Job, Program, Timeline};
 
 /// A frame in flight.
 enum Flight {
-    /// With the importance that it has by now.
+    /// A frame that is not decoded, with the importance that it has by now.
     Waiting(u64),
     Decoded(Picture),
     /// Decoded, and with the screen, which shows it by itself.
     Kept,
 }
 
-/// When it is looked again for a frame that the screen is to show, in nanoseconds after it was due.
+/// How long after its due time a frame that the screen is to show is looked for again, in
+/// nanoseconds.
 const KEPT_NS: u64 = 1_000_000;
 
 /// A player of one clip.
@@ -69,7 +70,7 @@ pub struct Player<D, S> {
     flights: BTreeMap<u64, Flight>,
     /// Decoded frames that others may need, of units in flight.
     references: BTreeSet<u64>,
-    /// Of units in flight: how many frames are neither decoded nor dropped.
+    /// How many frames are neither decoded nor dropped, by unit in flight.
     open: BTreeMap<UnitId, usize>,
     /// Frames that wait for their bytes, or for the frame that they need which does: they have no
     /// event but their expiry.
@@ -107,7 +108,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
         }
     }
 
-    /// What it has shown by now.
+    /// The frames that it has shown by now.
     pub fn report(&self) -> &Report {
         &self.report
     }
@@ -122,7 +123,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
         &self.decoder
     }
 
-    /// It has shown or dropped all that it is to play, or its screen was closed.
+    /// Whether it has shown or dropped all that it is to play, or its screen was closed.
     pub fn is_over(&self) -> bool {
         self.is_received() && self.flights.is_empty()
     }
@@ -194,8 +195,8 @@ impl<D: Decode, S: Screen> Player<D, S> {
         timeline.best_effort(importance, Job { act: Act::Prepare, number });
     }
 
-    /// It is late: drops it, or if others need it, has it wait with less importance, so that it is
-    /// not in the way of what can be on time.
+    /// Drops a late frame, or if others need it, makes it wait with less importance, so that it is
+    /// not in the way of frames that can be on time.
     fn expire(&mut self, number: u64, timeline: &mut dyn Timeline) {
         let Some(importance) = self.waiting(number) else { return };
         let now_ns = timeline.now_ns();

@@ -1,5 +1,5 @@
-//! When each frame of a clip that is played again and again arrives, is due, and expires; and how
-//! important it is. A frame's number is its place in decode order, over all passes.
+//! The times when each frame of a clip that is played again and again arrives, is due, and expires;
+//! and how important it is. A frame's number is its place in decode order, over all passes.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ struct Frame {
     due_ns: u64,
     /// The last time at which it, or what needs it, is due.
     useful_ns: u64,
-    /// When it is taken in: after frames that are decoded before it. In nanoseconds from a
+    /// The time when it is taken in: after frames that are decoded before it. In nanoseconds from a
     /// look-ahead before the pass on.
     arrival_ns: u64,
     /// Its importance, in nanoseconds from a look-ahead before the pass on.
@@ -28,7 +28,7 @@ pub(crate) struct Schedule {
     scale: Scale,
     margin_ns: u64,
     frames: Vec<Frame>,
-    /// When it was started.
+    /// The time when the player was started.
     start_ns: u64,
 }
 
@@ -139,7 +139,7 @@ impl Schedule {
         pass_ns + self.scale.look_ahead_ns + frame.due_ns
     }
 
-    /// When it is too late to be shown.
+    /// The time from which it is too late to be shown.
     pub(crate) fn expiry_ns(&self, number: u64) -> u64 {
         let (frame, _) = self.frame(number);
         let is_free = self.clip.units()[self.unit(number).unit].is_free;
@@ -152,7 +152,7 @@ impl Schedule {
         self.due_ns(number).saturating_sub(early_ns.max(self.margin_ns))
     }
 
-    /// When it is of no use any more, not to others either.
+    /// The time from which it is of no use any more, not to others either.
     pub(crate) fn end_ns(&self, number: u64) -> u64 {
         let (frame, pass_ns) = self.frame(number);
         let useful_ns = pass_ns + self.scale.look_ahead_ns + frame.useful_ns;
@@ -210,7 +210,8 @@ fn frames(clip: &Clip, scale: Scale, phase: u64) -> Vec<Frame> {
     frames
 }
 
-/// Of each frame, in decode order: the last number in display order of what needs it, or its own.
+/// For each frame, in decode order: the last number in display order of a frame that needs it, or
+/// its own.
 fn last_needed(clip: &Clip) -> Vec<usize> {
     let mut last: Vec<usize> = clip.frames().iter().map(|frame| frame.shown).collect();
     for (index, frame) in clip.frames().iter().enumerate().rev() {
@@ -221,7 +222,7 @@ fn last_needed(clip: &Clip) -> Vec<usize> {
     last
 }
 
-/// Of each frame, in display order: how many of its layer are shown before it.
+/// For each frame, in display order: how many of its layer are shown before it.
 fn before_of_layer(clip: &Clip) -> Vec<u64> {
     let mut layers = vec![Layer::Disposable; clip.frames().len()];
     for frame in clip.frames() {

@@ -23,7 +23,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 const BEGIN_NS: u64 = 10_000_000_000;
 /// How often it sees whether its player is still there, in nanoseconds.
 const LOOK_NS: u64 = 100_000_000;
-/// What it reads at once, in bytes, where there is a rate and where there is none.
+/// The size of a read, in bytes, where there is a rate and where there is none.
 const SLOW_READ: usize = 1 << 11;
 const READ: usize = 1 << 16;
 /// The rate of a link is kept over so long, in nanoseconds.
@@ -33,10 +33,10 @@ const SEGMENT: u32 = 1400;
 /// Bytes of frames that have come and are not decoded, at the most: 64 MiB, and few in tests.
 const HELD: usize = if cfg!(test) { 1 << 20 } else { 1 << 26 };
 
-/// What a client asks for.
+/// The options of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientOptions {
-    /// Which layers.
+    /// The layers that it asks for.
     pub quality: Quality,
     /// Reads no more bytes than that a second: a link as slow as that, on a machine that has none.
     /// The socket then has room for a tenth of a second of it, and the least that a socket has, so
@@ -81,7 +81,7 @@ impl<S> Clone for Client<S> {
 }
 
 struct State<S> {
-    /// Until no more comes.
+    /// The connection, until no more comes.
     stream: Option<Rc<TcpStream>>,
     reader: Reader,
     bucket: Option<Bucket>,

@@ -39,9 +39,9 @@ pub(super) struct Peer {
     /// The bytes to write, and how many of them are written.
     out: Vec<u8>,
     written: usize,
-    /// When it last took something, or what is waited for began.
+    /// The time when it last took something, or when the wait for it began.
     moved_ns: u64,
-    /// As what it stands among the work.
+    /// The key by which it stands among the work.
     stands: Option<u64>,
 }
 
@@ -74,7 +74,7 @@ impl Peer {
         Rc::clone(&self.stream)
     }
 
-    /// What it was sent, when it has left.
+    /// The record of what it was sent, when it has left.
     pub(super) fn served(&self, parting: Parting) -> Served {
         let Self { peer, quality, layers, .. } = *self;
         Served { peer, quality, layers, unread: self.unread.clone(), parting }

@@ -50,7 +50,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// From `now_ns` on: the first frame is due a look-ahead, the window, later.
+    /// A sender from `now_ns` on: the first frame is due a look-ahead, the window, later.
     pub(crate) fn new(clip: Arc<Clip>, options: &Options, quality: Quality, now_ns: u64) -> Self {
         let mut schedule = Schedule::new(Arc::clone(&clip), options);
         schedule.start(now_ns);
@@ -68,12 +68,12 @@ impl Sender {
         }
     }
 
-    /// By layer.
+    /// The frames that were sent, by layer.
     pub(crate) fn layers(&self) -> [Sent; 4] {
         self.layers
     }
 
-    /// When something comes into the window, or expires; `None`: all is sent or dropped.
+    /// The time when something comes into the window, or expires; `None`: all is sent or dropped.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         let arrival =
             (self.next < self.schedule.len()).then(|| self.schedule.arrival_ns(self.next));
@@ -125,7 +125,8 @@ impl Sender {
         }
     }
 
-    /// It is late: of no use any more, or to others only, and not before what can be shown.
+    /// Drops a late frame that is of no use any more; one that others need waits, but not before
+    /// frames that can be shown.
     fn expire(&mut self, number: u64, now_ns: u64) {
         let end_ns = self.schedule.end_ns(number);
         let Some(&Waiting { importance, .. }) = self.waiting.get(&number) else { return };

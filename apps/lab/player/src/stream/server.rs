@@ -65,7 +65,7 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// When frames are due, and expire.
+    /// The options by which frames are due, and expire.
     pub(super) fn schedule(&self) -> Options {
         let scale = Scale { look_ahead_ns: self.window_ns };
         Options { scale, margin_ns: self.margin_ns, ..Options::default() }

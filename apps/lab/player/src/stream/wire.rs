@@ -1,13 +1,13 @@
-//! What server and client say to each other: see the [module](super).
+//! The messages between server and client: see the [module](super).
 
 use crate::Error;
 use crate::clip::{Clip, FRAME_TIMES, Layer, MOST_FRAMES, Outline, SIDES};
 
 use super::Quality;
 
-/// What a client begins with.
+/// The first bytes of a client.
 pub(crate) const HELLO: [u8; 4] = *b"aphC";
-/// What a server begins with.
+/// The first bytes of a server.
 const ANSWER: [u8; 4] = *b"aphS";
 /// The version of this format.
 pub const VERSION: u16 = 1;
@@ -28,9 +28,9 @@ pub(crate) const WINDOW_MS: std::ops::RangeInclusive<u32> = 10..=60_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Welcome = 0,
-    /// It knows another version only.
+    /// The server knows another version only.
     Version = 1,
-    /// It serves as many as it may.
+    /// The server serves as many clients as it may.
     Busy = 2,
 }
 
@@ -41,8 +41,8 @@ pub(crate) fn hello(quality: Quality) -> [u8; HELLO_LEN] {
     [a, b, c, d, low, high, quality as u8, 0]
 }
 
-/// What was wanted; `Err`: the answer, if the client speaks another version, or nothing if it is
-/// no client.
+/// The quality that a client asks for; `Err`: the answer, if the client speaks another version, or
+/// nothing if it is no client.
 pub(crate) fn greeted(hello: &[u8; HELLO_LEN]) -> Result<Quality, Option<Answer>> {
     let &[a, b, c, d, low, high, quality, zero] = hello;
     if [a, b, c, d] != HELLO {
@@ -104,7 +104,7 @@ fn message(kind: u8, number: u32, length: u32) -> [u8; MESSAGE_LEN] {
     bytes
 }
 
-/// What a client is told.
+/// A message to a client.
 #[derive(Debug)]
 pub(crate) enum Said {
     /// A clip whose frames come, and how far ahead the first ones do, in nanoseconds.
@@ -125,7 +125,7 @@ pub(crate) struct Reader {
     is_over: bool,
 }
 
-/// What does not belong into what a server says.
+/// The words for bytes that do not belong into what a server says.
 type Garbage = &'static str;
 
 impl Reader {
@@ -136,7 +136,7 @@ impl Reader {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// What was not heard yet.
+    /// The bytes that were not heard yet.
     fn rest(&self) -> &[u8] {
         &self.bytes[self.heard..]
     }

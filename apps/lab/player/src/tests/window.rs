@@ -27,7 +27,7 @@ struct Xvfb {
 }
 
 impl Xvfb {
-    /// On a display number that is free; `None`, and it is said so, if it is not installed.
+    /// Starts it on a display number that is free; `None`, with a message, if it is not installed.
     fn start(arguments: &[&str]) -> Option<Self> {
         let started = Command::new("Xvfb")
             .args(["-displayfd", "1", "-nolisten", "tcp", "-screen", "0"])

@@ -66,13 +66,13 @@ const LOG: usize = 256;
 pub struct Drawn {
     /// Its number in the clip, in display order.
     pub number: usize,
-    /// When it was begun.
+    /// The time when drawing it began.
     pub begun_ns: u64,
-    /// When the server had drawn it.
+    /// The time when the server had drawn it.
     pub done_ns: u64,
 }
 
-/// What became of a window.
+/// The state of a window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// Pictures that were drawn.
@@ -125,7 +125,7 @@ impl Window {
         Self::open_on(None, title, width, height)
     }
 
-    /// The same on a display that is named, as `:1`.
+    /// Opens a window on the display that is named, as `:1`.
     ///
     /// # Errors
     ///
@@ -156,7 +156,7 @@ impl Window {
         self.number
     }
 
-    /// What became of it until now. Waits for the thread, if that is just noting something.
+    /// The state of the window until now. Waits for the thread, if that is just noting something.
     pub fn status(&self) -> Status {
         let mut status = self.shared.state.lock().status.clone();
         status.skipped += self.missed.get();

@@ -128,7 +128,7 @@ fn a_file_that_is_cut_short_loses_what_was_there() {
     assert!((1..24).contains(&player.program().report().layer(Layer::Intra).shown));
 }
 
-/// What a client comes to that is sent those bytes, and then nothing.
+/// The state of a client that is sent those bytes, and then nothing.
 fn told(bytes: Vec<u8>) -> Received {
     let listener = TcpListener::bind(any()).unwrap();
     let address = listener.local_addr().unwrap();

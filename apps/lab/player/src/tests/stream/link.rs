@@ -28,7 +28,7 @@ struct Link {
     read_ns: u64,
     /// The frame that is being carried.
     carried: Option<usize>,
-    /// What was read, when.
+    /// The frames that were read, and when.
     log: Vec<(u64, usize)>,
     came: [u64; 4],
 }
@@ -121,7 +121,7 @@ impl Program for Link {
     }
 }
 
-/// What became of it.
+/// The result of a link.
 struct Run {
     report: Report,
     sent: [Sent; 4],
@@ -134,7 +134,7 @@ impl Run {
         Layer::ALL.map(|layer| self.report.layer(layer).shown)
     }
 
-    /// What part of each layer was not sent in time, the most important layer first.
+    /// The part of each layer that was not sent in time, the most important layer first.
     fn unsent(&self) -> [f64; 4] {
         Layer::ALL.map(|layer| {
             let Sent { sent, dropped, .. } = self.sent[layer as usize];
