@@ -147,7 +147,7 @@ struct Row {
     /// The time that a thread takes for an operation; none if no operation came to its end.
     ns_per_op: Option<f64>,
     aborts_per_kop: f64,
-    /// To the reference.
+    /// The ratio to the reference.
     ratio: Option<f64>,
 }
 
@@ -224,7 +224,7 @@ fn text(rows: &[Row], colour: bool) -> String {
     format!("{}A ratio is of times: less is better.\n", table.render(colour))
 }
 
-/// Until the simulated time is up; returns how often an operation had to begin anew.
+/// Repeats until the simulated time is up; returns how often an operation had to begin anew.
 struct UntilFinished;
 
 impl Repeat for UntilFinished {

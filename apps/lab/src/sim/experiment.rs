@@ -26,7 +26,7 @@ pub enum Arbitration {
 }
 
 impl Arbitration {
-    /// As arguments and rows have it.
+    /// The name in arguments and rows.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fifo => "fifo",
@@ -42,7 +42,7 @@ impl Arbitration {
     }
 }
 
-/// Where memory is: `near`, `first-touch`, `interleaved`, or the number of a node.
+/// The placement of memory: `near`, `first-touch`, `interleaved`, or the number of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Pages(pub Placement);
@@ -114,7 +114,7 @@ const GRACE_NS: u64 = 100_000_000_000;
 /// Acquisitions in a window of [`Measured::lwss`].
 const WINDOW: usize = 1000;
 
-/// What came of it.
+/// The result of a simulation.
 pub struct Measured {
     pub outcome: Outcome,
     /// All operations, also those that ended behind the limit: what counts are to be divided by.
@@ -132,7 +132,7 @@ pub struct Measured {
     /// Different threads among a thousand that had the first lock in a row, on average; `None` if
     /// there were no thousand.
     pub lwss: Option<f64>,
-    /// What each thread did, if that was to be recorded.
+    /// The events of each thread, if they were to be recorded.
     pub events: Vec<Vec<Event>>,
 }
 

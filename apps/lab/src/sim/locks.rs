@@ -146,7 +146,7 @@ pub fn run(family: Family, arguments: &Arguments) -> Result<ExitCode, Failure> {
     failed.map_or(Ok(ExitCode::SUCCESS), |trouble| Err(Failure::measured(trouble)))
 }
 
-/// For scripts.
+/// The object for scripts.
 fn object(plan: &Plan, shard: Option<Shard>, rows: Vec<Value>, operations: u64) -> Value {
     let published = published::rows(&plan.machine, &rows);
     let mut object = json!({
@@ -212,7 +212,8 @@ fn simulate(
     Ok((Simulated { plan, rows, operations }, traced))
 }
 
-/// What the arguments say, in the order of the tables of cases and locks, whatever theirs is.
+/// The plan that the arguments name, in the order of the tables of cases and locks, whatever theirs
+/// is.
 fn plan(family: Family, arguments: &Arguments, described: &Description) -> Result<Plan, Failure> {
     let machine = &described.machine;
     let Arguments { seed, seeds, ms, arbitration, pages, search, .. } = *arguments;

@@ -95,7 +95,7 @@ fn cores(topology: &Topology) -> u32 {
     }
 }
 
-/// What a distance is called: `socket`, `machine, 2 hops`.
+/// The name of a distance: `socket`, `machine, 2 hops`.
 fn class_name(topology: &Topology, class: &Class) -> String {
     let name = &topology.levels()[class.level].name;
     match class.hops {

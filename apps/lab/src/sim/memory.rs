@@ -113,7 +113,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     written.map(|()| ExitCode::SUCCESS)
 }
 
-/// What was counted in a simulation with CST.
+/// The counts of a simulation with CST.
 pub struct Counted {
     /// Inodes that were simulated.
     pub inodes: usize,
@@ -149,7 +149,7 @@ impl Counted {
         Ok(Self { inodes, of_inodes, of_directory })
     }
 
-    /// For each inode, on average.
+    /// Structures for each inode, on average.
     pub fn each(&self) -> f64 {
         self.of_inodes as f64 / self.inodes as f64
     }
@@ -167,14 +167,14 @@ struct Site {
     directory: Mutex,
     inodes: Vec<Mutex>,
     created: Cell<usize>,
-    /// That are to come.
+    /// The visits that are to come.
     visits: Cell<usize>,
     over: Cell<usize>,
     counted: Cell<(usize, usize)>,
 }
 
 impl Site {
-    /// What each of `threads` threads does.
+    /// The work of each of `threads` threads.
     fn work(&self, threads: usize) {
         while let Some(inode) = self.inodes.get(self.created.replace(self.created.get() + 1)) {
             Self::takes(&self.directory, 1_500);
@@ -208,7 +208,7 @@ impl Site {
 pub struct Row {
     pub lock: &'static str,
     about: &'static str,
-    /// In each inode.
+    /// The size of the lock in each inode.
     size: usize,
     /// Made for sockets, for each inode on average.
     structures: f64,
@@ -217,7 +217,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Of the application's memory.
+    /// The share of the application's memory.
     fn share(&self) -> f64 {
         self.bytes / APPLICATION_BYTES
     }

@@ -21,7 +21,7 @@ use crate::bench::Family;
 /// lock is in each case.
 const MOST_BYTES: usize = 64 << 20;
 
-/// What was simulated, and what came of it.
+/// A simulation, and its result.
 pub struct Simulated {
     pub plan: Plan,
     pub rows: Vec<Row>,

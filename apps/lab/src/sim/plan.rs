@@ -15,10 +15,10 @@ use crate::bench::Family;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Of `sim`: `locks` or `rwlocks`.
+    /// The verb of `sim`: `locks` or `rwlocks`.
     pub verb: String,
     pub machine: String,
-    /// Of the machine's file.
+    /// The hash of the machine's file.
     pub hash: String,
     /// The first of `seeds`.
     pub seed: u64,
@@ -92,7 +92,7 @@ impl Plan {
         Ok(cells)
     }
 
-    /// For people, in a line.
+    /// The heading for people, in a line.
     pub fn heading(&self) -> String {
         let Self { seed, ms, pages, .. } = self;
         let (machine, arbitration) = (printable(&self.machine), self.arbitration.name());

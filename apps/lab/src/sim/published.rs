@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 pub struct Published {
     pub machine: &'static str,
     pub case: &'static str,
-    /// What was measured, by our name for it.
+    /// The published lock, by our name for it.
     pub subject: &'static str,
     /// Threads, and millions of operations a second.
     pub points: [(u64, f64); 10],
 }
 
-/// Where all of them are from.
+/// The source of all of them.
 pub const SOURCE: &str = "cover letter of the CNA patches for Linux, version 11: 4 x E7-8895 v3, \
                           25 runs; stock is qspinlock, an MCS queue";
 

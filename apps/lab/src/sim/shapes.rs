@@ -1,5 +1,6 @@
-//! What comes out: the documented shapes, for both arbitrations of lines, and those that do not
-//! come out as they are documented. All figures are simulated; `docs/simulator.md` has them whole.
+//! The shapes that come out: the documented ones, for both arbitrations of lines, and those that do
+//! not come out as they are documented. All figures are simulated; `docs/simulator.md` has them
+//! whole.
 
 use antiphon_replay::locks::{LOCKS, SimLock};
 use antiphon_sim::{Machine, Placement};

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::cases;
 
-/// For each case, work by the number of threads; and more of the rows with the most threads. Rows
-/// of a case stand together, and in it those of a lock.
+/// Tables of the rows: for each case, work by the number of threads; and more of the rows with the
+/// most threads. Rows of a case stand together, and in it those of a lock.
 pub fn text(rows: &[Value], colour: bool) -> String {
     let mut text = String::new();
     for of_case in rows.chunk_by(|one, next| one["case"] == next["case"]) {

@@ -1,4 +1,4 @@
-//! What was measured: which of it is a figure, and what that is in a machine file.
+//! The measurements: which of them are figures, and what those are in a machine file.
 
 use antiphon_report::stats::median;
 
@@ -7,7 +7,7 @@ use super::lines::Pair;
 use super::system;
 use crate::pinned::Figure;
 
-/// What was measured so far.
+/// The measurements so far.
 #[derive(Default)]
 pub struct Collected {
     pub entries: Vec<Entry>,
@@ -16,7 +16,7 @@ pub struct Collected {
     pub missing: Vec<Missing>,
 }
 
-/// What could not be measured: the file has what the machine's base has.
+/// A number that could not be measured: the file has that of the machine's base.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Missing {
     pub name: String,

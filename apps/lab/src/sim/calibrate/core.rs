@@ -1,4 +1,4 @@
-//! What one CPU does by itself: accesses that hit, looks of a waiter, the fence, the clock.
+//! The costs of one CPU by itself: accesses that hit, looks of a waiter, the fence, the clock.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -24,7 +24,7 @@ pub struct Core {
     pub load: Option<Figure>,
     /// A read-modify-write that hits.
     pub atomic: Option<Figure>,
-    /// From one look of a spinning waiter to the next.
+    /// The time from one look of a spinning waiter to the next.
     pub look: Option<Figure>,
     /// A store and the full fence behind it.
     pub fence: Option<Figure>,

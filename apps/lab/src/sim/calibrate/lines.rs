@@ -1,4 +1,4 @@
-//! What a line costs from one CPU to another: half a round trip of two that exchange a word.
+//! The cost of a line from one CPU to another: half a round trip of two that exchange a word.
 //!
 //! That is what published core-to-core figures measure, and what a machine file's `transfer` is.
 
@@ -23,7 +23,7 @@ pub struct Pair {
     pub from: usize,
     /// The other.
     pub to: usize,
-    /// Which distance of the topology they are at.
+    /// The class of distance of the topology that they are at.
     pub class: usize,
     /// Nanoseconds one way.
     pub ns: Option<Figure>,

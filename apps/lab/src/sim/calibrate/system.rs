@@ -1,4 +1,4 @@
-//! What the operating system takes: switching, sleeping, waking, fencing others.
+//! The costs of the operating system: switching, sleeping, waking, fencing others.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -15,7 +15,7 @@ pub const IDLE_NS: [f64; 4] = [20e3, 100e3, 500e3, 2e6];
 /// Nanoseconds of each.
 #[derive(Clone, Debug, Default)]
 pub struct System {
-    /// From one thread of a CPU to another.
+    /// The time from one thread of a CPU to another.
     pub switch: Option<Figure>,
     /// A yield of a thread whose CPU no other thread wants.
     pub lone_yield: Option<Figure>,
@@ -24,9 +24,9 @@ pub struct System {
     pub hand_over: Option<Figure>,
     /// A sleep that is refused: the call by itself.
     pub refused: Option<Figure>,
-    /// What a wake costs the waker.
+    /// The cost of a wake for the waker.
     pub wake: Option<Figure>,
-    /// From the wake's return to the woken thread, by how long its CPU was idle.
+    /// The time from the wake's return to the woken thread, by how long its CPU was idle.
     pub latency: Vec<Option<Figure>>,
     /// How long a thread keeps a CPU that another wants.
     pub slice: Option<Figure>,
@@ -181,7 +181,7 @@ struct Wakes {
     sleeps: AtomicU32,
     /// The waker's last round.
     woken: AtomicU32,
-    /// When the sleeper was back, in ticks; 0 while it is not.
+    /// The time when the sleeper was back, in ticks; 0 while it is not.
     back: AtomicU64,
 }
 

@@ -13,10 +13,10 @@ use antiphon_replay::locks::{Sections, Simulated};
 use antiphon_sim::{Access, OwnLine, Sim, count, now, think, touch, up_since, work};
 use antiphon_trace::{Event, What};
 
-/// Of the data under a lock, as many lines at most.
+/// The most lines of the data under a lock.
 pub const LINES: usize = 16;
 const WORDS: usize = 64 / size_of::<u64>();
-/// Of what a thread brings along.
+/// The number of lines that a thread brings along.
 const BROUGHT: usize = 4;
 
 /// A lock and the data under it.
@@ -61,7 +61,7 @@ pub struct Tally {
     pub admissions: RefCell<Vec<u32>>,
     /// Tries that failed.
     pub failed: Cell<u64>,
-    /// What each thread did, where that is wanted.
+    /// The events of each thread, where they are wanted.
     pub events: Option<RefCell<Vec<Vec<Event>>>>,
 }
 
@@ -159,7 +159,7 @@ impl<L: Sections + ?Sized> Hand<L> {
         work(ns);
     }
 
-    /// As [`writes`](Self::writes), but it only reads the lines.
+    /// The same as [`writes`](Self::writes), but it only reads the lines.
     pub fn looks(&self, lock: usize, lines: usize, ns: u64) {
         self.touches(lock, lines, Access::Read);
         work(ns);
@@ -255,7 +255,7 @@ impl<L: Sections + ?Sized> Hand<L> {
     }
 }
 
-/// What only a lock has that is taken and given back.
+/// Operations of locks that are taken and given back.
 impl Hand {
     /// Takes a lock.
     pub fn take(&self, lock: usize) {

@@ -50,7 +50,7 @@ pub fn nested(hand: &Hand) {
     hand.away(500, 1_000);
 }
 
-/// Where the locks of [`mail`] are.
+/// The numbers of the locks of [`mail`].
 const PROCESSES: usize = 0;
 const SPOOL: usize = 1;
 /// Exim's spool directories.

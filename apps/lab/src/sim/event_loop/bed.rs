@@ -28,7 +28,7 @@ impl Wait for Bed {
         Sim::now(Clock::Monotonic)
     }
 
-    /// As `epoll_pwait2` on Linux: a look is a call of the system, too.
+    /// Waits as `epoll_pwait2` does on Linux: a look is a call of the system, too.
     fn wait(&mut self, until_ns: Option<u64>, _: &mut dyn FnMut(u64, u8)) {
         let word = &**self.0;
         if until_ns == Some(0) {

@@ -12,7 +12,7 @@ use antiphon_sim::{Access, OwnLine, Sim, move_to, now, ran_ns, sleeps, system_ca
 
 type Member = Baton<Sim, Rc<Page<Sim>>, System>;
 
-/// What the simulated kernel tells of its threads, each time for a call of the system.
+/// The simulated kernel's answers about its threads, each for a call of the system.
 pub struct System;
 
 impl Accounts for System {
@@ -68,7 +68,7 @@ pub struct Membership {
     core: usize,
     group: Group,
     member: Option<Member>,
-    /// When it may move; `None`: never.
+    /// The time from which it may move; `None`: never.
     moves_at_ns: Option<u64>,
 }
 

@@ -17,12 +17,13 @@ use super::play::{Manner, play};
 use super::subjects::Subject;
 use crate::bench::event_loop::player::Seen;
 
-/// What was seen. All times are simulated.
+/// The observations. All times are simulated.
 pub struct Observed {
-    /// Of each player.
+    /// The observations of each player.
     pub seen: Vec<Seen>,
     pub plan: Plan,
-    /// When counting began and ended: players' threads are the first, then hogs', then helpers'.
+    /// The accounts when counting began and ended: players' threads are the first, then hogs', then
+    /// helpers'.
     pub accounts: [Account; 2],
     /// How often the subject gave a core to a thread, from the beginning to the end.
     pub turns: Option<u64>,
@@ -36,10 +37,10 @@ pub struct Observed {
 
 /// More simulated time than any thread is late by.
 const LONG_NS: u64 = 1_000_000_000_000;
-/// What a hog computes at a time, until it looks whether it is over.
+/// The time that a hog computes before it looks whether it is over.
 const SPIN_NS: u64 = 1_000_000;
 
-/// What all threads have.
+/// The state that all threads share.
 struct Stage {
     pages: Rc<Pages>,
     kernels: Vec<Shared>,

@@ -22,12 +22,12 @@ pub struct Kernel {
     grouped: Vec<usize>,
 }
 
-/// The same kernel, for its threads and for the machine.
+/// One kernel, for its threads and for the machine.
 #[derive(Clone)]
 pub struct Shared(Rc<RefCell<Kernel>>);
 
 impl Shared {
-    /// Of a core on which these threads share one part, and all others have one each.
+    /// The kernel of a core on which these threads share one part, and all others have one each.
     pub fn new(grouped: Vec<usize>, options: Options) -> Self {
         let scheduler = Scheduler::new(Members::new(), options);
         let (places, threads) = (BTreeMap::new(), Vec::new());

@@ -7,7 +7,7 @@ use super::cases::{Case, Placement};
 use crate::bench::event_loop::clip::Clip;
 use crate::bench::event_loop::player::{Player, Window};
 
-/// What rows have in common.
+/// The settings that rows have in common.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
     pub machine: &'a antiphon_sim::Machine,
@@ -16,9 +16,9 @@ pub struct Setting<'a> {
     pub counted_ns: u64,
     pub warm_ns: u64,
     pub cores: usize,
-    /// On each core, on average.
+    /// The players on each core, on average.
     pub players: usize,
-    /// On each core.
+    /// The hogs on each core.
     pub hogs: usize,
     pub placement: Placement,
     /// How a core is shared by those that cooperate.
@@ -34,7 +34,7 @@ pub struct Seat {
     pub misbehaves: bool,
     /// How much of a core it wants.
     pub demand: f64,
-    /// Of its clip, and of what it does by lot.
+    /// The seed of its clip, and of what it does by lot.
     pub seed: u64,
     pub window: Window,
 }
@@ -44,7 +44,7 @@ pub struct Plan {
     pub players: Vec<Seat>,
     /// How many members each core was known to have, when all had come.
     pub domains: Domains,
-    /// When it counts, and when the last frame is due.
+    /// The time from which it counts, and the time when the last frame is due.
     pub count_ns: u64,
     pub end_ns: u64,
 }
@@ -56,7 +56,7 @@ const LEAST: f64 = 0.6;
 const MOST: f64 = 1.4;
 
 impl Plan {
-    /// Of a case.
+    /// The plan of a case.
     pub fn new(setting: &Setting<'_>, case: &Case) -> Self {
         let Setting { seed, cores, counted_ns, warm_ns, placement, .. } = *setting;
         let of_core = case.players.unwrap_or(setting.players);

@@ -19,11 +19,11 @@ pub struct Manner {
     pub one_group: bool,
     /// How often a chunk takes up to [`LATE_NS`] longer; from 0 to 1.
     pub misbehaves: f64,
-    /// Of how long.
+    /// Decides how long.
     pub random: Random,
 }
 
-/// What its events share.
+/// The state that its events share.
 struct Stage {
     player: RefCell<Player>,
     one_group: bool,

@@ -29,7 +29,7 @@ pub struct Row {
     pub subject: Subject,
     pub case: &'static Case,
     pub cores: usize,
-    /// On each core.
+    /// The hogs on each core.
     pub hogs: usize,
     pub placement: &'static str,
     pub players: usize,
@@ -105,7 +105,7 @@ impl Row {
         })
     }
 
-    /// For scripts.
+    /// The object for scripts.
     pub fn object(&self, machine: &str) -> Value {
         let mut object = Map::new();
         let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);

@@ -1,4 +1,4 @@
-//! What holds at any size. All figures are simulated; `docs/loop-sim.md` has them whole.
+//! Shapes that hold at any size. All figures are simulated; `docs/loop-sim.md` has them whole.
 
 use antiphon_runtime::coop::Options;
 use antiphon_sim::known;

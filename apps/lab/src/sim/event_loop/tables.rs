@@ -15,7 +15,7 @@ pub fn text(rows: &[Row], colour: bool) -> String {
     text + &legend(rows) + RULE
 }
 
-/// What the subjects are.
+/// A legend of the subjects.
 fn legend(rows: &[Row]) -> String {
     let mut subjects: Vec<Subject> = Vec::new();
     for row in rows {

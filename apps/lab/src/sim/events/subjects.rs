@@ -23,7 +23,7 @@ pub enum System {
 }
 
 impl System {
-    /// As reports have it.
+    /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Linux => "linux",

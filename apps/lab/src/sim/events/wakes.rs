@@ -1,4 +1,4 @@
-//! What waiters wait on, and how they are told: the code that runs on Linux.
+//! The mechanisms by which waiters wait, and are told: the code that runs on Linux.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -71,7 +71,7 @@ impl Wakes for Condvar<Sim> {
     }
 }
 
-/// What a condition is about: how often the waiters were told.
+/// The word of a condition: how often the waiters were told.
 type Told = OwnLine<<Sim as Platform>::U32>;
 
 /// A condition variable as programs use it: a waiter that is back has the mutex.

@@ -1,4 +1,4 @@
-//! What holds at any size. All figures are simulated; `docs/mix.md` has them.
+//! Shapes that hold at any size. All figures are simulated; `docs/mix.md` has them.
 
 use antiphon_sim::known;
 

@@ -6,7 +6,7 @@
 
 use antiphon_report::stats::Random;
 
-/// What comes after a packet was scanned.
+/// The tasks that follow the scan of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     Nothing,
@@ -24,7 +24,7 @@ pub struct Case {
     pub name: &'static str,
     pub figure: &'static str,
     pub about: &'static str,
-    /// Of the published figure.
+    /// The packets of the published figure.
     pub packets: u32,
     pub spawners: usize,
     /// How many tasks a worker has room for.
@@ -119,12 +119,12 @@ impl Case {
 /// One option of this many is long.
 const LONG_OF: u64 = 200;
 
-/// What the program takes, on a CPU of its own.
+/// The costs of the program, on a CPU of its own.
 pub struct Costs {
     pub name: &'static str,
     /// A scan of [`MEAN_BYTES`].
     pub scan_ns: u64,
-    /// For a spawner, from one packet to the next, but for scheduling it.
+    /// The time of a spawner from one packet to the next, but for scheduling it.
     pub spawn_ns: u64,
     /// A task that follows.
     pub step_ns: u64,

@@ -1,4 +1,4 @@
-//! What the dissertation measured, on the machine that `epyc-2x64c` is after.
+//! The dissertation's measurements, on the machine that `epyc-2x64c` is after.
 
 use super::subjects::Form;
 
@@ -9,7 +9,7 @@ struct Known {
     points: &'static [(usize, f64)],
 }
 
-/// Where it is.
+/// The source of the figures.
 pub const SOURCE: &str = "Modelski's dissertation (Cambridge, 2022), figures of chapter 7";
 
 static KNOWN: [Known; 7] = [
@@ -22,7 +22,7 @@ static KNOWN: [Known; 7] = [
     Known { case: "one-bimodal", subject: "domainslib", points: &[(85, 0.58), (115, 0.37)] },
 ];
 
-/// Of options: p99 from the beginning, in seconds, by the number of domains.
+/// Figures of options: p99 from the beginning, in seconds, by the number of domains.
 static OPTIONS: [Known; 2] = [
     Known { case: "options", subject: "fifo", points: &[(5, 0.42), (115, 0.18)] },
     Known { case: "options", subject: "lifo", points: &[(5, 9.0), (115, 0.42)] },

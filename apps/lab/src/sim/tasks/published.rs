@@ -18,7 +18,7 @@ use super::team::{Counted, Member, Tally, Team};
 /// Workers that share tasks as the dissertation's did.
 pub struct Published {
     last_first: bool,
-    /// Of how many neighbours one is drawn; else of all.
+    /// The number of neighbours of which one is drawn; without it, one of all is.
     range: Option<usize>,
     queues: Vec<OwnLine<Counted<Deque<Sim>>>>,
     outside: OwnLine<RelaxedQueue<Sim>>,
@@ -32,9 +32,9 @@ pub struct Domain<'a> {
     me: usize,
 }
 
-/// From one attempt to put in to the next.
+/// The time from one attempt to put in to the next.
 const AGAIN_NS: u64 = 50;
-/// What an attempt to steal takes beside its accesses: a draw, and some calls of OCaml.
+/// The time of an attempt to steal beside its accesses: a draw, and some calls of OCaml.
 const ATTEMPT_NS: u64 = 500;
 
 impl Published {

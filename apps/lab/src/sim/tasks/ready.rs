@@ -7,11 +7,11 @@ use antiphon_sync::queue::Item;
 pub struct Task {
     pub kind: Kind,
     pub packet: u32,
-    /// When it was made ready.
+    /// The time when it was made ready.
     pub ready_ns: u64,
 }
 
-/// What a task does.
+/// The work of a task.
 #[derive(Clone, Copy)]
 pub enum Kind {
     Scan,

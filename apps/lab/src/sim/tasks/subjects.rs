@@ -27,7 +27,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// As reports have it.
+    /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ours => "ours",
@@ -161,9 +161,9 @@ const BLOCK: usize = 16;
 const OUTSIDE: usize = 64;
 /// Tasks for each ticket.
 const TICKET: u32 = 16;
-/// As the experiment tells tasks apart.
+/// The number of stages that the experiment tells apart.
 const STAGES: usize = 3;
-/// What the dissertation's queue for all had room for.
+/// The room of the dissertation's queue for all.
 const SPILT: usize = 1 << 15;
 
 /// Chase and Lev's deques, with room without end.
@@ -228,7 +228,7 @@ impl Subject {
     }
 }
 
-/// What was asked for.
+/// A subject that was asked for.
 pub struct Named {
     pub subjects: Vec<&'static Subject>,
     /// The names of which there is nothing in that form.
