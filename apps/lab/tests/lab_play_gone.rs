@@ -23,7 +23,7 @@ fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// What that process has started.
+/// The processes that `process` has started.
 fn children(process: u32) -> Vec<u32> {
     let path = format!("/proc/{process}/task/{process}/children");
     let listed = fs::read_to_string(path).unwrap_or_default();

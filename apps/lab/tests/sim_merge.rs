@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const COMMAND: [&str; 9] =
     ["sim", "locks", "--machine", "e7-8895v3-4s", "--ms", "0.02", "--threads", "4,1", "--json"];
 
-/// What one command prints of that part of these rows, in a file of its name.
+/// The output of one command for that part of these rows, in a file of its name.
 fn part(folder: &Folder, command: &[&str], name: &str, shard: &str, more: &[&str]) -> String {
     let file = folder.path(name);
     let output = output(&[command, &["--shard", shard], more].concat());

@@ -80,7 +80,8 @@ fn goes_beyond_the_cpus(rows: &[Value]) {
     assert_eq!(threads.last(), Some(&(4 * cpus)));
 }
 
-/// What each row says follows from its two ratios, by the bounds that the report names.
+/// Checks that the verdict of each row follows from its two ratios, by the bounds that the report
+/// names.
 fn is_judged_by_its_rule(report: &Value, rows: &[Value]) {
     let bound = |name: &str| report["rule"][name].as_f64().expect("a number");
     let (apart, level) = (bound("apart"), bound("level"));

@@ -18,7 +18,7 @@ pub struct Groups {
     folders: Vec<PathBuf>,
 }
 
-/// Of the names of groups.
+/// The beginning of the names of groups.
 const PREFIX: &str = "antiphon-";
 /// Real-time threads of all groups together have so much of a second, in microseconds: less than
 /// the kernel gives all of them as a rule.
@@ -106,7 +106,8 @@ fn refused(place: &Path, error: &Error) -> String {
     )
 }
 
-/// Where groups are made, by `/proc/self/cgroup`, and the file that one has if it is a level.
+/// The folder in which groups are made, by `/proc/self/cgroup`, and the file that a group has if it
+/// is a level.
 fn place(text: &str) -> Option<(PathBuf, &'static str)> {
     let lines = || text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
     if let Some((names, own)) = lines().find(|(names, _)| names.split(',').any(|it| it == "cpu")) {

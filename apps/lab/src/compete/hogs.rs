@@ -29,7 +29,7 @@ pub struct Compiler {
 const FUNCTIONS: usize = 400;
 
 impl Compiler {
-    /// With a file to compile.
+    /// A compiler with a file to compile.
     ///
     /// # Errors
     ///
@@ -47,7 +47,7 @@ impl Compiler {
         Ok(Self { program: program.to_owned(), source })
     }
 
-    /// Where others find the file.
+    /// The path by which others find the file.
     fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.source.as_raw_fd())
     }
@@ -75,7 +75,7 @@ impl Compiler {
     }
 }
 
-/// Where gcc has its compiler; or, in one line, what is missing.
+/// The path of gcc's compiler; or, in one line, what is missing.
 pub fn compiler() -> Result<PathBuf, String> {
     let missing = "gcc's cc1 is not there: apt install gcc, or give --competitor spin";
     let output = Command::new("gcc").arg("-print-prog-name=cc1").output();

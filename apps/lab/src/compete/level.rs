@@ -73,7 +73,7 @@ impl Level {
         }
     }
 
-    /// That of this process, and of all that it starts.
+    /// The level of this process, and of all that it starts.
     pub fn here() -> Self {
         let cgroup = fs::read_to_string("/proc/self/cgroup").ok().and_then(|text| group(&text));
         let on = fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled");
@@ -84,7 +84,7 @@ impl Level {
         Self { cgroup, autogroup, ..Self::default() }
     }
 
-    /// For people.
+    /// The level in words, for people.
     pub fn said(&self) -> String {
         let cgroup = self.cgroup.as_deref().unwrap_or("unknown");
         let autogroup = self.autogroup.as_deref().unwrap_or("no autogroup");

@@ -141,7 +141,7 @@ impl Drop for Program {
     }
 }
 
-/// In the program: says that it is ready, and waits until it is told when to begin.
+/// Called in the program: says that it is ready, and waits until it is told when to begin.
 ///
 /// # Errors
 ///
@@ -153,7 +153,7 @@ pub fn is_ready<T: DeserializeOwned>() -> Result<T, String> {
     serde_json::from_str(&line).map_err(|error| error.to_string())
 }
 
-/// In the program: tells what it saw.
+/// Called in the program: tells what it saw.
 ///
 /// # Errors
 ///

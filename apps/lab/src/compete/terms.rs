@@ -27,7 +27,7 @@ pub enum Grouping {
     One,
 }
 
-/// On which run-queue level programs compete.
+/// The run-queue level on which programs compete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Levels {

@@ -7,9 +7,9 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Platform as _};
 use serde::{Deserialize, Serialize};
 
-/// What a player decodes at a time: it gives the CPU away only between two of these.
+/// The work that a player decodes at a time: it gives the CPU away only between two of these.
 pub const CHUNK_NS: u64 = 250_000;
-/// What it costs to show a frame.
+/// The cost of showing a frame.
 pub const SHOW_NS: u64 = 50_000;
 /// How long it is calibrated at a time, and how often; the fastest counts.
 const TRIAL_NS: u64 = 2_000_000;

@@ -1,4 +1,4 @@
-//! What the models are to notice: the mutants of `crates/models/mutants.toml`, by model.
+//! The mutants that the models are to notice: those of `crates/models/mutants.toml`, by model.
 //!
 //! A mutant names the tests that must fail with it, and [`TESTS`] which models they run. So a
 //! mutant belongs to each of those models, one of which at least must notice. Which mutants *were*

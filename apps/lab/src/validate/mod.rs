@@ -84,7 +84,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Where reports are written if no folder is named.
+/// The folder in which reports are written if none is named.
 const FOLDER: &str = "antiphon-validate";
 
 /// Measures, predicts, writes and prints.
@@ -197,7 +197,7 @@ impl Files {
         Ok(Self { machine, json: file("report.json")?, html: file("report.html")? })
     }
 
-    /// Before all else, which takes minutes.
+    /// Writes the machine's file, before all else, which takes minutes.
     fn put_machine(mut self, text: &str) -> Result<Self, Failure> {
         self.machine.take().map_or(Ok(()), |file| file.write(text))?;
         Ok(self)

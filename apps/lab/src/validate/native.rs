@@ -24,11 +24,12 @@ const MARK_NS: f64 = 50_000.0;
 const WINDOW_NS: f64 = 300_000.0;
 /// The time that is not counted at the beginning.
 const WARM_UP_NS: f64 = 5_000_000.0;
-/// The same where threads outnumber CPUs: all of them have had one by then, several times.
+/// The warm-up where threads outnumber CPUs: all of them have had one by then, several times.
 const CROWDED_WARM_UP_NS: f64 = super::settings::CROWDED_WARM_UP_NS as f64;
 /// Hand-overs that a thread keeps at most.
 const KEPT: usize = 1 << 16;
-/// Of the loop that is the work: an odd number of many bits, so that no compiler sees its end.
+/// The factor of the loop that is the work: an odd number of many bits, so that no compiler sees
+/// its end.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The work of `turns`: a chain of multiplications, each of which waits for the one before.
@@ -37,7 +38,7 @@ fn chain(turns: u32, start: u64) -> u64 {
     (0..turns).fold(start, |value, _| value.wrapping_mul(FACTOR).wrapping_add(1))
 }
 
-/// What a nanosecond of this machine is worth.
+/// The worth of a nanosecond of this machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
     watch: Stopwatch,
@@ -49,7 +50,7 @@ pub struct Rates {
 struct Pace {
     /// Turns of the loop, in 65 536ths.
     turns_per_ns: u64,
-    /// What a call takes beside its turns: the end of a loop of a length drawn by lot is
+    /// The time that a call takes beside its turns: the end of a loop of a length drawn by lot is
     /// mispredicted, most of all. In 65 536ths of a nanosecond.
     call: u64,
 }
@@ -100,7 +101,7 @@ impl Rates {
 /// One thread of this machine.
 struct Thread<'a> {
     rates: Rates,
-    /// When to stop, in ticks.
+    /// The time to stop, in ticks.
     end: u64,
     /// Rounds between two looks at the counter, less one.
     mask: u64,
@@ -165,7 +166,7 @@ pub struct Run<'a> {
     pub rates: Rates,
     /// The CPUs of the threads.
     pub places: &'a [usize],
-    /// What they do.
+    /// The work of the threads.
     pub case: Case,
     /// How long it runs, in nanoseconds.
     pub ns: f64,
@@ -173,7 +174,7 @@ pub struct Run<'a> {
     pub crowded: bool,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// Rounds of all threads a second.
@@ -184,7 +185,7 @@ pub struct Measured {
     pub switches_per_1000: f64,
 }
 
-/// What the threads of a run share.
+/// The state that the threads of a run share.
 struct Shared<L> {
     lock: Own<L>,
     lines: Own<UnsafeCell<Lines>>,
@@ -192,7 +193,7 @@ struct Shared<L> {
     ready: Own<AtomicU64>,
 }
 
-/// On lines of its own, and what machines fetch along with them.
+/// A value on lines of its own, and those that machines fetch along with them.
 #[repr(align(128))]
 struct Own<T>(T);
 

@@ -18,9 +18,9 @@ use super::unfinished::Unfinished;
 
 /// A clip to play.
 pub struct Ready {
-    /// As reports call it.
+    /// The name in reports.
     pub name: String,
-    /// Where its stream is.
+    /// The path of its stream.
     pub path: PathBuf,
     /// The file that it was taken out of, which may have sound.
     pub source: Option<PathBuf>,

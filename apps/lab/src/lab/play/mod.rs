@@ -57,7 +57,7 @@ use tier::Choice;
 /// The hidden verb of a program of a run.
 pub const PROGRAM: &str = "__play";
 
-/// What clips may be made.
+/// The sorts of clips that may be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Made {
     /// Scenes that differ by far in what their frames cost

@@ -127,7 +127,7 @@ fn cpu_of_players(plan: &Plan, figures: &Figures, stacked: bool) -> Vec<Curve> {
     (0..figures.players.len()).map(curve).collect()
 }
 
-/// Of the others: the steady player, and hogs, which are alike.
+/// The curves of the others: the steady player, and hogs, which are alike.
 fn cpu_of_others(plan: &Plan, figures: &Figures) -> Vec<Curve> {
     let curve = |name: String, place: usize| {
         let points = figures.over_time.iter().map(|(at, shares)| (*at, shares[place])).collect();

@@ -1,4 +1,4 @@
-//! What was asked for, as orders for the programs.
+//! The plan of a run, as orders for the programs.
 
 use std::path::PathBuf;
 
@@ -31,13 +31,13 @@ pub struct Plan {
     pub players: usize,
     /// Programs that only want the CPU.
     pub hogs: usize,
-    /// What these do.
+    /// The work of these programs.
     pub competitor: Competitor,
     /// gcc's compiler, if that competes.
     compiler: Option<PathBuf>,
     /// Whether the players are one group.
     pub one_group: bool,
-    /// By what they are on time.
+    /// The tier by which players are on time.
     pub tier: Tier,
     /// The tiers that this machine has.
     pub here: Available,
@@ -55,7 +55,7 @@ pub struct Plan {
     pub demand: Option<f64>,
     /// How often the first player misbehaves.
     pub misbehave: f64,
-    /// What plays sound plays that, where there is some.
+    /// The sound that players of sound play, if a file has some.
     pub sound: Option<FileSound>,
 }
 
@@ -63,15 +63,15 @@ pub struct Plan {
 pub struct FileSound {
     /// The file.
     pub file: PathBuf,
-    /// As reports call it.
+    /// The name in reports.
     pub name: String,
 }
 
-/// What a chunk of sound costs, and a part of a step of a game, where no demand is said, in
+/// The cost of a chunk of sound, and of a part of a step of a game, where no demand is said, in
 /// nanoseconds.
 const CHUNK_NS: u64 = 200_000;
 const PART_NS: u64 = 100_000;
-/// From one chunk to the next, and from one step to the next.
+/// The time from one chunk to the next, and from one step to the next.
 const STEP_NS: u64 = 10_000_000;
 /// No clip that is made is longer, in seconds; it is played again.
 const LONGEST_S: f64 = 10.0;
@@ -215,7 +215,7 @@ impl Plan {
         self.clips.iter().find(|ready| plays && ready.path == part.clip)
     }
 
-    /// What it plays, for people.
+    /// The name of what it plays, for people.
     pub fn plays(&self, number: usize) -> &str {
         let kind = self.parts[number].kind;
         match (self.clip(number), &self.sound) {

@@ -14,7 +14,7 @@ use crate::compete::level::weakens;
 use crate::compete::tardiness::Tardiness;
 use crate::compete::terms::cpus;
 
-/// What plays beside what, in a line.
+/// The programs of a run, in a line.
 pub fn said_of(plan: &Plan) -> String {
     let mut text = several(plan.players as u64, "player");
     if plan.hogs > 0 {
@@ -29,7 +29,7 @@ pub fn said_of(plan: &Plan) -> String {
     text
 }
 
-/// By which tier they are on time, in a line.
+/// The tier by which they are on time, in a line.
 pub fn tier_of(plan: &Plan) -> String {
     format!("Tier {} ({})", plan.tier, plan.tier.what())
 }
@@ -101,7 +101,7 @@ fn line(name: &str, one: &PlayerFigures) -> Vec<Cell> {
 }
 
 impl Played {
-    /// What was dropped, by layer. Of sound, chunks count as an `I`; of a game, details as `b`.
+    /// Dropped frames by layer. Of sound, chunks count as an `I`; of a game, details as `b`.
     pub fn drops(&self, kind: Kind) -> Vec<Cell> {
         let count = |count: u64| Cell::number(count.to_string());
         let none = || Cell::number("-");

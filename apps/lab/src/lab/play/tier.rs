@@ -1,4 +1,5 @@
-//! By which tier players are on time: what was asked for, or the best that there is here.
+//! The tier by which players are on time: the one that was asked for, or the best that there is
+//! here.
 
 use antiphon::coop::{
     Alone, Available, BoostOptions, Booster, Domain, DomainOptions, Group, JoinError, Split,
@@ -13,7 +14,7 @@ use clap::ValueEnum;
 
 use crate::compete::tier_stats::TierStats;
 
-/// What may be asked for.
+/// The tiers that may be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Choice {
     /// The best that there is here
@@ -165,7 +166,8 @@ impl Seat {
         Ok(())
     }
 
-    /// Where a player shows its frames: on `screen`, by the thread that the tier has for that.
+    /// The screen on which a player shows its frames: `screen`, by the thread that the tier has for
+    /// that.
     pub fn screen(&self, screen: Box<dyn Screen + Send>) -> Box<dyn Screen> {
         match self {
             Self::Split(timers, _) => {
@@ -175,7 +177,7 @@ impl Seat {
         }
     }
 
-    /// What it has done for the calling thread.
+    /// The work of the tier for the calling thread.
     pub fn done(&self) -> TierStats {
         match self {
             Self::Boost(booster, _) => TierStats::of_booster(booster),

@@ -26,7 +26,7 @@ pub struct Unfinished {
     path: PathBuf,
     /// Held for as long as the file is written.
     _lock: File,
-    /// What the signals did.
+    /// The actions of the signals before.
     before: [libc::sighandler_t; ENDS.len()],
 }
 
@@ -59,12 +59,12 @@ impl Unfinished {
         Ok(Self { path, _lock: lock, before })
     }
 
-    /// Where it is until it is whole.
+    /// The path of the file until it is whole.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// It is whole, and gets its name.
+    /// Gives the file its name, because it is whole.
     ///
     /// # Errors
     ///
