@@ -1,4 +1,4 @@
-//! What takes timestamps, for `bench clock` and `sim clock`: the same lines on both machines.
+//! Code that takes timestamps, for `bench clock` and `sim clock`: the same lines on both machines.
 //!
 //! | subject | an operation |
 //! |---|---|
@@ -24,9 +24,9 @@ const WORDS: usize = 64;
 /// A way to timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// As the table has it.
+    /// The name in the table.
     pub name: &'static str,
-    /// What it is compared with.
+    /// The subject that it is compared with.
     pub reference: &'static str,
     what: What,
 }
@@ -74,10 +74,10 @@ pub fn named(text: &str) -> Result<Vec<Subject>, String> {
     Ok(SUBJECTS.into_iter().filter(|subject| names.contains(&subject.name)).collect())
 }
 
-/// What a thread does with an operation: again and again, as it likes. The operation returns how
-/// often it had to begin anew.
+/// A thread's use of an operation: again and again, as it likes. The operation returns how often it
+/// had to begin anew.
 pub trait Repeat {
-    /// What comes of that.
+    /// The result of the repetition.
     type Done;
     /// Does it.
     fn repeat(self, operation: impl FnMut() -> u32) -> Self::Done;
@@ -87,7 +87,7 @@ pub trait Repeat {
 #[repr(align(64))]
 struct Line<P: Platform>(Word<P>);
 
-/// What threads share.
+/// The state that threads share.
 pub struct Site<P: Platform> {
     shared: SharedCounter<P>,
     ordo: Ordo<P>,

@@ -48,7 +48,7 @@ fn pin(place: usize) -> Result<(), Failure> {
     })
 }
 
-/// What one thread does.
+/// The work of one thread.
 pub type Task<'a, R> = Box<dyn FnOnce() -> R + Send + 'a>;
 
 /// Runs `body` once on each of `places` (a place may come twice), all at a time; it is told its
@@ -110,9 +110,9 @@ pub fn all<'a, R: Send>(tasks: Vec<(usize, Task<'a, R>)>) -> Result<Vec<R>, Fail
 /// How often the calling thread was switched away from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
-    /// It slept.
+    /// Switches because it slept.
     pub voluntary: u64,
-    /// It lost its CPU.
+    /// Switches because it lost its CPU.
     pub preempted: u64,
 }
 
@@ -167,7 +167,7 @@ impl Stopwatch {
     }
 }
 
-/// What was measured in many short windows: the median, and how far they agree.
+/// The figure of many short windows: the median, and how far they agree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
     /// The median.
@@ -188,7 +188,8 @@ const FEWEST: usize = 8;
 const NOISY: f64 = 0.15;
 
 impl Figure {
-    /// Of windows, each of which has a value or was disturbed. `None` if too few have one.
+    /// The figure of windows, each of which has a value or was disturbed. `None` if too few have
+    /// one.
     pub fn of(windows: &[Option<f64>]) -> Option<Self> {
         let values: Vec<f64> = windows.iter().copied().flatten().collect();
         let (count, dropped) = (values.len(), windows.len() - values.len());

@@ -1,4 +1,4 @@
-//! What both families of locks may be asked, and the way from a plan to what is printed.
+//! The arguments that both families of locks share, and the way from a plan to the output.
 
 use std::process::ExitCode;
 

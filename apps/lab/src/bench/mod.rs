@@ -74,25 +74,25 @@ pub const NEIGHBOUR: &str = neighbours::VERB;
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Order {
-    /// Of a lock.
+    /// A repetition of a lock.
     Lock(measure::Order),
-    /// Of a way to wake.
+    /// A repetition of a way to wake.
     Event(events::Order),
-    /// Of a pool.
+    /// A repetition of a pool.
     Packets(packets::Order),
-    /// Of a pool that runs chains.
+    /// A repetition of a pool that runs chains.
     Options(options::Order),
-    /// Of conferences.
+    /// A repetition of conferences.
     Mix(mix::Order),
-    /// Of all of these at once.
+    /// A repetition of all of these at once.
     Mixed(thesis::Order),
-    /// Of tasks.
+    /// A repetition of tasks.
     Task(tasks::Order),
-    /// Of a server, by its clients.
+    /// A repetition of a server, by its clients.
     Serve(serve::Order),
     /// A server, for those.
     Server(serve::ServerOrder),
-    /// Of programs that compete for a CPU.
+    /// A repetition of programs that compete for a CPU.
     Loop(event_loop::Order),
     /// One of those.
     Program(event_loop::ProgramOrder),

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use antiphon_report::cpu_time;
 
-/// What the kernel has counted up to some moment.
+/// The kernel's counts up to some moment.
 pub struct Moment {
     at: Instant,
     /// CPU seconds of everybody.
@@ -28,8 +28,8 @@ impl Moment {
     }
 }
 
-/// Of the first line, `cpu user nice system idle iowait irq softirq steal …`, in hundredths of a
-/// second: all but `idle` and `iowait`.
+/// The busy time in seconds, from the first line, `cpu user nice system idle iowait irq softirq
+/// steal …`, which is in hundredths of a second: all but `idle` and `iowait`.
 fn busy(stat: &str) -> Option<f64> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
     let times: Vec<u64> = line.split_whitespace().take(8).flat_map(str::parse).collect();

@@ -1,4 +1,4 @@
-//! Which cells of locks are measured: a cell is a load, a case and a number of threads.
+//! The cells of locks that are measured: a cell is a load, a case and a number of threads.
 
 use std::fmt;
 
@@ -27,12 +27,12 @@ pub struct Cell {
     pub threads: usize,
 }
 
-/// What threads do: a case, and the mixture of readers and writers in it.
+/// The work of threads: a case, and the mixture of readers and writers in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
     /// The case.
     pub case: Case,
-    /// As in [`Cell::reads`].
+    /// Reads of a hundred sections, as in [`Cell::reads`].
     pub reads: Option<u32>,
 }
 
@@ -40,17 +40,17 @@ pub struct Workload {
 pub struct Plan {
     /// The family of the locks.
     pub family: Family,
-    /// In this order.
+    /// The cells, in this order.
     pub cells: Vec<Cell>,
     /// The subjects that take turns in each cell.
     pub rounds: Rounds,
     /// The length of a repetition, if that was asked for.
     pub seconds: Option<f64>,
-    /// Of the counter that times waits.
+    /// The rate of the counter that times waits.
     pub ticks: Ticks,
 }
 
-/// What was measured of one lock in one cell.
+/// The measurements of one lock in one cell.
 pub type Measured = rounds::Measured<Cell, Figures>;
 
 /// The cells of these loads, workloads and thread counts.

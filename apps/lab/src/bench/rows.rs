@@ -19,7 +19,7 @@ use super::rounds::{Trouble, mean};
 use super::subjects::Family;
 use super::waits::{self, Verdict};
 
-/// What was measured of one lock in one cell.
+/// The results of one lock in one cell.
 pub struct Row {
     /// The lock.
     pub subject: &'static str,
@@ -33,15 +33,15 @@ pub struct Row {
     pub contended: Option<Contended>,
     /// Medians of what a given number of critical sections took.
     pub spent: Option<Spent>,
-    /// Of the CPU time of those, or of each critical section, to the first peer.
+    /// The ratio of the CPU time of those, or of each critical section, to the first peer.
     pub ratio_cpu: Option<Ratio>,
     /// How long a repetition measured.
     pub seconds: f64,
     /// The longest waits of all repetitions.
     pub worst: Worst,
-    /// To the first peer.
+    /// The ratio to the first peer.
     pub ratio: Option<Ratio>,
-    /// To the best of the common mutexes, and which that is.
+    /// The ratio to the best of the common mutexes, and which that is.
     pub ratio_best: Option<(f64, &'static str)>,
     /// Repetitions that count.
     pub repetitions: usize,
@@ -54,7 +54,7 @@ pub struct Row {
 /// The longest waits of all repetitions, in nanoseconds.
 #[derive(Clone, Copy)]
 pub struct Worst {
-    /// Of all.
+    /// The longest wait of all.
     pub wait: Option<f64>,
     /// The longest wait of a reader.
     pub reader: Option<f64>,
@@ -96,9 +96,9 @@ pub struct Summary {
 pub struct Report {
     /// The first peer, to which ratios are.
     pub reference: Option<&'static str>,
-    /// In the order of cells.
+    /// Rows in the order of cells.
     pub rows: Vec<Row>,
-    /// By load and lock of ours.
+    /// Summaries by load and lock of ours.
     pub summaries: Vec<Summary>,
     /// Whether ours made any thread wait too long; by load, lock and rule.
     pub waits: Vec<Verdict>,
@@ -230,7 +230,7 @@ fn summaries(plan: &Plan, rows: &[Row]) -> Vec<Summary> {
 }
 
 impl Report {
-    /// What went wrong, in one line; a lock that this machine can't have is not wrong.
+    /// The failures, in one line; a lock that this machine can't have is none.
     pub fn trouble(&self) -> Option<String> {
         Trouble::failures(self.rows.iter().filter_map(|row| row.trouble.as_ref()))
     }

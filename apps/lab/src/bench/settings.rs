@@ -1,4 +1,4 @@
-//! What every verb of `bench` may be asked, and the way from what was measured to what is printed.
+//! The arguments that all verbs of `bench` share, and the way from figures to the output.
 
 use std::process::ExitCode;
 
@@ -37,7 +37,7 @@ pub struct Printed {
     pub text: String,
     /// CPUs that others used on average while the machine was meant to be idle.
     pub others_cpus: Option<f64>,
-    /// What went wrong, in one line.
+    /// The failures, in one line.
     pub trouble: Option<String>,
 }
 

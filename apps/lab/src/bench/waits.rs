@@ -40,9 +40,9 @@ pub enum Rule {
 pub struct Miss {
     /// The conditions.
     pub cell: Cell,
-    /// Of our lock.
+    /// The figure of our lock.
     pub ours: f64,
-    /// Of the peer.
+    /// The figure of the peer.
     pub theirs: f64,
 }
 
@@ -63,7 +63,7 @@ pub struct Verdict {
 impl Rule {
     const ALL: [Self; 4] = [Self::Median, Self::Late, Self::Longest, Self::Even];
 
-    /// In JSON.
+    /// The key in JSON.
     fn key(self) -> &'static str {
         match self {
             Self::Median => "wait_ns_at_random_instant.p50",
@@ -73,7 +73,7 @@ impl Rule {
         }
     }
 
-    /// In tables.
+    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Median => "wait p50* ≤ 2×",
@@ -145,7 +145,7 @@ fn pairs<'a>(
 }
 
 impl Verdict {
-    /// As JSON has it.
+    /// The object in JSON.
     pub fn json(&self, peer: Option<&str>) -> Value {
         let missed: Vec<_> = self
             .misses
@@ -213,7 +213,7 @@ mod tests {
         }
     }
 
-    /// Which cells of `rows` miss which rule.
+    /// The cells of `rows` that miss a rule, by rule.
     fn missed(rows: &[Row]) -> Vec<(Rule, usize, Vec<usize>)> {
         let verdicts = verdicts(rows, &[OURS], "glibc");
         let threads =

@@ -18,7 +18,7 @@ use crate::pinned::{on_each, usable};
 /// Stamps between two looks at the time.
 const BATCH: u64 = 1024;
 
-/// What a thread has seen.
+/// The observations of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
     /// Stamps of others.

@@ -122,7 +122,7 @@ fn compare(clock: &Clock, arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// For scripts: the clock that was measured.
+/// The clock that was measured, for scripts.
 fn described(clock: &Clock) -> serde_json::Value {
     json!({
         "source": clock.source().to_string(), "cpus": clock.cpus(),
@@ -130,7 +130,7 @@ fn described(clock: &Clock) -> serde_json::Value {
     })
 }
 
-/// For people.
+/// The clock in words, for people.
 fn heading(clock: &Clock) -> String {
     format!(
         "Ordo: uncertain within {} ns, on {} CPUs, by {}",

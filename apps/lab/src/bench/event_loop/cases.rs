@@ -18,13 +18,13 @@ pub struct Cell {
     pub players: usize,
     /// Programs without.
     pub hogs: usize,
-    /// What these do.
+    /// The work of the hogs.
     pub competitor: Competitor,
     /// Frames a second of each player.
     pub hz: usize,
     /// Which players share the CPU as a group.
     pub group: Grouping,
-    /// On which run-queue level they are.
+    /// The run-queue level on which they are.
     pub levels: Levels,
     /// How many CPUs they have.
     pub cpus: usize,

@@ -25,7 +25,7 @@ pub struct Sentinel {
     thread: JoinHandle<Noise>,
 }
 
-/// What it saw.
+/// The observations of a sentinel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Noise {
     from_ns: u64,

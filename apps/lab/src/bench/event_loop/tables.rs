@@ -96,7 +96,7 @@ fn misbehaving(row: &Row) -> String {
     })
 }
 
-/// What the tier of a row has done, of all its players and repetitions.
+/// The work of the tier of a row, for all its players and repetitions.
 fn tier_stats(row: &Row) -> Option<String> {
     let stats = TierStats::sum(row.players.iter().map(|player| &player.tier_stats));
     let raised = match (stats.raises, stats.borrowed_ns) {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::bench::neighbours::Load;
 use crate::bench::rounds;
 
-/// What the threads of a repetition do.
+/// The work of the threads of a repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Case {
@@ -109,7 +109,7 @@ impl fmt::Display for Cell {
 pub struct Wanted {
     /// The case.
     pub case: Case,
-    /// As [`Cell::waiters`].
+    /// The number of waiters, as in [`Cell::waiters`].
     pub waiters: usize,
 }
 
@@ -123,7 +123,7 @@ const NAMES: [(&str, Case); 7] = [
     ("noise", Case::Noise),
     ("clock", Case::Clock),
 ];
-/// What `broadcast` alone stands for.
+/// The numbers that `broadcast` alone stands for.
 const WAITERS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 /// More threads than this wait for nothing real.
 const MOST: usize = 1024;

@@ -95,7 +95,7 @@ struct Plan {
     ticks: Ticks,
 }
 
-/// What was measured of one mechanism in one cell.
+/// The measurements of one mechanism in one cell.
 type Measured = super::rounds::Measured<Cell, measure::Figures>;
 
 /// Measures and prints.

@@ -32,7 +32,7 @@ fn group(cell: &Cell) -> (Load, Case, u32, Option<usize>) {
     (cell.load, cell.case, cell.gap_us, cell.target)
 }
 
-/// What stands over a table.
+/// The heading of a table.
 pub fn heading(cell: &Cell) -> String {
     let (load, gap) = (cell.load.name(), cell.gap_us);
     let what = match cell.case {

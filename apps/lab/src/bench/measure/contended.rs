@@ -38,7 +38,7 @@ use crate::bench::subjects::{Family, Subject};
 const ELSEWHERE: u32 = 50;
 /// One of `SAMPLE` acquisitions of a short section is timed.
 const SAMPLE: u64 = 8;
-/// With as many readers in a hundred, each writer is timed.
+/// With this many readers in a hundred, each writer is timed.
 const RARE: u32 = 90;
 const WINDOW_NS: f64 = 1e7;
 /// How long an owner sleeps that sleeps.
@@ -59,9 +59,9 @@ struct Shared<S> {
 
 /// Written twice a repetition, read in each turn.
 struct PhaseClock {
-    /// When the measured time began, in ticks; 0 before.
+    /// The time when the measured time began, in ticks; 0 before.
     begin: AtomicU64,
-    /// When it ended, in ticks; 0 before.
+    /// The time when it ended, in ticks; 0 before.
     end: AtomicU64,
 }
 
@@ -140,7 +140,7 @@ fn violation(words: Words, tallies: &[Tally]) -> Option<String> {
 /// Whether a thread reads or writes, turn by turn.
 struct Lot {
     random: Random,
-    /// Of a hundred.
+    /// How many of a hundred sections only read.
     reads: u32,
 }
 
@@ -289,7 +289,7 @@ pub(crate) mod tests {
         changed: Condvar,
     }
 
-    /// In the first thread's own memory, so that it is dropped with the thread.
+    /// A value in the first thread's own memory, so that it is dropped with the thread.
     struct Ends(Arc<Ended>);
 
     impl Drop for Ends {

@@ -1,4 +1,4 @@
-//! What a contended repetition comes to, and the medians of several.
+//! The figures of a contended repetition, and the medians of several.
 
 use antiphon_report::stats::{Histogram, jain, median};
 use serde::{Deserialize, Serialize};

@@ -23,10 +23,10 @@ const INCREMENTS: u64 = 100_000;
 /// A lock that takes longer has no figure: fair spinlocks do where threads outnumber CPUs.
 pub const LIMIT_S: f64 = 60.0;
 
-/// What it took, of this process.
+/// The time that the work took, and the CPU time of this process.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Spent {
-    /// From the first thread's making to the last one's end.
+    /// The time from the first thread's making to the last one's end.
     pub wall_ns: f64,
     /// CPU time in the program.
     pub user_ns: f64,

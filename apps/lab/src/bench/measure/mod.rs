@@ -24,13 +24,13 @@ pub use usage::Usage;
 
 use super::subjects::{Family, Subject, Visitor};
 
-/// What the threads of a repetition do.
+/// The work of the threads of a repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Case {
     /// One thread locks and unlocks; another one exists.
     Uncontended,
-    /// The same in a process that never made a thread.
+    /// One thread locks and unlocks, in a process that never made another.
     UncontendedAlone,
     /// One thread reads, of a lock that can be shared; another one exists.
     UncontendedRead,
@@ -125,11 +125,11 @@ pub struct Order {
     pub threads: usize,
     /// How long to measure.
     pub seconds: f64,
-    /// Of the counter that times waits.
+    /// The rate of the counter that times waits.
     pub ticks: Ticks,
 }
 
-/// What was measured in it.
+/// The figures of a repetition.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Figures {
@@ -140,7 +140,7 @@ pub enum Figures {
     },
     /// The figures of a contended repetition.
     Contended(Box<Contended>),
-    /// What the work of [`Case::Justine`] took.
+    /// The costs of the work of [`Case::Justine`].
     Justine(Spent),
 }
 

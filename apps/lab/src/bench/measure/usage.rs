@@ -1,4 +1,4 @@
-//! What the kernel has counted for this process.
+//! The kernel's counts for this process.
 
 /// Switches and CPU time, up to some moment or between two.
 #[derive(Clone, Copy)]

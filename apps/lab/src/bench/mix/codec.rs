@@ -27,16 +27,16 @@ use super::opus;
 /// How the frames of a leg are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Not at all; it takes the time of an MD5.
+    /// No encoding; it takes the time of an MD5.
     Md5,
-    /// By ITU-T G.711.
+    /// The encoding of ITU-T G.711.
     G711,
-    /// By RFC 6716.
+    /// The encoding of RFC 6716.
     Opus,
 }
 
 const KINDS: [(&str, Kind); 3] = [("md5", Kind::Md5), ("g711", Kind::G711), ("opus", Kind::Opus)];
-/// As many codecs as can take turns.
+/// The most codecs that can take turns.
 const TURNS: usize = 4;
 
 /// The codecs of a conference's legs, which take turns.
@@ -52,18 +52,18 @@ pub struct Codec {
 pub struct Line {
     kind: Kind,
     law: Law,
-    /// Of a frame, as it is sent.
+    /// Bytes of a frame, as it is sent.
     pub bytes: usize,
-    /// Of a frame.
+    /// Samples of a frame.
     samples: usize,
-    /// Of a frame, where they are mixed.
+    /// Samples of a frame where they are mixed.
     mixed: usize,
     /// Bits that are left out where samples are mixed: other codecs have 16 only.
     shift: u32,
 }
 
 impl Codec {
-    /// As published.
+    /// The codec of the publication.
     pub const MD5: Self = Self { turns: [Kind::Md5; TURNS], count: 1 };
 
     fn kinds(&self) -> &[Kind] {
@@ -133,13 +133,13 @@ impl Line {
         frame.into()
     }
 
-    /// What receives its frames.
+    /// The receiver of its frames.
     pub fn ear(self) -> Ear {
         let library = || opus::library().expect("it was looked for before");
         Ear { line: self, opus: (self.kind == Kind::Opus).then(|| library().decoder()) }
     }
 
-    /// What sends it frames.
+    /// The sender of its frames.
     pub fn mouth(self) -> Mouth {
         let library = || opus::library().expect("it was looked for before");
         let encoder = || Mutex::new(library().encoder());
@@ -147,7 +147,7 @@ impl Line {
     }
 }
 
-/// What receives a leg's frames, and knows those before.
+/// The receiver of a leg's frames, which knows those before.
 pub struct Ear {
     line: Line,
     opus: Option<opus::Decoder>,
@@ -173,7 +173,7 @@ impl Ear {
     }
 }
 
-/// What sends a leg frames, and knows those before.
+/// The sender of a leg's frames, which knows those before.
 pub struct Mouth {
     line: Line,
     /// Two frames may be about to be sent, where one is late: in whatever order.
@@ -204,7 +204,7 @@ impl Mouth {
     }
 }
 
-/// As many samples as that, each the one that is at the same time; of none, silence.
+/// Makes `count` samples of these, each the one that is at the same time; of none, silence.
 fn stretched(samples: Vec<i32>, count: usize) -> Vec<i32> {
     if samples.len() == count {
         return samples;
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(stretched(Vec::new(), 2), [0, 0]);
     }
 
-    /// What each of three legs says comes to all, as long as it is to be.
+    /// The samples of each of three legs come to all legs, and are as many as they are to be.
     #[test]
     fn legs_of_several_codecs_are_mixed() {
         let codec = codec("md5+g711+opus");

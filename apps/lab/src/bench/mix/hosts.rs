@@ -59,7 +59,7 @@ pub fn names() -> &'static [&'static str] {
 
 /// Work that takes a host of whatever type.
 pub trait Visitor {
-    /// What comes of it.
+    /// The result of the visit.
     type Output;
 
     /// Does it.
@@ -138,7 +138,7 @@ impl How {
     }
 }
 
-/// Of any policy, behind one type.
+/// A pool of any policy, behind one type.
 pub type AnyPool = Pool<BoxedPolicy<Linux>>;
 
 /// Pools of fibers of a policy, one for each number of `threads`, with room for these parts.

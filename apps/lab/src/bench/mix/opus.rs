@@ -15,9 +15,9 @@ use std::mem::transmute_copy;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
-/// Of a frame.
+/// The samples of a frame.
 pub const SAMPLES: usize = 960;
-/// Of a packet.
+/// The bytes of a packet.
 pub const BYTES: usize = 160;
 /// The library's functions keep no more than this on the stack: 64 KiB has been enough for version
 /// 1.3.1, but that is promised nowhere.
@@ -174,11 +174,11 @@ impl Drop for Encoder {
     }
 }
 
-/// Of the tone that is said, in samples.
+/// The loudness of the tone, in samples.
 const LOUD: f64 = 8000.0;
 /// A second of it.
 const PACKETS: usize = 50;
-/// What a decoder makes of the first few packets is not as loud yet.
+/// The first packets whose decoded samples are not as loud yet.
 const FIRST: u32 = 4;
 
 /// The packet `number` of a speaker that says a tone for ever: the same ones each second. The first

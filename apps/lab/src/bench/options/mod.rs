@@ -53,9 +53,9 @@ Latencies are from the beginning of the run, or from when a chain was due, to it
 answer was what one thread had found.
 ";
 
-/// A task takes less, whoever runs it …
+/// The longest time of a task, whichever runner has it, without its nodes.
 const SLOW_S: f64 = 1e-5;
-/// … and for each node of a lattice, or of a table, so much more.
+/// The longest time of each node of a lattice, or of a table.
 const NODE_S: f64 = 2e-8;
 
 /// Options: what a policy makes of chains of tasks, most short, some long

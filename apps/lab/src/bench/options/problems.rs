@@ -1,4 +1,4 @@
-//! What chains of tasks are to find: options' values, and alignments' scores.
+//! The problems of chains of tasks: options' values, and alignments' scores.
 
 use antiphon_report::stats::Random;
 
@@ -6,12 +6,12 @@ use super::alignment::{Pair, Rows};
 use super::binomial::{Call, Lattice};
 use super::cases::Kernel;
 
-/// What a chain is to find.
+/// The problem of a chain.
 pub struct Problem {
     /// The number of steps.
     depth: usize,
     of: Of,
-    /// What it comes to, as one thread has found.
+    /// The answer that one thread has found.
     answer: f64,
 }
 

@@ -10,7 +10,7 @@ use antiphon_report::stats::Random;
 /// The buffers of which packets are copies.
 pub struct Buffers(Vec<Buffer>);
 
-/// What a packet is a copy of.
+/// The bytes that a packet is a copy of.
 pub struct Buffer {
     bytes: Box<[u8]>,
     /// Newlines are at its multiples.
@@ -25,17 +25,17 @@ const STEP: usize = 20;
 const STEPS: usize = 10;
 
 impl Buffers {
-    /// Of most cases.
+    /// The buffers of most cases.
     pub fn general() -> Self {
         Self((0..10).map(|number| Buffer::new(2000 + 30 * number, number)).collect())
     }
 
-    /// Of the bimodal case as it was published.
+    /// The buffers of the bimodal case as it was published.
     pub fn small() -> Self {
         Self((0..100).map(|number| Buffer::new(1000 + number, number % STEPS)).collect())
     }
 
-    /// Of a trace with sizes up to `most`: one, of which packets are the begin.
+    /// The buffer of a trace with sizes up to `most`: packets are its begin.
     pub fn sized(most: usize) -> Self {
         Self(vec![Buffer::new(most, 0)])
     }

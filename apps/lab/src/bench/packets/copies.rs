@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// Where the memory of a copy comes from.
+/// The origin of the memory of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Copies {
@@ -39,7 +39,7 @@ thread_local! {
 static ALL: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
 impl Copies {
-    /// As reports have it.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Allocated => "allocated",

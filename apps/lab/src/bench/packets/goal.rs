@@ -1,4 +1,4 @@
-//! What latency is wanted, such as `p99<200us`, and which policies meet it.
+//! The latency that is wanted, such as `p99<200us`, and the policies that meet it.
 
 use std::fmt;
 use std::str::FromStr;

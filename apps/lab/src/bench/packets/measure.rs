@@ -1,4 +1,4 @@
-//! What a repetition does, in a process of its own: runs the case, checks that each packet was
+//! The work of a repetition, in a process of its own: it runs the case, checks that each packet was
 //! handled once, and counts.
 
 use std::path::PathBuf;
@@ -26,11 +26,11 @@ use crate::bench::rounds::Outcome;
 pub struct Order {
     /// The runner of the tasks.
     pub subject: String,
-    /// What they are.
+    /// The conditions.
     pub cell: Cell,
     /// How many packets.
     pub packets: u64,
-    /// For how many tasks each worker has room.
+    /// The number of tasks that each worker has room for.
     pub capacity: usize,
     /// Packets a second, where a case has a rate.
     pub rate: f64,
@@ -38,7 +38,7 @@ pub struct Order {
     pub arrivals: Option<PathBuf>,
     /// Whether what the pool has recorded is wanted.
     pub trace: bool,
-    /// Of what is drawn by lot.
+    /// The seed of what is drawn by lot.
     pub seed: u64,
     /// How the clock counts.
     pub ticks: Ticks,

@@ -53,9 +53,9 @@ const AGAINST: &str = "loop,go,tokio,smol,rayon,rayon-fifo,channel";
 const PEERS: [&str; 7] = ["loop", go::NAME, "tokio", "smol", "rayon", "rayon-fifo", "channel"];
 const ABOUT: &str = "Latencies are from when a packet was handed over, or due, to its end.\n";
 
-/// A task takes less, whoever runs it …
+/// The longest time of a task, whichever runner has it, without heavy tasks.
 const SLOW_S: f64 = 1e-5;
-/// … and so much more with the heavy tasks, of which there are two for each 1000 packets.
+/// The further time with the heavy tasks, of which there are two for each 1000 packets.
 const HEAVY_S: f64 = 1e-4;
 
 /// Packets: what a policy makes of many small tasks

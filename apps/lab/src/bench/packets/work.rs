@@ -20,7 +20,7 @@ use crate::bench::pools::tally::{self, Tally, count};
 pub struct Run<R: 'static> {
     /// The runner of the tasks.
     pub runner: &'static R,
-    /// What they are.
+    /// The tasks.
     pub work: &'static Work,
 }
 
@@ -28,25 +28,25 @@ pub struct Run<R: 'static> {
 pub struct Work {
     /// The case.
     pub case: Case,
-    /// In which form.
+    /// The form of the program.
     pub form: Form,
-    /// What a heavy task does.
+    /// The work of a heavy task.
     pub heavy: Option<Heavy>,
-    /// Where copies of packets are.
+    /// The memory of copies of packets.
     pub copies: Copies,
-    /// What packets are copied from.
+    /// The buffers that packets are copied from.
     pub buffers: Buffers,
     /// How many packets.
     pub packets: u64,
-    /// When they are due; without, as fast as it can be done.
+    /// The times when they are due; without, they come as fast as can be.
     pub arrivals: Option<Vec<Arrival>>,
-    /// Of what is drawn by lot.
+    /// The seed of what is drawn by lot.
     pub seed: u64,
     /// How the clock counts.
     pub ticks: Ticks,
-    /// When it began, of that clock.
+    /// The time when it began, of that clock.
     pub begun: u64,
-    /// For how many ticks spawners have waited for packets to be due.
+    /// The ticks for which spawners have waited for packets to be due.
     pub waited: AtomicU64,
     /// How many newlines are in what was spawned.
     pub newlines: AtomicU64,
@@ -57,7 +57,7 @@ pub struct Work {
 /// A packet on its way.
 pub struct Packet {
     number: u64,
-    /// When its latency began.
+    /// The time when its latency began.
     since: u64,
     step: usize,
     bytes: Bytes,
@@ -65,7 +65,7 @@ pub struct Packet {
 
 enum Bytes {
     Copied(Copied),
-    /// To be copied by the handler.
+    /// Bytes that the handler has to copy.
     Of(&'static [u8]),
 }
 
@@ -76,7 +76,7 @@ const HEAVY_TASKS: u64 = 2;
 const HEAVY_NS: u64 = 20_000_000;
 /// How much longer a packet of the case `heavier` takes.
 const HEAVIER_NS: f64 = 500.0;
-/// What a link of the chain reads.
+/// The number of bytes that a link of the chain reads.
 const READ: u32 = 20;
 /// A packet of an open case is in time within so long.
 pub const GOOD_NS: f64 = 1e6;

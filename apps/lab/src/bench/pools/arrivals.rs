@@ -1,4 +1,4 @@
-//! When packets are due.
+//! The times when packets are due.
 //!
 //! A trace is a text with a line for each arrival: its time, from the beginning on, and, if the
 //! second word is there, how many bytes it has.
@@ -19,7 +19,7 @@ use antiphon_report::input;
 pub struct Arrival {
     /// The time of the arrival, in nanoseconds from the beginning on.
     pub due_ns: u64,
-    /// In which step of the ramp; 0 where there is none.
+    /// The step of the ramp; 0 where there is none.
     pub step: usize,
     /// Bytes, where a trace says so.
     pub bytes: Option<usize>,
@@ -29,14 +29,14 @@ pub struct Arrival {
 pub const STEPS: [f64; 6] = [0.5, 1.0, 1.5, 2.0, 2.5, 3.0];
 /// How long each takes.
 pub const STEP_NS: u64 = 50_000_000;
-/// In its middle, for so long …
+/// The length of the spike in the middle of a step.
 const SPIKE_NS: u64 = 1_000_000;
 /// How many times as many packets come during the spike.
 const SPIKE: f64 = 10.0;
 
-/// What IP packets have at most.
+/// The greatest size of an IP packet.
 const MOST_BYTES: usize = (1 << 16) - 1;
-/// Of a trace: it is played again for each policy.
+/// The greatest length of a trace: it is played again for each policy.
 const LONGEST_NS: u64 = 600_000_000_000;
 /// A longer file is no trace.
 const MOST_FILE: usize = 256 << 20;

@@ -8,7 +8,7 @@ use std::{fs, io};
 
 use antiphon_report::failure::Failure;
 
-/// What a peer is written in.
+/// The language of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// Built by `go`.
@@ -112,7 +112,7 @@ impl Drop for Built {
     }
 }
 
-/// Where the program is, if there is to be one, and an empty path if not.
+/// The path of the program, if there is to be one, and an empty path if not.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What benchmarks of pools share.
+//! The parts that benchmarks of pools share.
 //!
 //! | module | has |
 //! |---|---|

@@ -49,14 +49,14 @@ const SHALLOW: usize = 8;
 const WAKE_NS: u64 = 10_000;
 /// How old a task is that `adaptive` passes over no more.
 const AGE_NS: u64 = 1_000_000;
-/// What a level of urgency is worth.
+/// The worth of a level of urgency.
 const LEVEL_NS: u64 = 1_000_000;
 /// Stages of tasks; and levels, the last of which those have that say none.
 const STAGES: usize = 4;
-/// When a task is due that says no time.
+/// The due time of a task that says none.
 const USUAL_NS: u64 = 1_000_000;
 
-/// What a task's rank is to a policy.
+/// The meaning of a task's rank to a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ranks {
     /// Nothing.
@@ -65,7 +65,7 @@ pub enum Ranks {
     Stages,
     /// How urgent it is.
     Levels,
-    /// When it is to be done.
+    /// The time when the task is to be done.
     Deadlines,
 }
 
@@ -95,7 +95,7 @@ impl Ranks {
 
 /// Work that takes a policy of whatever type.
 pub trait Take {
-    /// What comes of it.
+    /// The result of taking it.
     type Output;
 
     /// Does it; `make` makes a policy each time.

@@ -1,12 +1,12 @@
-//! What threads count while they run tasks: each by itself, under a lock that only its own thread
-//! takes until all is done.
+//! Counts of threads that run tasks: each by itself, under a lock that only its own thread takes
+//! until all is done.
 
 use std::cell::OnceCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use antiphon_report::stats::Histogram;
 
-/// What was done.
+/// The work that was done.
 pub struct Tally {
     /// Tasks that have ended.
     pub tasks: u64,
@@ -14,18 +14,18 @@ pub struct Tally {
     pub numbers: u64,
     /// How many items were handled.
     pub items: u64,
-    /// What was found in them: newlines, say.
+    /// The sum of what was found in them: newlines, say.
     pub found: u64,
-    /// When the last task ended.
+    /// The time when the last task ended.
     pub last: u64,
-    /// By the step that an item was due in.
+    /// Steps by the step that an item was due in.
     pub steps: Vec<Step>,
 }
 
 /// Items of a step.
 #[derive(Default)]
 pub struct Step {
-    /// From when an item was due, or handed over, to its end; in ticks.
+    /// The time from when an item was due, or handed over, to its end; in ticks.
     pub latencies: Histogram,
     /// Their sum.
     pub sum: u64,
@@ -110,7 +110,7 @@ pub fn tasks() -> u64 {
     locked(&ALL).iter().map(|one| locked(one).tasks).sum()
 }
 
-/// What all threads have counted; they begin anew.
+/// Takes the counts of all threads; they begin anew.
 pub fn take() -> Tally {
     let mut sum = Tally::new();
     for one in locked(&ALL).iter() {

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::bench::neighbours::Load;
 use crate::bench::rounds;
 
-/// What clients ask for.
+/// The requests of clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Case {
-    /// What they have sent, back.
+    /// The bytes that the client has sent, back.
     Echo,
     /// A page, by HTTP/1.1, over a connection that is kept.
     Http,

@@ -102,7 +102,7 @@ struct Plan {
     go: Option<Result<Built, String>>,
 }
 
-/// What was measured of one server in one cell.
+/// The measurements of one server in one cell.
 type Measured = super::rounds::Measured<Cell, measure::Figures>;
 
 /// Messages are no longer than this, and connections no more.
@@ -173,7 +173,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
     Ok(Plan { cells, rounds, seconds, clients, loader: arguments.loader, bytes, go })
 }
 
-/// What `wrk` can't do is refused.
+/// Refuses what `wrk` can't do.
 fn check_wrk(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { case, connections, rate, clients, seconds, .. } = arguments;
     if case.0 != [cases::Case::Http] {

@@ -8,14 +8,14 @@ use antiphon_report::failure::Failure;
 /// The program to run.
 pub const PROGRAM: &str = "wrk";
 
-/// What it has said.
+/// The report of `wrk`.
 #[derive(Debug, PartialEq)]
 pub struct Said {
     /// Answers, of all the time that it ran.
     pub answers: f64,
     /// Answers a second.
     pub ops_per_s: f64,
-    /// Of latencies, in nanoseconds.
+    /// Quantiles of latencies, in nanoseconds.
     pub p50_ns: f64,
     pub p99_ns: f64,
 }
@@ -56,7 +56,7 @@ pub fn ask(
     })
 }
 
-/// What its report says; `None` if that is none, or there were errors.
+/// Reads its report; `None` if that is none, or there were errors.
 fn said(text: &str) -> Option<Said> {
     if text.contains("Socket errors") || text.contains("Non-2xx or 3xx") {
         return None;

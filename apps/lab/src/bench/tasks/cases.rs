@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::bench::neighbours::Load;
 use crate::bench::rounds;
 
-/// What a repetition does.
+/// The work of a repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Case {
     /// A task spawns others that do nothing, and waits for all of them.
@@ -24,7 +24,7 @@ pub enum Case {
     Parked,
     /// A task sends another messages, through a channel with room for some.
     Channel,
-    /// The same as `Channel`, but each task begins on a worker of its own.
+    /// A task sends another one messages, as in `Channel`, but each begins on a worker of its own.
     Across,
     /// Two tasks send another messages, each through a channel of its own.
     Select,

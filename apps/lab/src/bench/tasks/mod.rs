@@ -83,7 +83,7 @@ struct Plan {
     built: Vec<(&'static str, Result<Built, String>)>,
 }
 
-/// What was measured of one runtime in one cell.
+/// The measurements of one runtime in one cell.
 type Measured = super::rounds::Measured<Cell, measure::Figures>;
 
 /// Measures and prints.
@@ -164,7 +164,7 @@ impl Plan {
         Ok(all)
     }
 
-    /// By case, the subjects that were asked for and do not have it.
+    /// The subjects that were asked for and do not have a case, by case.
     fn absent(&self) -> Vec<(Case, Vec<&'static str>)> {
         let mut cases: Vec<_> = self.cells.iter().map(|cell| cell.case).collect();
         cases.dedup();

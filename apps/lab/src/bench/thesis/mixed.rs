@@ -36,22 +36,22 @@ pub struct Order {
     pub subject: String,
     /// Threads.
     pub workers: usize,
-    /// For how many frames of each leg it goes on.
+    /// The number of frames of each leg for which it goes on.
     pub frames: u32,
     /// How much there is, in parts of what is usual.
     pub part: f64,
-    /// Of what is drawn by lot.
+    /// The seed of what is drawn by lot.
     pub seed: u64,
 }
 
-/// What was measured, of packets, options and frames.
+/// The figures of packets, options and frames.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Figures {
-    /// In this order.
+    /// Latencies, in this order.
     pub latency: [Latencies; 3],
 }
 
-/// Where the tally has frames, packets and options.
+/// The places in the tally of frames, packets and options.
 const STEPS: [usize; 3] = [1, 2, 0];
 const PACKETS: usize = STEPS[0];
 const OPTIONS: usize = STEPS[1];
@@ -69,7 +69,7 @@ const LONG: usize = 2000;
 const PACKET_DUE_NS: u64 = 200_000;
 /// Whether all is done: looked at so often.
 const LOOKS: Duration = Duration::from_millis(1);
-/// From the beginning to the first that is due.
+/// The time from the beginning to the first that is due.
 const LEAD_NS: u64 = 50_000_000;
 
 /// How long a repetition is to take at most, in seconds.
@@ -136,7 +136,7 @@ struct Load {
     seed: u64,
     /// Packets and options that have ended.
     done: AtomicU64,
-    /// Of these, those that came to something else.
+    /// Those among them that came to something else.
     wrong: AtomicU64,
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::workloads::{COLUMNS, Cell, Column, Workload};
 use crate::bench::rounds::{Measured as Of, Trouble, mean};
 
-/// What was measured of one subject in one workload.
+/// The measurements of one subject in one workload.
 pub type Measured = Of<Cell, Vec<f64>>;
 
 /// A subject's figures.
@@ -16,7 +16,7 @@ pub struct Row {
     subject: &'static str,
     /// Whether it is one policy, and no composition.
     single: bool,
-    /// By column, where it has that.
+    /// Figures by column, where it has that.
     figures: Vec<Option<Quartiles>>,
     trouble: Option<Trouble>,
 }
@@ -66,7 +66,7 @@ pub fn put_together(
 }
 
 impl Report {
-    /// What went wrong, in one line.
+    /// The failures, in one line.
     pub fn trouble(&self) -> Option<String> {
         Trouble::failures(self.rows.iter().filter_map(|row| row.trouble.as_ref()))
     }
@@ -93,7 +93,7 @@ impl Report {
         })
     }
 
-    /// In how many columns a row is best, or near that; and how many it has.
+    /// The number of columns in which a row is best, or near that; and how many it has.
     fn wins(&self, row: &Row) -> (usize, usize) {
         let places = || (0..COLUMNS.len()).filter_map(|at| self.place(row, at));
         (places().filter(|place| *place != Place::Behind).count(), places().count())
@@ -128,7 +128,7 @@ impl Report {
         singles().max_by(|a, b| mean(a).total_cmp(&mean(b)))
     }
 
-    /// What follows from the table.
+    /// The conclusion from the table.
     fn verdict(&self) -> String {
         let perfect = self.perfect();
         let mut text = match perfect.as_slice() {
@@ -150,7 +150,7 @@ impl Report {
         text
     }
 
-    /// For people: a table for each workload, and what follows.
+    /// The text for people: a table for each workload, and the conclusion.
     pub fn text(&self, colour: bool) -> String {
         let mut text = format!("{} workers\n\n", self.workers);
         for workload in super::workloads::WORKLOADS {
@@ -184,7 +184,7 @@ impl Report {
         }
     }
 
-    /// For scripts.
+    /// The object for scripts.
     pub fn json(&self) -> Value {
         let single = self.best_single();
         let row = |row: &Row| {

@@ -28,7 +28,7 @@ pub enum Workload {
     Mixed,
 }
 
-/// In this order.
+/// The workloads, in this order.
 pub const WORKLOADS: [Workload; 5] =
     [Workload::Packets, Workload::Bimodal, Workload::Options, Workload::Mix, Workload::Mixed];
 
@@ -39,7 +39,7 @@ pub struct Column {
     pub workload: Workload,
     /// Its name.
     pub name: &'static str,
-    /// Which is better.
+    /// Whether more is better.
     pub more: bool,
     /// Whether it is a time, in nanoseconds.
     pub is_time: bool,
@@ -86,7 +86,7 @@ pub struct Cell {
 const CONFERENCES: f64 = 300.0;
 
 impl Workload {
-    /// As reports have it.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Packets => "packets",

@@ -34,7 +34,7 @@ pub fn boosted(player: Player, seat: Seat) -> Result<Seen, String> {
     Ok(Seen { tier_stats: TierStats::of_booster(&booster), ..seen })
 }
 
-/// That of the CPU on which this thread runs.
+/// The domain of the CPU on which this thread runs.
 fn domain(seat: &Seat) -> Result<Domain, String> {
     let name = seat.domain.as_ref().ok_or("nobody has made a domain")?;
     let cpus = antiphon_linux::allowed();

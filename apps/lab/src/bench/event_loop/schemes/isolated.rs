@@ -30,9 +30,9 @@ struct Playing {
     player: Player,
     seat: Seat,
     timers: Split,
-    /// By number, the frames that are decoded: as many as there are waiting, and more.
+    /// Frames that are decoded, by number: as many as there are waiting, and more.
     decoded: Arc<[AtomicU64]>,
-    /// When timers were dispatched, in their order.
+    /// Sends the times when timers were dispatched, in their order.
     tell: mpsc::Sender<u64>,
     told: mpsc::Receiver<u64>,
     /// How many frames have a timer, or had one.

@@ -34,7 +34,7 @@ use scheduling::{ME, Needs};
 pub struct Scheme {
     /// Its name.
     pub name: &'static str,
-    /// What the system must permit.
+    /// The rights that it needs.
     pub needs: Needs,
     /// The tier that it is, if it is one.
     pub tier: Option<Tier>,
@@ -66,19 +66,19 @@ impl Scheme {
         self.needs.missing().or_else(|| weights().map(|why| JoinError::Weight(why).to_string()))
     }
 
-    /// The same in some words.
+    /// The needs in some words.
     pub fn needs(&self, one_group: bool) -> String {
         let weighs = one_group && self.shares == Shares::Weights;
         format!("{}{}", self.needs.name(), if weighs { ", weight" } else { "" })
     }
 
-    /// Which options have an effect.
+    /// The options that have an effect.
     pub fn used(&self) -> Used {
         self.tier.map_or(Used::Nothing, Used::by)
     }
 }
 
-/// Where a player plays, and how well it behaves.
+/// The place of a player, and how well it behaves.
 pub struct Seat {
     /// How fast it works.
     pub pace: Pace,
@@ -90,7 +90,7 @@ pub struct Seat {
     pub schedule: Schedule,
     /// How often it works for up to [`LATE_NS`] longer than it says; from 0 to 1.
     pub misbehaves: f64,
-    /// Of how long.
+    /// Decides how long.
     pub random: Random,
 }
 
@@ -112,19 +112,19 @@ impl Seat {
         self.shower()();
     }
 
-    /// What shows a frame, for another thread.
+    /// A function that shows a frame, for another thread.
     pub fn shower(&self) -> impl Fn() + Send + use<> {
         let pace = self.pace;
         move || pace.burn(SHOW_NS)
     }
 }
 
-/// What those cost that share the CPU as the kernel does.
+/// The cost of schemes that share the CPU as the kernel does.
 const WAITS: &str = "its timers wait while others have the CPU";
-/// What those cost whose timers have a thread.
+/// The cost of schemes whose timers have a thread.
 const BESIDE: &str = "callbacks of timers run beside the rest of the program: what they share \
                       needs a lock, or mail; and their thread is real-time as a whole";
-/// What those cost that are real-time as a whole.
+/// The cost of schemes that are real-time as a whole.
 const WHOLE: &str = "all of the program is real-time: others have what it leaves";
 
 /// Ours.
@@ -174,7 +174,7 @@ pub static OURS: &[Scheme] = &[
     },
 ];
 
-/// Of the helper of loops that are boosted by the usual options.
+/// The priority of the helper of loops that are boosted by the usual options.
 const BOOST_PRIORITY: u8 = BoostOptions::PRIORITY + 1;
 
 /// The schemes to compare with.
@@ -238,7 +238,7 @@ pub static PEERS: &[Scheme] = &[
     },
 ];
 
-/// Of loops that are real-time threads as a whole.
+/// The priority of loops that are real-time threads as a whole.
 const LOOP_PRIORITY: u8 = 10;
 
 /// The one of that name.

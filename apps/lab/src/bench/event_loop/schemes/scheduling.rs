@@ -1,4 +1,4 @@
-//! What a scheme may ask of the kernel's scheduler.
+//! Requests of a scheme to the kernel's scheduler.
 
 use std::thread;
 
@@ -10,10 +10,10 @@ pub const ME: ThreadId = ThreadId(0);
 /// The slice that shows whether there are any.
 const TRIED_NS: u64 = 1_000_000;
 
-/// What a scheme must be permitted.
+/// The rights that a scheme needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// What everybody may do.
+    /// No rights but those of each user.
     Nothing,
     /// A slice of its own, which everybody may ask of a kernel that has them.
     Slice,
@@ -22,7 +22,7 @@ pub enum Needs {
 }
 
 impl Needs {
-    /// As tables and reports have it.
+    /// The name in tables and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",

@@ -65,7 +65,7 @@ fn timers(shared: &Inheriting<Player>, pace: Pace, decoder: &Thread) {
 
 /// A value behind a pthread mutex with `PTHREAD_PRIO_INHERIT`.
 struct Inheriting<T> {
-    /// On the heap: it must not move.
+    /// The mutex is on the heap, because it must not move.
     mutex: Box<UnsafeCell<libc::pthread_mutex_t>>,
     value: UnsafeCell<T>,
 }

@@ -28,7 +28,7 @@ struct Shared<B> {
 #[derive(Default)]
 struct Waiter {
     tid: AtomicI32,
-    /// When it arrived last. Relaxed: `left` orders it.
+    /// The time of its last arrival. Relaxed: `left` orders it.
     arrived: AtomicU64,
 }
 

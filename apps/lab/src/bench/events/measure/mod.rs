@@ -42,16 +42,16 @@ pub struct Order {
     pub trials: usize,
     /// The time for all of them.
     pub seconds: f64,
-    /// Of the counter that times them.
+    /// The rate of the counter that times them.
     pub ticks: Ticks,
 }
 
-/// What was measured in it. Times are in nanoseconds, one for each trial.
+/// The figures of a repetition. Times are in nanoseconds, one for each trial.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Figures {
-    /// From the sender's side to the (last) receiver's.
+    /// The time from the sender's side to the (last) receiver's.
     pub latency_ns: Vec<f64>,
-    /// What an event costs the sender.
+    /// The cost of an event for the sender.
     pub sender_ns: Vec<f64>,
     /// How far the arrivals of a broadcast are spread.
     pub sigma_ns: Vec<f64>,
@@ -65,7 +65,7 @@ pub struct Figures {
     pub clock: Option<(f64, f64)>,
 }
 
-/// What came of it.
+/// The result of a repetition.
 pub type Outcome = rounds::Outcome<Figures>;
 
 /// Trials at the beginning that do not count.
@@ -142,7 +142,7 @@ impl ManyVisitor for Told<'_> {
 }
 
 impl Figures {
-    /// What all threads together have seen.
+    /// The figures of all threads together.
     fn of(parts: Vec<Part>) -> Self {
         let mut figures = Self { batch: 1, ..Self::default() };
         let (mut cpu_ns, mut sleeps, mut events) = (0.0, 0.0, 0.0);

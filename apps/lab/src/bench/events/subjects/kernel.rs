@@ -1,4 +1,4 @@
-//! What the kernel has files for: an event counter, and a pipe.
+//! The files of the kernel that can wake: an event counter, and a pipe.
 
 use std::fs::File;
 use std::io;

@@ -19,7 +19,7 @@ mod serial;
 mod signals;
 
 pub mod one {
-    //! From one thread to another.
+    //! Mechanisms from one thread to another.
 
     use antiphon_sync::lock::Standard;
     use antiphon_sync::wait::Unpolled;
@@ -57,7 +57,7 @@ pub mod one {
 }
 
 pub mod many {
-    //! From one thread to several.
+    //! Mechanisms from one thread to several.
 
     use antiphon_sync::lock::Standard;
     use antiphon_sync::wait::Unpolled;
@@ -136,16 +136,16 @@ pub trait Broadcast: Sized + Sync {
 
 /// Something to be done with a mechanism whose name is known only when the program runs.
 pub trait OneVisitor {
-    /// What comes of it.
+    /// The result of the visit.
     type Output;
 
     /// Does it.
     fn visit<M: Mechanism>(self) -> Self::Output;
 }
 
-/// The same for several threads.
+/// A visitor of a mechanism for several threads.
 pub trait ManyVisitor {
-    /// What comes of it.
+    /// The result of the visit.
     type Output;
 
     /// Does it.
@@ -168,7 +168,7 @@ pub fn peers() -> Vec<&'static str> {
     both(one::PEERS, many::PEERS)
 }
 
-/// What programs sleep and wake by without asking; the others are there to be seen.
+/// The mechanisms by which programs commonly sleep and wake; the others are there to be seen.
 pub const COMMON: [&str; 3] = ["futex", "pthread-cond", "parking_lot"];
 
 #[cfg(test)]

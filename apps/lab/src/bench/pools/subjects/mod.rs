@@ -12,7 +12,7 @@ use super::runner::Runner;
 pub struct Setup {
     /// Threads that run tasks.
     pub workers: usize,
-    /// For how many tasks each has room.
+    /// The number of tasks that each has room for.
     pub capacity: usize,
     /// Whether what a pool of ours has recorded is wanted.
     pub trace: bool,
@@ -20,7 +20,7 @@ pub struct Setup {
 
 /// Work that takes a subject of whatever type.
 pub trait Visitor {
-    /// What comes of it.
+    /// The result of the visit.
     type Output;
 
     /// Does it; `counted` is what the subject has counted, if it has.

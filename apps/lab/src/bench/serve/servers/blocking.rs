@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use super::{PAGE, ROOM, request};
 use crate::bench::serve::cases::Case;
 
-/// Until the client has closed the connection.
+/// Serves until the client has closed the connection.
 pub fn serve(case: Case, stream: impl Read + Write) -> io::Result<()> {
     match case {
         Case::Echo => echo(stream),

@@ -75,7 +75,7 @@ pub trait Runtime {
         unreachable!("`has` says who has this")
     }
 
-    /// As [`idle`](Self::idle), when they have begun, and wait.
+    /// Calls `look` as [`idle`](Self::idle) does, but the tasks have begun, and wait.
     fn parked(&self, _tasks: usize, _look: Look<'_>) {
         unreachable!("`has` says who has this")
     }
@@ -85,7 +85,7 @@ pub trait Runtime {
 /// (`true`).
 pub type Look<'a> = &'a mut (dyn FnMut(bool) + Send);
 
-/// Where tasks keep their threads until all have come: each then has one of its own.
+/// A meeting at which tasks keep their threads until all have come: each then has one of its own.
 #[derive(Clone)]
 pub struct Meeting(Arc<AtomicUsize>);
 
