@@ -25,7 +25,7 @@ impl Plug {
         Self { folder, host }
     }
 
-    /// Runs the host, which has the shell do `command`: the report.
+    /// Runs the host, which runs `command` in a shell; returns the report.
     fn run(&self, command: &str, when: &str) -> Value {
         let (plugin, report) = (self.folder.path("plug.so"), self.folder.path("report.json"));
         std::fs::copy(self.folder.path("original.so"), &plugin).expect("a copy");

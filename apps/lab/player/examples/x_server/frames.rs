@@ -1,4 +1,4 @@
-//! The client that has the server show frames.
+//! The client that makes the server show frames.
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The client: takes what a server sends, at most at a rate, and has a player show it.
+//! The client: takes the frames that a server sends, at most at a rate, and gives them to a player.
 
 use std::cell::{Ref, RefCell};
 use std::io::{self, ErrorKind, Read, Write};

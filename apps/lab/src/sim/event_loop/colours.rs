@@ -64,7 +64,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// A chain, until it is over; the last one has all loops stop.
+    /// A chain, until it is over; the last one stops all loops.
     fn submit(tally: &Arc<Self>, all: &Colours<Bed>, number: usize, loops: usize) {
         let (tally, events) = (tally.clone(), all.clone());
         // A multiple: all begin on the first loop.
