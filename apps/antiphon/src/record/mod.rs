@@ -45,10 +45,10 @@ ended.
 Example:
   antiphon record --out xz.trace -- xz -T4 -k -c FILE > FILE.xz")]
 pub struct Arguments {
-    /// The trace [default: antiphon-CMD-PID.trace, here]
+    /// The file of the trace [default: antiphon-CMD-PID.trace, here]
     #[arg(long, value_name = "F")]
     out: Option<PathBuf>,
-    /// The lock that CMD has meanwhile: ours, or glibc
+    /// The lock that CMD has meanwhile: one of ours, or glibc
     #[arg(long, value_name = "L", default_value = "shfl-mutex", value_parser = preload::choices())]
     lock: String,
     /// Only CMD itself, and what it forks

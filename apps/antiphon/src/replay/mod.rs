@@ -47,9 +47,9 @@ Examples:
   antiphon replay xz.trace --machine 8s-192c --html report.html
   antiphon replay xz.trace --machine host --lock mcs,cna --threads 2,4")]
 pub struct Arguments {
-    /// A trace that `antiphon record` wrote
+    /// A trace that `antiphon record` has written
     trace: PathBuf,
-    /// On which machine: see `antiphon sim machines`; or the path of its file
+    /// The simulated machine: see `antiphon sim machines`; or the path of its file
     #[arg(long, value_name = "M")]
     machine: String,
     /// Numbers of threads [default: as recorded, a node's CPUs, all CPUs]
@@ -58,20 +58,20 @@ pub struct Arguments {
     /// Locks beside futex and the ideal one
     #[arg(long, value_name = "LIST", default_value = "shfl-mutex,shfl-mutex+light")]
     lock: String,
-    /// What more threads mean for the work
+    /// How the work grows with more threads
     #[arg(long, value_enum, default_value = "fixed")]
     work: Mode,
     /// Cache lines of its lock's data that each critical section touches, at most 64
     #[arg(long, value_name = "N", default_value_t = 0)]
     data_lines: usize,
-    /// Replay the middle of a longer recording, with so many acquisitions
+    /// Replay the middle of a longer recording, with this many acquisitions
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     takes: usize,
     /// Write the report as a page, too
     #[arg(long, value_name = "F")]
     html: Option<PathBuf>,
-    /// Write a timeline for Perfetto or Chrome: the recording, and below it what is replayed, on
-    /// M, with futex and as many threads
+    /// Write a timeline for Perfetto or Chrome: the recording, and below it the replay on M, with
+    /// futex and as many threads
     #[arg(long, value_name = "F")]
     export: Option<PathBuf>,
     /// Print one JSON object instead of a table

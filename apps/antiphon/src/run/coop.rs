@@ -28,15 +28,15 @@ use super::child::{self, Child};
 #[derive(Args)]
 #[group(skip)]
 pub struct CoopArguments {
-    /// Have CMD's event loops give their CPU away where they wait (epoll_wait, poll, select), to
+    /// Make CMD's event loops give their CPU away where they wait (epoll_wait, poll, select), to
     /// others that are run so: on time and fairly. Locks stay glibc's, unless --lock is given
     #[arg(long)]
     coop: bool,
-    /// Whom they share the CPU with: all that are run with this name, on this CPU
+    /// The name of the domain: programs that are run with it on this CPU share the CPU
     #[arg(long, value_name = "NAME", requires = "coop", default_value = "default")]
     domain: String,
-    /// The CPU that CMD, and what it starts, are pinned to [default: the first that may be used;
-    /// with --tier t1 they are not]
+    /// The CPU that CMD, and the programs that it starts, are pinned to [default: the first that
+    /// may be used; with --tier t1 they are not pinned]
     #[arg(long, value_name = "N", requires = "coop")]
     cpu: Option<u32>,
     /// t3: hand the CPU on; t1: be raised while late, by real-time rights; auto: both, as far as
@@ -45,7 +45,7 @@ pub struct CoopArguments {
           default_value = "auto")]
     tier: String,
     /// How the CPU is shared, in milliseconds (t1: slack, threshold):
-    /// period=20,min-slice=0.1,slack=1,threshold=20. A domain that others use has their options
+    /// period=20,min-slice=0.1,slack=1,threshold=20. A domain that is in use keeps its options
     #[arg(long, value_name = "LIST", requires = "coop")]
     options: Option<Schedule>,
 }

@@ -57,10 +57,10 @@ pub struct Arguments {
     /// Our lock
     #[arg(long, value_name = "L", default_value = "shfl-mutex", value_parser = preload::LOCKS)]
     lock: String,
-    /// Pairs of runs that count; the interval needs six
+    /// Number of pairs of runs that count; the interval needs six
     #[arg(long, value_name = "N", default_value_t = 15)]
     pairs: usize,
-    /// Of the order within pairs
+    /// Seed of the order within pairs
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Only CMD itself, and what it forks: what it executes keeps its own locks
