@@ -17,7 +17,7 @@ use super::{rows, tables};
 pub struct LockSettings {
     #[command(flatten)]
     pub settings: Settings,
-    /// How long to measure in each repetition; 0.2 if not said, and with a crowd as long as its
+    /// How long each repetition measures; the default is 0.2, and with a crowd as long as its
     /// threads take to have ten turns each
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     seconds: Option<f64>,

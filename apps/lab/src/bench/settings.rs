@@ -14,14 +14,14 @@ use super::rounds::Rounds;
 /// How to measure.
 #[derive(Args)]
 pub struct Settings {
-    /// What we start beside what is measured: idle (nothing), noisy (two busy neighbours), crowd
+    /// Load beside the measured threads: idle (nothing), noisy (two busy neighbours), crowd
     /// (another process of 100 threads that want a CPU each), or another number: crowd=300
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "idle")]
     pub load: Vec<Load>,
-    /// Repetitions that count
+    /// Number of repetitions that count
     #[arg(long, value_name = "N", default_value_t = 11)]
     repetitions: usize,
-    /// Of the order of subjects
+    /// Seed of the order of subjects
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Print one JSON object instead of tables

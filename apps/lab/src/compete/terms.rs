@@ -23,7 +23,7 @@ pub enum Competitor {
 pub enum Grouping {
     /// Each player its own share of the CPU
     Each,
-    /// All players one share, which goes to who has shown the fewest frames
+    /// All players one share, which goes to the player that has shown the fewest frames
     One,
 }
 

@@ -35,13 +35,13 @@ pub struct Arguments {
     /// The machine: a name that `antiphon sim machines` has, host, or a file
     #[arg(long, value_name = "M", default_value = "8s-192c")]
     machine: String,
-    /// Threads; one, a socket, the machine, if not said
+    /// Numbers of threads; the default is one, a socket, the machine
     #[arg(long, value_name = "LIST")]
     threads: Option<Counts>,
     /// shared, counter, clock, ordo, ordo-new, tl2-shared, tl2-ordo, or all
     #[arg(long, value_name = "LIST", default_value = "all")]
     subject: String,
-    /// Of all randomness
+    /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Simulated milliseconds

@@ -21,7 +21,7 @@ use super::cases::{Case, Hand, Operation, Site};
 pub enum Arbitration {
     /// First come, first served
     Fifo,
-    /// Who is nearest to the owner, but nobody is passed by more than 16
+    /// The CPU nearest to the owner first, but none is passed by more than 16
     Near,
 }
 

@@ -40,19 +40,21 @@ pub struct Arguments {
     /// The machine: a name that `antiphon sim machines` has, host, or a file
     #[arg(long, value_name = "M", default_value = "8s-192c")]
     machine: String,
-    /// Threads; one, a socket, two, half the machine, the machine and twice that, if not said
+    /// Numbers of threads; the default is one, a socket, two, half the machine, the machine and
+    /// twice that
     #[arg(long, value_name = "LIST")]
     threads: Option<Counts>,
     /// Locks, or all of them: all
     #[arg(long, value_name = "LIST")]
     subject: Option<String>,
-    /// What threads do, or all of it: all
+    /// The cases, or all of them: all
     #[arg(long, value_name = "LIST", default_value = "create")]
     case: String,
-    /// Of all randomness
+    /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Simulate each row with so many seeds, from --seed on; it is the median's, with the range
+    /// Simulate each row with this many seeds, from --seed on; the row is the median's, with the
+    /// range
     #[arg(long, value_name = "N", default_value_t = 1)]
     seeds: u16,
     /// Simulated milliseconds
@@ -61,11 +63,12 @@ pub struct Arguments {
     /// In which order requests for a contended line are served
     #[arg(long, value_name = "A", value_enum, default_value = "fifo")]
     arbitration: Arbitration,
-    /// Whose memory lines are in: near (always the reader's), first-touch, interleaved, or a node
+    /// The node whose memory lines are in: near (always the reader's), first-touch, interleaved, or
+    /// a number
     #[arg(long, value_name = "P", default_value = "near")]
     pages: Pages,
-    /// Locks with other parameters than they come with; who is not beaten in work, fairness and
-    /// wakes together is marked
+    /// Locks with other parameters than they come with; those that are not beaten in work, fairness
+    /// and wakes together are marked
     #[arg(long, conflicts_with = "subject")]
     search: bool,
     /// Locks by the year in which they were published, with as many threads as the machine has CPUs

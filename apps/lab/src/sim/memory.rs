@@ -48,11 +48,10 @@ pub struct Arguments {
     /// Inodes, each with a lock
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     inodes: u64,
-    /// How often each inode's lock is taken by somebody anywhere once it is there, on average; at
-    /// most 64
+    /// How often each inode's lock is taken once it is there, by any CPU, on average; at most 64
     #[arg(long, value_name = "N", default_value_t = 0)]
     visits: u32,
-    /// Of all randomness
+    /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Write the bars to a page, too

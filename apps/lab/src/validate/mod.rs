@@ -70,7 +70,7 @@ pub struct Arguments {
     /// Predict for this machine instead of calibrating one: a name, or the path of a file
     #[arg(long, value_name = "M")]
     machine: Option<String>,
-    /// How long it may take, latencies not counted
+    /// How long it may take, without measuring latencies
     #[arg(long, value_name = "T", default_value_t = 10.0, allow_negative_numbers = true)]
     minutes: f64,
     /// Measure and simulate in short runs, once each

@@ -54,9 +54,10 @@ pub enum Case {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// A buffer by lot for each packet, copied by who makes the task
+    /// A buffer by lot for each packet, copied by the spawner that makes the task
     Corrected,
-    /// One buffer for all, copied by who runs it: as the dissertation's program does it
+    /// One buffer for all, copied by the worker that runs the task: as the dissertation's program
+    /// does it
     Published,
 }
 

@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Copies {
-    /// The allocator's, for each packet
+    /// Memory of the allocator, for each packet
     Allocated,
-    /// A packet's that is over
+    /// Memory of a packet that is over
     Reused,
 }
 

@@ -55,7 +55,7 @@ of paired repetitions, with its 95 % interval.
 Example:
   antiphon bench serve --connections 100 --workers 2 --against tokio,go")]
 pub struct Arguments {
-    /// What is asked for: echo (--bytes to and fro), http (GET, kept alive)
+    /// Requests: echo (--bytes to and fro), http (GET, kept alive)
     #[arg(long, value_name = "LIST", default_value = "echo")]
     case: Cases,
     /// Connections, all open at once
@@ -70,10 +70,10 @@ pub struct Arguments {
     /// Threads of clients
     #[arg(long, value_name = "N", default_value_t = 1)]
     clients: usize,
-    /// Who sends requests: own, or wrk (of http, for whole seconds, without a rate)
+    /// The program that sends requests: own, or wrk (of http, for whole seconds, without a rate)
     #[arg(long, value_name = "NAME", default_value = "own")]
     loader: Loader,
-    /// Of a message, in echo
+    /// Size of a message, in echo
     #[arg(long, value_name = "N", default_value_t = 64)]
     bytes: usize,
     /// Ours: fibers (a fiber for each connection, by epoll), fibers-uring (by io_uring)
@@ -83,7 +83,7 @@ pub struct Arguments {
     /// --workers says
     #[arg(long, value_name = "LIST", default_value = "tokio,go,may,threads")]
     against: String,
-    /// How long a repetition is measured
+    /// How long each repetition measures
     #[arg(long, value_name = "S", default_value_t = 0.5, allow_negative_numbers = true)]
     seconds: f64,
     #[command(flatten)]

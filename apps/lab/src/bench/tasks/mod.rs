@@ -52,12 +52,11 @@ pub struct Arguments {
     /// Peers; ratios are to the first that has the case
     #[arg(long, value_name = "LIST", default_value = "rayon,smol,tokio,go,chili,may,boost")]
     against: String,
-    /// What is measured: spawn_join (--tasks at once, and batches of 1000), fork_join (the
-    /// Fibonacci numbers, a task for each call), idle (memory of a task that is not run yet), yield
-    /// (100 tasks in turn), parked (memory of a task that waits), channel (messages from one task
-    /// to another, with room for 128, and for 1), across (the same; with two workers or more, and
-    /// each begins on one of its own) and select (messages of two tasks to another, by a channel
-    /// each)
+    /// Cases: spawn_join (--tasks at once, and batches of 1000), fork_join (the Fibonacci numbers,
+    /// a task for each call), idle (memory of a task that is not run yet), yield (100 tasks in
+    /// turn), parked (memory of a task that waits), channel (messages from one task to another,
+    /// with room for 128, and for 1), across (the same; with two workers or more, and each begins
+    /// on one of its own) and select (messages of two tasks to another, by a channel each)
     #[arg(
         long,
         value_name = "LIST",

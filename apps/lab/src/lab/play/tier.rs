@@ -21,7 +21,7 @@ pub enum Choice {
     Auto,
     /// A scheduler in the kernel
     T0,
-    /// A helper has a player run first while it is late
+    /// A helper makes a player run first while it is late
     T1,
     /// Frames are shown by a real-time thread
     T1b,

@@ -94,28 +94,28 @@ pub struct Arguments {
     /// Hogs on each core
     #[arg(long, value_name = "LIST", default_value = "0,4")]
     hogs: Hogs,
-    /// Where players are
+    /// Placement of players
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "even")]
     placement: Vec<Placement>,
-    /// Of t3 and coop, in milliseconds, and of t1 (slack, threshold):
+    /// Options of t3 and coop, in milliseconds, and of t1 (slack, threshold):
     /// period=20,min-slice=0.1,slack=1,threshold=20
     #[arg(long, value_name = "LIST")]
     options: Option<Schedule>,
-    /// Of periodic: microseconds in which each thread has a turn
+    /// Round of periodic: microseconds in which each thread has a turn
     #[arg(long, value_name = "T", default_value_t = 1_000,
           value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
     round_us: u32,
-    /// Of colours: how many there are
+    /// Numbers of colours, in the case colours
     #[arg(long, value_name = "LIST", default_value = "1,8,64")]
     colours: Counts,
     /// Simulated milliseconds that count
     #[arg(long, value_name = "T", default_value_t = 1_000,
           value_parser = clap::value_parser!(u32).range(1..=600_000))]
     ms: u32,
-    /// Of all randomness
+    /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Simulates the I-th of N parts of the rows, for several machines
+    /// Simulate the I-th of N parts of the rows, for several machines
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
     /// Write curves to a page, too

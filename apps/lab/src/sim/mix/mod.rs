@@ -64,13 +64,13 @@ pub struct Arguments {
     /// Find how many conferences can be had with less than 1 % of frames too late
     #[arg(long)]
     most: bool,
-    /// What frames cost: published, md5, g711, opus
+    /// Costs of frames: published, md5, g711, opus
     #[arg(long, value_name = "LIST", default_value = "published")]
     codec: String,
     /// When conferences begin: at the same moment, as published, or each at its own
     #[arg(long, value_name = "WHEN", default_value = "together")]
     phase: Phase,
-    /// Of each conference
+    /// Legs of each conference
     #[arg(long, value_name = "N", default_value_t = 2,
           value_parser = clap::value_parser!(u8).range(1..=100))]
     legs: u8,
@@ -78,7 +78,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 20,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     frames: u32,
-    /// Of all randomness
+    /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Print one JSON object instead of tables
