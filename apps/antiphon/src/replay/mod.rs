@@ -222,7 +222,7 @@ fn threads(
     threads.dedup();
     if !plan.scales() && threads != [peak] {
         let (takes, cure) = (arguments.takes, format!("leave --threads out, or say {peak}"));
-        let why = "began in the same function, so nobody knows what more threads would do";
+        let why = "began in the same function, so the work of more threads is unknown";
         return Err(Failure::arguments(if is_part {
             format!("--takes {takes}: no two threads in that part {why}: say more, {cure}")
         } else {

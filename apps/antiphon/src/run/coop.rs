@@ -337,7 +337,7 @@ fn unhelped(row: &LoopRow) -> Option<String> {
     (refusals > 0).then(|| {
         format!(
             "{} ({}): could not be raised, {refusals} times: it is real-time by itself, or the \
-             program has become another user, who has not the right to that.",
+             program has changed to a user without the right to that.",
             row.name, row.thread
         )
     })

@@ -99,8 +99,8 @@ fn bypassed(run: &Run, snapshot: &Snapshot) -> Option<String> {
     let and_so = if run.lock == preload::GLIBC {
         "what they lock is not seen."
     } else {
-        "they use glibc's locks. A mutex that they share with the rest of the program excludes \
-         nobody; if there may be one, use --lock glibc."
+        "they use glibc's locks. A mutex that they share with the rest of the program does \
+         not exclude: if there may be one, use --lock glibc."
     };
     (times > 0).then(|| {
         format!(
@@ -116,7 +116,7 @@ fn strangers(snapshot: &Snapshot) -> Option<String> {
         format!(
             "A mutex in memory that processes share, but not flagged PTHREAD_PROCESS_SHARED, had \
              waiters of another process {} times (the last at {:#x}). They wait for up to 1.6 s \
-             too long, since nobody can wake them: flag it, or use --lock glibc.",
+             too long, because no process can wake them: flag it, or use --lock glibc.",
             strangers.count, strangers.lock
         )
     })

@@ -37,7 +37,7 @@ impl Study {
             } = self.cleaned;
             notes.push(format!(
                 "left out: {} never given back, {} of what was not taken, {} of unnamed locks; {} \
-                 and {} by nobody known",
+                 and {} by unknown threads",
                 several(taken_for_ever, "acquisition"),
                 several(released_untaken, "release"),
                 several(unnamed, "acquisition"),
