@@ -39,7 +39,7 @@ impl LockSettings {
         let (ours, peers) = ((ours, family.ours()), (peers, family.peers()));
         let rounds = self.settings.rounds("lock", ours, peers)?;
         if cells.is_empty() {
-            let wanted = "readers who never leave need a writer beside them: --threads 2 or more";
+            let wanted = "readers that never leave need a writer beside them: --threads 2 or more";
             return Err(Failure::arguments(wanted));
         }
         Ok(Plan { family, cells, rounds, seconds: self.seconds, ticks: Ticks::calibrate() })

@@ -51,7 +51,7 @@ pub fn text(report: &Report) -> String {
     text += "Medians of repetitions; a ratio is the median of paired ratios.\n";
     if report.rows.iter().any(|row| row.cell.case.contended()) {
         text += "Jain: fairness over the whole time and over windows of 10 ms, 1 is equal shares.\n\
-                 * of the waits that somebody meets who looks at a random instant.\n";
+                 * of the waits that an observer meets at a random instant.\n";
     }
     text
 }
@@ -80,7 +80,7 @@ fn heading(cell: Cell) -> String {
             )
         }
         Case::Continuous => {
-            format!("One writer, and readers of 5 µs who come again at once, load {load}")
+            format!("One writer, and readers of 5 µs that come again at once, load {load}")
         }
     }
 }

@@ -163,5 +163,5 @@ pub fn tell(seen: &impl Serialize) -> Result<(), String> {
 }
 
 fn say(line: &str) -> Result<(), String> {
-    writeln!(std::io::stdout(), "{line}").map_err(|error| format!("nobody listens: {error}"))
+    writeln!(std::io::stdout(), "{line}").map_err(|error| format!("no reader: {error}"))
 }

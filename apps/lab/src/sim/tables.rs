@@ -138,9 +138,9 @@ busier half  of all operations, those of the busier half of the threads: 0.5 is 
 of 1000      different threads among a thousand in a row that had the (first) lock, on average
 remote/op    lines that moved from socket to socket for an operation
 on socket    acquisitions whose last owner was on the same socket
-hand-over    from giving back to having, if somebody waited
+hand-over    from giving back to having, if a thread waited
 woken        of those, to one that slept when it was given back: the wake is on the critical path
-longest      the longest wait of anybody, also if it ended when the time was over
+longest      the longest wait of any thread, also if it ended when the time was over
 bytes        of all locks of the case, without what waiters bring along
 seeds        half of how far the work differs between seeds, if --seeds says several
 *            of a search: no other row has more work, fairness and fewer wakes at once

@@ -143,8 +143,8 @@ pub fn display(
         Way::Timer { .. } => by_timer(shows, frames, cpu, name, asked),
     };
     let run = move || run().map_err(|why| why.to_string());
-    thread::spawn(run).join().map_err(|_| "who shows frames has failed")??;
-    let seen = watcher.join().map_err(|_| "who looks on has failed")??;
+    thread::spawn(run).join().map_err(|_| "the client that shows frames has failed")??;
+    let seen = watcher.join().map_err(|_| "the watcher has failed")??;
     let late = |(number, &at): (usize, &u64)| at.saturating_sub(asked(number as u64));
     let mut late_ns: Vec<_> = seen.at_ns.iter().enumerate().map(late).collect();
     late_ns.sort_unstable();

@@ -140,7 +140,7 @@ fn schemes(options: &Options) -> Vec<&'static Scheme> {
 /// Checks that the schemes can be measured here; the error is, in one line, what is missing.
 fn check(schemes: &[&Scheme]) -> Result<()> {
     if antiphon_linux::allowed().len() < 2 {
-        return Err("two CPUs are needed: one for the server, one for who looks on".into());
+        return Err("two CPUs are needed: one for the server, one for the watcher".into());
     }
     server::check(schemes)
 }
@@ -222,9 +222,9 @@ fn table(options: &Options, rows: &[Value]) {
             row["copies_per_s"].to_string()
         );
     }
-    println!("+ is what a frame waits longer on average since XSyncAwait knows whole ms only");
+    println!("+ is what a frame waits longer on average because XSyncAwait knows whole ms only");
     if rows.iter().any(|row| row["watcher_first"] == false) {
-        println!("who looked on was not first in line: no real-time rights");
+        println!("the watcher was not first in line: no real-time rights");
     }
 }
 

@@ -137,7 +137,7 @@ fn notes(plan: &Plan, figures: &Figures) -> String {
     if let Some(steady) = &figures.steady {
         let nice = plan.parts.last().map_or(0, |part| part.nice);
         text += &format!(
-            "The steady player drops nothing and cooperates with nobody: nice {nice}, {}.\n",
+            "The steady player drops nothing and does not cooperate: nice {nice}, {}.\n",
             within(&steady.late)
         );
     }

@@ -36,8 +36,9 @@ use crate::bench::mix::cases::Phase;
 /// late, and how many conferences can be had
 #[derive(Args)]
 #[command(after_help = "\
-Every figure is simulated: a prediction of the model for that machine, not a measurement. Who takes
-which task, and who wakes whom, is the code that runs on Linux; what parts compute is a time.
+Every figure is simulated: a prediction of the model for that machine, not a measurement. The code
+that runs on Linux decides which worker takes which task, and which wakes which; the work of parts
+is a time.
 docs/mix.md says what a conference does, and has the figures beside published ones.
 
 Examples:

@@ -43,41 +43,41 @@ pub trait Runtime {
     /// A task spawns `batch` others that do nothing and waits for them, `times` times; returns the
     /// time of all.
     fn spawn_join(&self, _batch: usize, _times: usize) -> Duration {
-        unreachable!("`has` says who has this")
+        unreachable!("`has` says which runtime has this")
     }
 
     /// Finds a [Fibonacci number](super::measure::fibonacci) `times` times; returns the time of
     /// all.
     fn fork_join(&self, _n: u32, _times: usize) -> Duration {
-        unreachable!("`has` says who has this")
+        unreachable!("`has` says which runtime has this")
     }
 
     /// Calls `look` before tasks are spawned (`false`), and when they are spawned and none is run
     /// yet.
     fn idle(&self, _tasks: usize, _look: Look<'_>) {
-        unreachable!("`has` says who has this")
+        unreachable!("`has` says which runtime has this")
     }
 
     /// `tasks` tasks yield `each` times each; returns the time of all.
     fn yields(&self, _tasks: usize, _each: usize) -> Duration {
-        unreachable!("`has` says who has this")
+        unreachable!("`has` says which runtime has this")
     }
 
     /// A task sends another `messages` messages, through a channel with `room`; returns the time of
     /// all. Both come to the meeting first.
     fn channel(&self, _room: usize, _messages: usize, _meeting: Meeting) -> Duration {
-        unreachable!("`has` says who has this")
+        unreachable!("`has` says which runtime has this")
     }
 
     /// Two tasks send another one half of `messages` messages each, and the receiver waits for
     /// both; returns the time of all.
     fn select(&self, _room: usize, _messages: usize) -> Duration {
-        unreachable!("`has` says who has this")
+        unreachable!("`has` says which runtime has this")
     }
 
     /// Calls `look` as [`idle`](Self::idle) does, but the tasks have begun, and wait.
     fn parked(&self, _tasks: usize, _look: Look<'_>) {
-        unreachable!("`has` says who has this")
+        unreachable!("`has` says which runtime has this")
     }
 }
 
