@@ -84,7 +84,7 @@ fn build(root: &Path, directory: &Path, target: &str) -> Result<PathBuf, Box<dyn
         .args(["build", "--quiet", "--lib"])
         .args(LIBRARIES.iter().flat_map(|[package, ..]| ["--package", package]))
         .args(["--profile", PROFILE, "--target", target])
-        // What the profile strips need not be made: an eighth of the time.
+        // Debug information that the profile strips need not be made: an eighth of the time.
         .args(["--config", &format!("profile.{PROFILE}.debug=false")])
         .arg("--target-dir")
         .arg(directory)

@@ -93,7 +93,7 @@ fn what_is_raised_has_its_options() {
         (&2_000_000.into(), &20_000_000.into())
     );
     assert!(report["coop"]["schedule"].is_null() && schedule["period_ns"].is_null(), "{report:#}");
-    // What T2 and T3 are weaker in is not said of T1.
+    // T1 has no note on the weakness of T2 and T3.
     assert!(!report["coop"]["notes"].to_string().contains("T2 and T3"), "{report:#}");
 }
 

@@ -193,7 +193,7 @@ fn under_run_locks_and_pools_are_beside_each_other() {
     let program = itself();
     let arguments = [&["run", "--", program.as_str()][..], &ARGUMENTS].concat();
     let shows = Shows::new(&mut antiphon(&arguments));
-    // Of antiphon run, whose program it is.
+    // The program runs under antiphon run.
     let look = json(&["top", "--json", &shows.pid()]);
     has_keys(&look, &["locks", "waiting", "threads"]);
     assert_eq!(look["pid"], shows.0.id(), "{look:#}");

@@ -106,7 +106,7 @@ impl Story {
             }
             Code::Asked => {
                 self.asked_ns = shared.clock.span_ns(note.time);
-                // Of a wait it does not matter.
+                // For a wait it does not matter.
                 if !self.waits {
                     let what = What::Asked { ns: self.asked_ns };
                     events.push(Event { at_ns: self.last_ns, what });
@@ -156,7 +156,7 @@ impl Story {
             self.queued_before_ns = queued_ns.or(self.queued_before_ns);
             return None;
         };
-        // What it ran is told without the asking.
+        // The time that it ran is told without the time of asking.
         let span_ns = at_ns.saturating_sub(self.last_ns).saturating_sub(asked_ns);
         let off_ns = span_ns.saturating_sub(ran_ns);
         let before_ns = self.queued_before_ns.take();

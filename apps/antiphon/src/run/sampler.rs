@@ -172,7 +172,7 @@ impl Watch {
             self.seen.threads += 1;
             return Ok(());
         };
-        // What it is blocked in is known already.
+        // The recording knows already what it is blocked in.
         if earlier.waits {
             return Ok(());
         }

@@ -173,7 +173,7 @@ mod tests {
         let module = |path: &str| Module { path: path.to_owned(), file: FileId::default() };
         let name = symbols.name(Some(&module("/no/such/lib.so")), 0x10, 0x7f12);
         assert_eq!(name, "lib.so+0x10");
-        // What the kernel says of a file is not its name.
+        // The kernel's words about a file are not part of its name.
         let name = symbols.name(Some(&module("/no/such/old.so (deleted)")), 0x10, 0x7f12);
         assert_eq!(name, "old.so+0x10");
         let note = symbols.note().expect("a note");

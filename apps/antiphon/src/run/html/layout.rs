@@ -104,7 +104,7 @@ impl Grid {
             if forward[edge] { (from, to) } else { (to, from) }
         };
         let mut layer_of = vec![0; count];
-        // As many rounds as the longest way has edges; there is no circle.
+        // There are as many rounds as the longest way has edges; there is no circle.
         let mut moved = true;
         while moved {
             moved = false;

@@ -135,7 +135,7 @@ impl Program {
         let named = |line: &str| {
             let name = line.rsplit_once("@antiphon-look-")?.1.trim();
             let pid = name.split('-').next()?.parse::<u32>().ok()?;
-            // Of one that has ended, a child may have a copy.
+            // If that process has ended, a child may have a copy.
             let address = antiphon::look::address(pid).ok()?;
             let name = format!("antiphon-look-{name}");
             let lives = name_of(&address).is_some_and(|it| it == name.as_bytes());
