@@ -256,7 +256,7 @@ impl Reader {
             self.units += 1;
             self.order = Order::default();
         } else if self.units == 0 {
-            // What comes before the first unit needs what is not there.
+            // Frames before the first unit need frames that are not there.
             return;
         }
         let layer = match slice.kind {

@@ -192,7 +192,7 @@ fn frames(clip: &Clip, scale: Scale, phase: u64) -> Vec<Frame> {
             let needed = coded.needs.map_or(0, |needed| frames[needed].importance + 1);
             scale.importance(late_ns, rank).max(needed)
         } else {
-            // As they are decoded; a unit may begin before the one before it is over.
+            // In the order of decoding; a unit may begin before the one before it is over.
             let is_first = clip.units()[coded.unit].frames.start == index;
             let before = if is_first { 0 } else { frames[index - 1].importance + 1 };
             let rank = if is_first { Rank::Essential(0) } else { Rank::Refined(0) };

@@ -140,7 +140,7 @@ fn what_is_seen_is_the_frame_that_was_shown_last() {
     let shown = report.total().shown;
     assert!(shown > 0 && report.screen_fault.is_none() && !report.is_closed, "{report}");
     let status = settled(player.screen(), shown);
-    // What was shown last stays.
+    // The last picture stays.
     let before_ns = now_ns();
     let pixels = grab(&server.connect(), id, SIZE);
     let last = Grab { before_ns, after_ns: now_ns(), number: number(&pixels, SIZE) };

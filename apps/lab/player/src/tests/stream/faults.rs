@@ -152,7 +152,7 @@ fn servers_that_are_none_are_told_apart() {
         |units| wire::announce(&crate::Clip::parse(made::layered(units, 60)).unwrap(), 20).unwrap();
     let begin = announce(4);
     let with = |more: &[u8]| [&begin[..], more].concat();
-    // Of frames that are due in two seconds.
+    // Frames that are due in two seconds.
     let mut much = announce(40);
     for number in 120..125 {
         much.extend(wire::frame(number, 300_000));

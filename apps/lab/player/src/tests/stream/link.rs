@@ -212,7 +212,8 @@ fn the_table_of_the_documentation_is_right() {
     for (kbit, wanted) in TABLE {
         let run = &play(&clip, &[(Quality::All, kbit)], [0, 1000])[0];
         assert_eq!(run.shown(), wanted, "{kbit} kbit/s");
-        // What came was shown, but for what came for others when its own time was over.
+        // Frames that came were shown, except those that came for others when their own time was
+        // over.
         let came: u64 = run.came.iter().sum();
         assert_eq!(came, run.report.total().shown + run.report.late, "{kbit} kbit/s");
     }
