@@ -44,7 +44,7 @@ fn who_wants_more_than_there_is_drops_details_and_goes_on() {
     assert_eq!((&report["tier"], &report["group"]), (&"T3".into(), &"one".into()));
     for player in report["players"].as_array().expect("a list") {
         assert_eq!(player["model"], true, "{player:#}");
-        // Of a second, the first look-ahead is easy; so there may be hardly any drops.
+        // In a run of a second, the first look-ahead is easy; so there may be hardly any drops.
         let (shown, drops) = (number(player, "shown"), number(player, "drops"));
         assert!(drops > 0.0 && (30.0..=61.0).contains(&(shown + drops)), "{player:#}");
     }
@@ -176,7 +176,7 @@ fn tables_and_pictures_say_what_was_seen() {
 
 #[test]
 fn on_a_terminal_it_is_live_and_ends_when_it_is_told() {
-    // So that a clip is there, and nothing is said of it.
+    // This makes a clip, so that nothing is said of it later.
     if played(&["--tier", "none", "--json"]).is_none() {
         return;
     }

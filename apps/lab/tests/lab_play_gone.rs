@@ -62,7 +62,7 @@ fn signal(process: u32, hog: u32, signal: i32) {
 
 #[test]
 fn when_the_display_goes_players_play_on_unseen() {
-    // So that clips are there.
+    // This makes the clips.
     if played(&["--tier", "none", "--json"]).is_none() {
         return;
     }
@@ -183,6 +183,6 @@ fn options_that_are_not_in_force_are_said() {
     let second = output(&[&of("slack=3")[..], &["1"]].concat());
     assert!(first.wait_with_output().expect("it ends").status.success());
     let said = stderr(&second);
-    // That of the other, or of another test.
+    // The options in force are those of the other run, or of another test.
     assert!(said.contains("its options are in force here, too: period"), "{said}");
 }

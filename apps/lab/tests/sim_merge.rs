@@ -50,7 +50,7 @@ fn parts_are_put_together_to_the_whole() {
     for key in ["simulated", "rows", "sim", "published"] {
         assert_eq!(merged[key], whole[key], "{key}");
     }
-    // What others have measured of that case is not a row of a model.
+    // Measurements that others have published for that case are not rows of a model.
     let published = whole["published"].as_array().expect("a list");
     assert_eq!(published.len(), 20);
     assert!(published.iter().all(|row| row.get("model").is_none()));
