@@ -164,7 +164,7 @@ mod tests {
         assert!(folders.len() == 2 && folders.iter().all(|folder| folder.exists()));
         drop(groups);
         assert!(folders.iter().all(|folder| !folder.exists()));
-        // As of a process that is no more: there are no such numbers.
+        // A folder as of a process that is no more: there are no such numbers.
         let old = folders[0].with_file_name(format!("{PREFIX}{}-0", u32::MAX));
         fs::create_dir(&old).expect("as above");
         drop(Groups::make(1).expect("as above"));

@@ -86,7 +86,7 @@ impl Rates {
         if case.away_ns == 0 {
             return Ok(Self { watch, pace });
         }
-        // What the case asks for, and what that takes.
+        // The time that the case asks for, and the time that it takes.
         let asked = alone(case, |_| {});
         let took = figure(&|| {
             let mut value = 0;

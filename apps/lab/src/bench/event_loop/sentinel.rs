@@ -59,7 +59,7 @@ impl Sentinel {
                 sleep_until(at_ns);
                 let now_ns = now_ns();
                 noise.saw(at_ns, now_ns);
-                // What it has missed is one delay, and was seen.
+                // A missed time is part of one delay, and was seen.
                 at_ns += period_ns * ((now_ns - at_ns) / period_ns + 1);
             }
             noise

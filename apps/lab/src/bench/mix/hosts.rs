@@ -131,7 +131,7 @@ impl How {
     fn threads(self, Size { workers, silos }: Size) -> Vec<usize> {
         match self {
             Self::One => vec![workers],
-            // As evenly as can be.
+            // Spread as evenly as can be.
             Self::Silos => (0..silos).map(|pool| ((workers + pool) / silos).max(1)).collect(),
             Self::Stages => SHARES.map(|share| (workers * share / 10).max(1)).to_vec(),
         }

@@ -25,7 +25,7 @@ pub const STACK_BYTES: usize = 256 << 10;
 
 const RATE: i32 = 48_000;
 const BITS_PER_S: c_int = 64_000;
-// Of `opus_defines.h`.
+// Values of `opus_defines.h`.
 const APPLICATION_VOIP: c_int = 2048;
 const SET_BITRATE: c_int = 4002;
 const SET_VBR: c_int = 4006;

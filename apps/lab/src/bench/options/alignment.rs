@@ -44,7 +44,7 @@ impl<'a> Rows<'a> {
     /// Finds the next row; whether there is another.
     pub fn next(&mut self) -> bool {
         let letter = self.pair.one[self.done];
-        // Of the row above, to the left.
+        // The score of the row above, to the left.
         let mut corner = 0;
         for (at, &other) in self.pair.other.iter().enumerate() {
             let above = self.scores[at + 1];

@@ -107,7 +107,7 @@ mod tests {
         let first: Vec<_> = std::thread::spawn(move || many().iter().map(address).collect())
             .join()
             .expect("it ends");
-        // What the thread had too many of is here.
+        // The copies that the thread had too many of are here.
         let again = many();
         assert!(again.iter().filter(|copy| first.contains(&address(copy))).count() >= BATCH);
         assert!(again.iter().all(|copy| **copy == [1; 100]));

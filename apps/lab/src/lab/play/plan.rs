@@ -96,7 +96,7 @@ impl Plan {
             let window = Window::open("antiphon", 1, 1).map(drop);
             window.map_err(|error| Failure::missing(format!("--display: {error}")))?;
         }
-        // What it starts competes with each other.
+        // The programs that it starts compete with each other.
         let here = available().against(Competitors::Same);
         let one_group = arguments.mixed || arguments.group == Grouping::One;
         let tier = arguments.tier.choose(one_group, &here)?;
@@ -166,7 +166,7 @@ impl Plan {
                 has_counter: ready.has_counter,
                 cost: Cost { frame_ns: frame_ns.map(|ns| ns.max(1)), decoder_ns, misbehaves },
                 sound: self.sound.as_ref().filter(|_| kind == Kind::Sound).map(|sound| {
-                    // What it plays before it counts, too.
+                    // It also plays sound before it counts.
                     (sound.file.clone(), self.seconds.ceil() as u32 + 1)
                 }),
                 tier: self.tier.name().to_owned(),
@@ -243,7 +243,7 @@ impl Plan {
 /// The sound of the file that a clip comes of, if it has some.
 fn sound_of(ready: &Ready) -> Option<FileSound> {
     let file = ready.source.clone()?;
-    // Of a file that has none, ffmpeg says so; there is sound all the same.
+    // For a file without sound, ffmpeg says so; there is sound all the same.
     let samples = ffmpeg::sound(&file, Some(1)).unwrap_or_default();
     let name = format!("sound of {}", ready.name);
     (samples.len() >= chunk_samples()).then_some(FileSound { file, name })

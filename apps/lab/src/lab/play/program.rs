@@ -236,7 +236,7 @@ impl Stage<'_> {
         drop(events);
         let troubles = troubles.borrow().told();
         tell(&Said::Seen(Box::new(Seen { played, model, done, long, troubles })))?;
-        // What it has used is known only while it is there. It is killed.
+        // Its usage is known only while it is there. It is killed.
         is_ended();
         Ok(())
     }

@@ -33,7 +33,7 @@ const PARTLESS: &str = "a switch, which it has in it, was not measured";
 
 impl Collected {
     fn enter(&mut self, key: &str, source: String, ns: f64) {
-        // What takes time takes some: a file refuses 0.
+        // Each operation takes some time: a file refuses 0.
         self.entries.push(Entry { key: key.to_owned(), ns: ns.max(0.1), source });
     }
 

@@ -58,7 +58,7 @@ pub fn measure(watch: Stopwatch, pair: &mut Pair, windows: usize) -> Result<(), 
     // Even: the first thread's turn; odd: the other's.
     let word = Word(AtomicU64::new(0));
     let turn = |mine: u64| {
-        // As the published matrices: by compare-and-swap, which asks for the line to write it.
+        // As for the published matrices: by compare-and-swap, which asks for the line to write it.
         while word.0.compare_exchange(mine, mine + 1, Acquire, Relaxed).is_err() {}
     };
     let seen = on_each(&[pair.from, pair.to], |number| {

@@ -157,7 +157,7 @@ impl Bridge {
         let seats = seats.flat_map(|(pool, &seats)| (0..seats).map(move |seat| (pool, seat)));
         let crew = |&workers: &usize| {
             let outside = parts.max(OUTSIDE).next_power_of_two();
-            // What each thread begins it keeps: so they begin in turn.
+            // Each thread keeps what it begins: so they begin in turn.
             Crew::new(subject.policy(parts.max(OUTSIDE)), workers, outside).in_turn()
         };
         let lot = |number: usize| Random(seed ^ number as u64).draw() % EACH_NS;

@@ -26,11 +26,12 @@ pub static CODECS: [Codec; 4] = [
     Codec {
         name: "published",
         about: "a guess: 1400 conferences on 100 workers are at the edge of 10 ms, as published",
-        // As they are due together, 0 to 20 % of these are late for 10 % more or less of it.
+        // Frames are due together, so 0 to 20 % of them are late for 10 % more or less of this
+        // time.
         receive_ns: PUBLISHED_NS,
         mix_ns: 2_000,
         send_ns: PUBLISHED_NS,
-        // As packets of the same program have it.
+        // The time is that of packets of the same program.
         spawn_ns: 600,
     },
     // Measured in plain loops on a Xeon at 2.5 GHz, medians: what `bench mix` does.

@@ -111,7 +111,7 @@ impl Subject {
     pub fn pools(self, workers: usize) -> Vec<usize> {
         match self.how {
             How::One => vec![workers],
-            // As evenly as can be.
+            // Spread as evenly as can be.
             How::Silos => {
                 let pools = SILOS.min(workers);
                 (0..pools).map(|pool| (workers + pool) / pools).collect()
