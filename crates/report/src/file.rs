@@ -86,7 +86,7 @@ impl OutputFile {
 /// Why.
 pub fn takes(stream: impl AsFd) -> io::Result<File> {
     let mut file = File::from(stream.as_fd().try_clone_to_owned()?);
-    // Of no bytes, which changes nothing. Behind `Stdout` a bad descriptor would be none.
+    // Writes no bytes, which changes nothing. Behind `Stdout` a bad descriptor would be none.
     file.write(&[]).map(|_| file)
 }
 

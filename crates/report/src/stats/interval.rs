@@ -38,7 +38,7 @@ impl Interval {
 
 /// The largest k with 2·P(B(n, ½) < k) ≤ 5 %. `None` if that is 0.
 fn rank(n: usize) -> Option<usize> {
-    // Of B = k, as a logarithm: of a thousand pairs, none is beneath every f64.
+    // The probability of B = k, as a logarithm: of a thousand pairs, none is beneath every f64.
     let mut log = n as f64 * 0.5_f64.ln();
     let mut below = 0.0;
     let mut k = 0;
