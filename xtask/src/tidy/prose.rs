@@ -171,7 +171,7 @@ fn too_many(
     limit: usize,
     changed: &BTreeSet<String>,
 ) -> Finding {
-    // What was just written comes first.
+    // Lines of changed files come first.
     let (new, old): (Vec<_>, Vec<_>) = places.iter().partition(|(file, _)| changed.contains(file));
     let named = new.into_iter().chain(old).take(EXAMPLES);
     let named: Vec<_> = named.map(|(file, line)| format!("{file}:{line}")).collect();

@@ -143,7 +143,7 @@ fn empty(folder: &Path) -> Result<(), Failure> {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // What stays behind in the temporary directory fails nothing.
+        // A folder that stays behind in the temporary directory fails nothing.
         let _ = fs::remove_dir_all(&self.root);
     }
 }
