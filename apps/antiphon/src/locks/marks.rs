@@ -1,7 +1,7 @@
 //! From figures to the marks of the table, by rules that the table prints.
 //!
-//! A mark is a matter of the rows under it, and of nothing else: whoever measures anew gets the
-//! marks of that machine.
+//! A mark is a matter of the rows under it, and of nothing else: a user that measures anew gets
+//! the marks of that machine.
 
 use serde_json::Value;
 

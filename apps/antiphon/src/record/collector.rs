@@ -82,9 +82,9 @@ fn collect(recording: &Recording, ends: &AtomicBool, mut trace: Trace) -> Result
     Ok(trace)
 }
 
-/// Whether the thread whose chunk that is, is no more (CHUNK-6). Of one in another process
-/// namespace than ours that can't be said by its id: it keeps its chunk, and what then finds none
-/// is counted.
+/// Whether the owner of a chunk is a thread that is no more (CHUNK-6). The id of a thread in
+/// another process namespace than ours does not tell: such a thread keeps its chunk, and events
+/// that then find none are counted.
 fn is_gone(recording: &Recording, head: &Head) -> bool {
     let is_ours = || {
         let theirs = recording.namespace(head.process).ok().filter(|theirs| *theirs != 0);

@@ -144,7 +144,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 /// If one can't be written.
 pub fn tell(report: &Report, files: Vec<ReportFile>) -> Result<(), Failure> {
     let text = text::render(report, colour(&std::io::stderr()));
-    // Whoever closed stderr does not want to know.
+    // A user that has closed stderr does not want to know.
     let _ = std::io::stderr().write_all(text.as_bytes());
     // Each, whatever became of those before it.
     let written: Vec<_> = files.into_iter().map(|file| file.write(report)).collect();

@@ -169,7 +169,7 @@ impl<'a> Session<'a> {
         let obstacle = program::obstacle(program).filter(|_| inside || self.coop.is_some())?;
         let kept_out = KeptOut::new(obstacle, !self.children);
         let what = notes::done(self.lock, inside, self.coop.is_some());
-        // Whoever closed stderr does not want to know.
+        // A user that has closed stderr does not want to know.
         let _ = writeln!(io::stderr(), "antiphon: {}", kept_out.beforehand(&what));
         Some(kept_out)
     }

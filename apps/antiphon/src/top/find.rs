@@ -18,7 +18,7 @@ use antiphon_report::shell;
 use super::pools::{Blind, Pools, Program};
 use crate::run::TAPE;
 
-/// A recording, and whose it is.
+/// A recording, and its program.
 pub struct Source {
     /// The recording, open: it stays even if the program ends.
     pub recording: Recording,

@@ -118,7 +118,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let unmatched = sites.as_ref().map(Sites::unmatched).transpose();
     let unmatched = unmatched.map_err(Failure::missing)?.unwrap_or_default();
     if let Some(sentence) = sites::sentence(&unmatched) {
-        // Whoever closed stderr does not want to know.
+        // A user that has closed stderr does not want to know.
         let _ = writeln!(std::io::stderr(), "antiphon: {sentence}");
     }
     let metrics: Vec<_> = arguments.metric.iter().map(Metric::name).collect();
