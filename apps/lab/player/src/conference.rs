@@ -151,7 +151,7 @@ impl Conference {
         Ok(Self { seats: (0..people as u64).map(seat).collect(), number: 0 })
     }
 
-    /// A chunk of everybody, from capture to output.
+    /// Processes a chunk of each person, from capture to output.
     pub fn chunk(&mut self) {
         let speaker = (self.number / SPELL) as usize % self.seats.len();
         for (number, seat) in self.seats.iter_mut().enumerate() {
