@@ -7,7 +7,7 @@ use antiphon_report::cpu_time;
 /// The kernel's counts up to some moment.
 pub struct Moment {
     at: Instant,
-    /// CPU seconds of everybody.
+    /// CPU seconds of all processes.
     busy_s: f64,
     /// CPU seconds of the repetitions that have ended.
     ours_s: f64,

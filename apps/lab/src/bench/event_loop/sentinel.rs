@@ -51,7 +51,7 @@ impl Sentinel {
             let ready =
                 ready.and_then(|()| set_fifo(ME, PRIORITY).map_err(|refused| refused.to_string()));
             let begins = ready.is_ok();
-            // Whoever started it waits for this.
+            // Its starter waits for this.
             let _ = tell.send(ready);
             let mut at_ns = from_ns;
             // Relaxed: nothing else is told by it.

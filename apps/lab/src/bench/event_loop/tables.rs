@@ -54,7 +54,7 @@ fn troubles(report: &Report) -> String {
     once(said).concat()
 }
 
-/// Whose players were no group, though one was asked for.
+/// Names the subjects whose players were no group, though one was asked for.
 fn no_group(report: &Report) -> String {
     let asked = report.rows.iter().filter(|row| row.cell.group == Grouping::One);
     let names = once(asked.filter(|row| !row.grouped()).map(|row| row.subject));

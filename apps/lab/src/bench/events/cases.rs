@@ -12,7 +12,7 @@ use crate::bench::rounds;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Case {
-    /// Two threads tell each other in turn; whoever spins finds the other on its CPU.
+    /// Two threads tell each other in turn; a waiter that spins finds the other on its CPU.
     Running,
     /// The receiver sleeps.
     Parked,

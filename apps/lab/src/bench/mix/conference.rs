@@ -1,5 +1,5 @@
-//! Conferences, whoever runs them: for each a mixer, and for each of its legs what receives frames,
-//! and what sends them.
+//! Conferences, for any host: each has a mixer, and for each of its legs a receiver and a sender of
+//! frames.
 //!
 //! ```text
 //!  leg 0: frame ─ decode ─ wait until due ─┐              ┌─ send 0: encode

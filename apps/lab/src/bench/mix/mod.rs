@@ -3,7 +3,7 @@
 //! | module | has |
 //! |---|---|
 //! | [`codec`], [`g711`], [`opus`] | what becomes of the bytes of a frame |
-//! | [`conference`] | the parts of a conference, whoever runs them |
+//! | [`conference`] | the parts of a conference, for any host |
 //! | [`waits`] | how they wait |
 //! | [`hosts`] | which threads wait: pools of fibers, one or several, by a policy; threads |
 //! | [`cases`] | what is measured, under what conditions |

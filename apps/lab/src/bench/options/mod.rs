@@ -6,7 +6,7 @@
 //! | [`binomial`], [`alignment`] | what a chain finds |
 //! | [`problems`] | which, and what it is to be |
 //! | [`cases`] | what is measured, under what conditions |
-//! | [`work`] | the tasks, whoever runs them |
+//! | [`work`] | the tasks, for any runner |
 //! | [`composed`] | their runners: a pool, a peer, or two pools |
 //! | [`measure`] | what a repetition does |
 //! | [`go`] | the peer in Go |

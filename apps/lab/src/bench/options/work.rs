@@ -1,4 +1,4 @@
-//! The chains of tasks, whoever runs them.
+//! The chains of tasks, for any runner.
 
 use std::hint::spin_loop;
 use std::sync::atomic::AtomicU64;

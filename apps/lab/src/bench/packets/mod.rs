@@ -5,7 +5,7 @@
 //! | [`cases`] | what is measured, under what conditions |
 //! | [`contents`] | what is in a packet, and what is done to it |
 //! | [`copies`] | where the memory of packets comes from |
-//! | [`work`] | the tasks, whoever runs them |
+//! | [`work`] | the tasks, for any runner |
 //! | [`go`] | the peer in Go |
 //! | [`measure`] | what a repetition does |
 //! | [`goal`] | which policies keep a latency within a bound |

@@ -3,7 +3,7 @@
 //! | module | has |
 //! |---|---|
 //! | [`policies`] | ours, by name |
-//! | [`runner`] | whoever runs tasks, and how tasks are given to them |
+//! | [`runner`] | the trait of runners of tasks, and how tasks are given to them |
 //! | [`subjects`] | the runners of tasks: our pools, and the peers in Rust |
 //! | [`built`] | peers in other languages, which are built first |
 //! | [`go`] | what those in Go share |

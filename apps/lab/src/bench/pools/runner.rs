@@ -1,4 +1,4 @@
-//! Whoever runs tasks, and how tasks are given to them.
+//! Runners of tasks, and how tasks are given to them.
 
 /// Runs tasks.
 pub trait Runner: Sync + 'static {

@@ -35,7 +35,7 @@ pub struct Figures {
     pub bytes_per_task: Option<f64>,
 }
 
-/// Whose calls are tasks: enough of them that a worker's start does not count.
+/// The number whose calls are tasks: enough of them that a worker's start does not count.
 pub const FIBONACCI: u32 = 24;
 /// How often a task yields in a round: so often that making it does not count.
 const YIELDS: usize = 1_000;

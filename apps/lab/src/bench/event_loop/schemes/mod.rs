@@ -2,13 +2,13 @@
 //!
 //! | module | has |
 //! |---|---|
-//! | [`cooperative`] | one thread, one loop, and whoever it cooperates with |
-//! | [`events`] | what such a loop waits by: epoll and a timerfd |
+//! | [`cooperative`] | one thread, one loop, and the programs that it cooperates with |
+//! | [`events`] | the descriptors that such a loop waits on: epoll and a timerfd |
 //! | [`tokio`] | the runtime of that name |
 //! | [`baton`] | programs that hand the CPU to each other |
 //! | [`isolated`] | a thread for timers, one for the rest, mail between |
-//! | [`split`] | the same by a mutex that lends priority |
-//! | [`scheduling`] | what a thread may ask of the kernel's scheduler |
+//! | [`split`] | a thread for timers, one for the rest, a mutex between that lends priority |
+//! | [`scheduling`] | requests of a thread to the kernel's scheduler |
 //!
 //! One more is a row of [`OURS`] or [`PEERS`]: a name, what it needs, and a function that plays.
 //! One that is a [`Cooperate`](antiphon_runtime::coop::Cooperate) plays by [`cooperative::play`].

@@ -15,7 +15,7 @@ const TRIED_NS: u64 = 1_000_000;
 pub enum Needs {
     /// No rights but those of each user.
     Nothing,
-    /// A slice of its own, which everybody may ask of a kernel that has them.
+    /// A slice of its own, which each thread may ask of a kernel that has them.
     Slice,
     /// Real-time priorities up to that one.
     Realtime(u8),

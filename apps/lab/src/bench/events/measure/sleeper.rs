@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// A thread, as others look at it: `/proc` says what it does.
 pub struct Sleeper(File);
 
-/// Whoever does not sleep by then has lost its CPU, or does not come to sleep.
+/// A thread that does not sleep by then has lost its CPU, or does not come to sleep.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 impl Sleeper {

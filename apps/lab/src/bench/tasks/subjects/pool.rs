@@ -18,7 +18,7 @@ impl Pool {
         pool::Pool::new(workers).map(Self)
     }
 
-    /// Whose tasks are fibers.
+    /// A pool whose tasks are fibers.
     pub fn of_fibers(workers: usize) -> io::Result<Self> {
         let builder = pool::Pool::builder().threads(workers).room(1 << 20);
         // SAFETY: tasks make no thread-local, and nothing that they call waits in making one.
