@@ -188,7 +188,7 @@ impl Site {
         }
         self.over.set(self.over.get() + 1);
         if self.over.get() == threads {
-            // Inside of the simulation, whose the structures are.
+            // Inside of the simulation, because the structures are part of it.
             let of_inodes = self.inodes.iter().map(|inode| inode.sockets()).sum();
             self.counted.set((of_inodes, self.directory.sockets()));
         }

@@ -68,7 +68,7 @@ pub fn merge(family: Family, files: &[PathBuf]) -> Result<Simulated, Failure> {
     };
     others.iter().try_for_each(|part| same_plan(first, part))?;
     let plan = first.report.simulated.clone();
-    // Before there are cells: whoever says that there are more has to bring them.
+    // Before there are cells: a part that says that there are more has to bring them.
     let count = plan.rows().ok_or_else(|| first.fail("too many rows"))?;
     parts.iter().try_for_each(|part| part.has_its_share(count))?;
     let cells = plan.cells(family).map_err(|why| first.fail(&why))?;

@@ -65,7 +65,7 @@ pub const VARIANTS: [SimLock; 25] = [
     SimLock::mutex::<Malthusian<Sim, 30_000>>("malthusian+spin-30us"),
 ];
 
-/// Marks the rows that no other of their case and number of threads beats: whoever does more work
+/// Marks the rows that no other of their case and number of threads beats: a row with more work
 /// is less fair there, or wakes more. The front of V. Pareto.
 pub fn mark(rows: &mut [Value]) {
     let goods: Vec<_> = rows.iter().map(goods).collect();

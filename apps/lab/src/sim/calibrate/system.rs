@@ -43,7 +43,7 @@ fn futex(word: &AtomicU32, operation: i32, value: u32) -> i64 {
 
 /// Sleeps until `word` is something else.
 fn sleep_while(word: &AtomicU32, value: u32) {
-    // Acquire: pairs with the release of whoever changes it.
+    // Acquire: pairs with the release of the thread that changes it.
     while word.load(Acquire) == value {
         futex(word, libc::FUTEX_WAIT, value);
     }

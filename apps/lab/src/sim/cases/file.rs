@@ -94,7 +94,7 @@ fn unlocks<L: Sections + ?Sized>(hand: &Hand<L>) {
 }
 
 /// Both calls have an entry ready before they take the lock. It is the thread's own here, where
-/// the kernel's allocator would give whoever took one out that one next.
+/// the kernel's allocator would give a thread that took one out that one next.
 fn readies<L: Sections + ?Sized>(hand: &Hand<L>) {
     hand.brought(hand.thread(), ENTRY, Access::Write);
 }

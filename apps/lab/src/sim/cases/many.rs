@@ -8,7 +8,7 @@ use super::hand::Hand;
 
 /// Locks of the hash table, one for each part of it.
 pub const BUCKETS: usize = 64;
-/// Whoever resizes.
+/// The lock that a thread holds while it resizes.
 const RESIZE: usize = 0;
 
 /// The thread that resizes has each part in turn, with all the others kept out of it.

@@ -11,7 +11,7 @@ use super::experiment::{Figures, Setting, carry_out};
 use super::interrupts::{Ipi, IpiLoop, Messages};
 use super::wakes::{Counted, Wakes, WithMutex};
 
-/// Whose a mechanism is.
+/// The system that a mechanism is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum System {
     /// A program's on Linux.

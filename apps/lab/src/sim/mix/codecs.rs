@@ -21,7 +21,7 @@ pub struct Codec {
     pub spawn_ns: u64,
 }
 
-/// Whose frames.
+/// The codecs of frames.
 pub static CODECS: [Codec; 4] = [
     Codec {
         name: "published",

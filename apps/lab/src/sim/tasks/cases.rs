@@ -135,7 +135,7 @@ pub struct Costs {
 /// The packets' mean length.
 pub const MEAN_BYTES: u64 = 2_135;
 
-/// Whose program.
+/// The costs, by program.
 pub static COSTS: [Costs; 2] = [
     Costs {
         // The dissertation's, made out of its figures.

@@ -22,7 +22,7 @@ pub struct Published {
     range: Option<usize>,
     queues: Vec<OwnLine<Counted<Deque<Sim>>>>,
     outside: OwnLine<RelaxedQueue<Sim>>,
-    /// The experiment's: whoever ends the others in a program costs nothing either.
+    /// Set by the experiment: the thread that ends the others in a program costs nothing either.
     closed: Cell<bool>,
 }
 

@@ -17,7 +17,7 @@ use super::published::Published;
 use super::team::{Counting, Tally};
 use crate::bounded::Bounded;
 
-/// Whose scheduler.
+/// The scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Form {
     /// Our crew.
