@@ -97,7 +97,7 @@ pub fn all<'a, R: Send>(tasks: Vec<(usize, Task<'a, R>)>) -> Result<Vec<R>, Fail
         let join = |thread: std::thread::ScopedJoinHandle<'_, Result<R, Option<Failure>>>| {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
-        // All are joined, whoever failed.
+        // All are joined, whichever failed.
         let ends: Vec<_> = threads.into_iter().map(join).collect();
         let (done, failed): (Vec<_>, Vec<_>) = ends.into_iter().partition(Result::is_ok);
         match failed.into_iter().filter_map(Result::err).flatten().next() {

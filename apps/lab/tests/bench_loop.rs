@@ -1,5 +1,5 @@
 //! `bench loop`, in settings that are too small to mean anything but its keys, and that timers are
-//! dispatched, frames shown, and CPU time had, by everybody.
+//! dispatched, frames shown, and CPU time had, by all programs.
 
 mod common;
 
@@ -297,7 +297,7 @@ fn those_without_groups_are_named() {
 
 /// Runs as a user without rights, which only root can become; `before` is done as root.
 fn unprivileged(before: &[&str], arguments: &[&str]) -> Option<std::process::Output> {
-    // Where everybody may read it.
+    // A folder that all users may read.
     let folder = Folder::new(std::thread::current().name()?);
     let command = folder.path("antiphon-lab");
     std::fs::copy(common::PROGRAM, &command).ok()?;

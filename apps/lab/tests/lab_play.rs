@@ -1,5 +1,5 @@
-//! `lab play`, for a second or two: order, numbers in the frames, that everybody plays and has some
-//! of the CPU; never how late a frame is.
+//! `lab play`, for a second or two: order, numbers in the frames, that all programs play and have
+//! some of the CPU; never how late a frame is.
 
 mod common;
 

@@ -18,8 +18,8 @@ pub fn spin_for_good(pace: Pace) -> ! {
     }
 }
 
-/// gcc's compiler proper, and a file for it, which is in memory: whoever kills this process leaves
-/// nothing behind.
+/// gcc's compiler proper, and a file for it, which is in memory: when this process is killed,
+/// nothing is left behind.
 pub struct Compiler {
     program: PathBuf,
     source: File,

@@ -245,7 +245,7 @@ impl Run<'_> {
         let mask = if self.crowded { 0 } else { 15 };
         let (rounds, next) = (mask, 0);
         let mut stage = Thread { rates: self.rates, end, mask, rounds, next, marks: &mut marks };
-        // SAFETY: whoever calls the workload touches them under the lock only.
+        // SAFETY: the workload touches them under the lock only.
         let lines = unsafe { &*shared.lines.0.get() };
         if self.crowded {
             hand_over(&mut stage, &shared.lock.0, lines, (self.case, number), |ns| {
@@ -263,7 +263,7 @@ impl Run<'_> {
     /// Returns when all threads are here: the moment at which the last one came.
     fn together<L>(&self, shared: &Shared<L>) -> u64 {
         let all = self.places.len() as u64;
-        // Release and acquire: whoever sees that all are ready sees when the last one came.
+        // Release and acquire: a thread that sees that all are ready sees when the last one came.
         shared.begin.0.fetch_max(ticks(), Relaxed);
         shared.ready.0.fetch_add(1, Release);
         while shared.ready.0.load(Acquire) < all {

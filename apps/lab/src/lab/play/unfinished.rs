@@ -50,7 +50,7 @@ impl Unfinished {
             // SAFETY: the handler does only what may be done in one.
             let before = unsafe { libc::signal(signal, remove as *const () as usize) };
             if before == libc::SIG_IGN {
-                // Whoever started this wants it to go on: as `nohup` does.
+                // The process that started this wants it to go on: as `nohup` does.
                 // SAFETY: as it was.
                 unsafe { libc::signal(signal, before) };
             }
