@@ -7,7 +7,7 @@
 //! | a device, a FIFO | itself |
 //! | an open file, named in `/proc` (`/dev/stdout`, `/dev/fd/N`) | itself, behind what it has |
 //!
-//! FILE-1: whoever opens the path finds what was there before, or all of the new.
+//! FILE-1: a program that opens the path finds the file that was there before, or all of the new.
 //! Nothing is kept beside the path before that, so whatever ends the work leaves nothing there.
 
 use std::fs::{self, File};

@@ -43,7 +43,7 @@ use std::io::Write as _;
 use crate::failure::Failure;
 use table::printable;
 
-/// Says on stderr what is no failure, and may be one of whoever asked.
+/// Says on stderr what is no failure, and may be a mistake of the user.
 pub fn doubt(what: &str) {
     // If stderr has no reader, the message is lost.
     let _ = writeln!(std::io::stderr(), "antiphon: {}", printable(what));
