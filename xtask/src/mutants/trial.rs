@@ -1,8 +1,8 @@
 //! Builds a mutant's models and runs them.
 //!
 //! Each test is run by itself, several at a time, and those that failed or did not fail before say
-//! which come first: whoever has killed a mutant of the same file, then the fastest. So a mutant
-//! that dies does so in seconds, and only one that survives costs the time of all models.
+//! which come first: those that have killed a mutant of the same file, then the fastest. So a
+//! mutant that dies does so in seconds, and only one that survives costs the time of all models.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
