@@ -105,7 +105,7 @@ struct Trace {
     told: Told,
 }
 
-/// Counts of what was written so far.
+/// Counts of the events written so far.
 struct Told {
     events: u64,
     /// Events by code.

@@ -160,7 +160,7 @@ fn read(path: &Path) -> Result<Trace, Failure> {
     Reader::read(BufReader::new(file)).map_err(fail)
 }
 
-/// Writes the timeline of what is replayed, as it was recorded and as it is simulated.
+/// Writes the timeline of the replay, as it was recorded and as it is simulated.
 fn export(
     to: OutputFile,
     data_lines: usize,

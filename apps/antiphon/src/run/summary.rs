@@ -343,7 +343,7 @@ impl Blocked {
         self.kinds().iter().map(|kind| kind.2).sum()
     }
 
-    /// Seconds in what was replaced or observed.
+    /// Seconds in locks that were replaced or observed.
     pub fn reachable(&self) -> f64 {
         self.mutex + self.rwlock + self.condition + self.spin
     }

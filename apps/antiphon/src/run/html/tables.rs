@@ -19,7 +19,7 @@ fn head(name: &str, number: bool, sorted: bool) -> String {
     format!("<th{class}{sort}><button>{name}</button>")
 }
 
-/// A cell with what it is sorted by.
+/// A cell with the value that it is sorted by.
 fn number(value: u64, text: &str) -> String {
     format!("<td class=n data-v={value}>{text}")
 }

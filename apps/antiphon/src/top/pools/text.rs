@@ -16,7 +16,7 @@ fn silent_thread(host: &Host) -> String {
     format!("{thread} (in {}{})", shortened(&printable(name), LETTERS), place.unwrap_or_default())
 }
 
-/// A part of what is printed.
+/// A part of the output.
 pub enum Part {
     /// A line.
     Line(String),
