@@ -77,7 +77,7 @@ fn square(number: usize) -> std::ops::Range<usize> {
     EDGE + number * SIDE..EDGE + (number + 1) * SIDE
 }
 
-/// The mean of what is inside of a square.
+/// The mean of the pixels inside of a square.
 fn mean(picture: &Picture, bit: usize, row: usize) -> u32 {
     let inside = |number| {
         let all = square(number);

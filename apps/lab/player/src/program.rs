@@ -17,9 +17,9 @@ pub struct Job {
 /// The act of a job: also the type by which a loop counts tardiness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Act {
-    /// A timer: take in what comes within the look-ahead.
+    /// A timer: take in the work that comes within the look-ahead.
     Receive,
-    /// A timer: drop what was not done in time.
+    /// A timer: drop the work that was not done in time.
     Expire,
     /// A timer: show it, play it, step.
     Present,

@@ -81,7 +81,7 @@ impl Sender {
         arrival.into_iter().chain(expiry).min()
     }
 
-    /// Takes in what has come into the window, and drops what has expired.
+    /// Takes in the frames that have come into the window, and drops those that have expired.
     pub(crate) fn advance(&mut self, now_ns: u64) {
         while self.next < self.schedule.len() && self.schedule.arrival_ns(self.next) <= now_ns {
             self.take_in(self.next);

@@ -141,7 +141,7 @@ impl Reader {
         &self.bytes[self.heard..]
     }
 
-    /// The next of what was said; `None`: not all of it is there.
+    /// The next message; `None`: not all of it is there.
     pub(crate) fn next(&mut self) -> Result<Option<Said>, Garbage> {
         if self.frames == 0 {
             return self.begin();
