@@ -22,7 +22,7 @@
 //! | [`plan`] | which cells |
 //! | [`measure`] | what a repetition does |
 //! | [`subjects`] | the locks |
-//! | [`rows`] | medians, quartiles and ratios of what came back |
+//! | [`rows`] | medians, quartiles and ratios of the figures that came back |
 //! | [`waits`] | whether any thread waits too long for it |
 //! | [`tables`] | tables for people |
 

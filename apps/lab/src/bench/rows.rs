@@ -31,7 +31,7 @@ pub struct Row {
     pub lead: Option<Quartiles>,
     /// Medians of everything else that a contended cell has.
     pub contended: Option<Contended>,
-    /// Medians of what a given number of critical sections took.
+    /// Medians of the time of a given number of critical sections.
     pub spent: Option<Spent>,
     /// The ratio of the CPU time of those, or of each critical section, to the first peer.
     pub ratio_cpu: Option<Ratio>,
@@ -107,7 +107,7 @@ pub struct Report {
     seed: u64,
 }
 
-/// Makes rows of what `plan` has measured.
+/// Makes rows of the measurements of `plan`.
 pub fn put_together(plan: &Plan, measured: &[Measured]) -> Report {
     let reference = plan.rounds.peers.first().copied();
     let rows: Vec<_> = measured

@@ -109,7 +109,7 @@ pub struct Figures {
 const POINTS: usize = 2000;
 
 impl Figures {
-    /// The figures of what was seen.
+    /// The figures of the observations.
     pub fn of(seen: &Observed) -> Self {
         let all = |skip: usize| -> Vec<u64> {
             let players = seen.players.iter().skip(skip);

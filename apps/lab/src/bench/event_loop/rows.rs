@@ -87,7 +87,7 @@ const MEDIANS: &[Figure] = &[
     ("beyond_noise_us", |of| of.beyond_noise_us),
 ];
 
-/// Makes rows of what was measured.
+/// Makes rows of the measurements.
 pub fn put_together(rounds: &Rounds, measured: &[Measured]) -> Vec<Row> {
     let reference = rounds.peers.first().copied();
     let rows = measured.iter().map(|one| {

@@ -5,7 +5,7 @@
 //! | [`cases`] | what is measured, under what conditions |
 //! | [`subjects`] | the ways to tell |
 //! | [`measure`] | what a repetition does |
-//! | [`rows`] | medians, quartiles and ratios of what came back |
+//! | [`rows`] | medians, quartiles and ratios of the figures that came back |
 //! | [`json`], [`tables`] | rows for scripts, tables for people |
 //! | [`page`] | the distributions, drawn |
 

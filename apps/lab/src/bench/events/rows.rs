@@ -1,5 +1,5 @@
-//! From repetitions to rows: medians of what each has seen, quartiles of those, paired ratios, and
-//! the distribution of all trials together.
+//! From repetitions to rows: medians of the observations of each, quartiles of those, paired
+//! ratios, and the distribution of all trials together.
 //!
 //! Each case has a leading figure and a second one ([`json`](super::json) names them).
 
@@ -63,7 +63,7 @@ pub struct Report {
     pub seed: u64,
 }
 
-/// Makes rows of what was measured in `rounds`, of which a repetition takes `seconds`.
+/// Makes rows of the measurements in `rounds`, of which a repetition takes `seconds`.
 pub fn put_together(rounds: &Rounds, seconds: f64, measured: &[Measured]) -> Report {
     let reference = rounds.peers.first().copied();
     let row = |one: &Measured| {

@@ -17,7 +17,7 @@ pub enum Had {
 pub struct Tally {
     /// Acquisitions by which a writer would be noticed that was not alone, in all.
     pub written: u64,
-    /// Readers that saw a half of what a writer does.
+    /// Readers that saw half of a writer's work.
     pub torn: u64,
     /// Acquisitions in each finished window.
     pub windows: Vec<u64>,

@@ -65,7 +65,7 @@ pub struct Exchange {
     pub cell: Cell,
     /// The time when it began.
     begun_ns: u64,
-    /// The seed of what is drawn by lot.
+    /// The seed of all random choices.
     seed: u64,
     /// Counts parts that have ended.
     over: Latch,

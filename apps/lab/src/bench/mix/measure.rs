@@ -18,7 +18,7 @@ pub struct Order {
     pub subject: String,
     /// The conditions.
     pub cell: Cell,
-    /// The seed of what is drawn by lot.
+    /// The seed of all random choices.
     pub seed: u64,
 }
 

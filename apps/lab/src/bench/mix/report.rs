@@ -42,7 +42,7 @@ pub struct Report {
     seed: u64,
 }
 
-/// Makes rows of what was measured.
+/// Makes rows of the measurements.
 pub fn put_together(rounds: &Rounds, measured: &[Measured], elsewhere_ms: u16) -> Report {
     let reference = rounds.peers.first().copied();
     let peer = |one: &Measured| {

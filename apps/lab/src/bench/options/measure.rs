@@ -39,7 +39,7 @@ pub struct Order {
     pub rate: f64,
     /// The strike of options.
     pub strike: f64,
-    /// The seed of what is drawn by lot.
+    /// The seed of all random choices.
     pub seed: u64,
     /// How the clock counts.
     pub ticks: Ticks,

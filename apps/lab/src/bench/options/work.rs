@@ -36,7 +36,7 @@ pub struct Work {
     pub spawners: u32,
     /// The times when they are due; without, all are due at the beginning.
     pub arrivals: Option<Vec<Arrival>>,
-    /// The seed of what is drawn by lot.
+    /// The seed of all random choices.
     pub seed: u64,
     /// How the clock counts.
     pub ticks: Ticks,

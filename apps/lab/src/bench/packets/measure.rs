@@ -38,7 +38,7 @@ pub struct Order {
     pub arrivals: Option<PathBuf>,
     /// Whether what the pool has recorded is wanted.
     pub trace: bool,
-    /// The seed of what is drawn by lot.
+    /// The seed of all random choices.
     pub seed: u64,
     /// How the clock counts.
     pub ticks: Ticks,

@@ -40,7 +40,7 @@ pub struct Work {
     pub packets: u64,
     /// The times when they are due; without, they come as fast as can be.
     pub arrivals: Option<Vec<Arrival>>,
-    /// The seed of what is drawn by lot.
+    /// The seed of all random choices.
     pub seed: u64,
     /// How the clock counts.
     pub ticks: Ticks,
@@ -48,7 +48,7 @@ pub struct Work {
     pub begun: u64,
     /// The ticks for which spawners have waited for packets to be due.
     pub waited: AtomicU64,
-    /// How many newlines are in what was spawned.
+    /// How many newlines are in the packets that were spawned.
     pub newlines: AtomicU64,
     /// How many spawners have ended, and have added to the two above.
     pub ended: AtomicU64,

@@ -126,7 +126,7 @@ impl Latencies {
         }
     }
 
-    /// The medians of each, of what several repetitions have seen.
+    /// The median of each figure, over several repetitions.
     pub fn medians<'a>(all: impl Iterator<Item = &'a Self> + Clone) -> Self {
         let of =
             |figure: fn(&Self) -> f64| median(all.clone().map(figure).collect()).unwrap_or(0.0);

@@ -10,7 +10,7 @@
 //! | [`arrivals`] | when tasks are due, where they come by themselves |
 //! | [`tally`] | what threads count while they run tasks |
 //! | [`figures`] | what a repetition comes to |
-//! | [`rows`] | medians, quartiles and ratios of what came back |
+//! | [`rows`] | medians, quartiles and ratios of the figures that came back |
 //! | [`json`], [`tables`] | rows for scripts, tables for people |
 
 pub mod arrivals;

@@ -40,7 +40,7 @@ pub struct Row<C> {
     pub rate: Option<Quartiles>,
     /// CPU time a task.
     pub cpu_us: Option<Quartiles>,
-    /// Medians of what each repetition has seen.
+    /// Medians of the observations of each repetition.
     pub latency: Latencies,
     /// The counts of pools of ours.
     pub counted: [Option<f64>; 3],
@@ -58,11 +58,11 @@ pub struct Report<C> {
     pub reference: Option<&'static str>,
     /// Rows in the order of cells.
     pub rows: Vec<Row<C>>,
-    /// The seed of the order of subjects, and of what is drawn by lot.
+    /// The seed of the order of subjects, and of all random choices.
     pub seed: u64,
 }
 
-/// Makes rows of what was measured.
+/// Makes rows of the measurements.
 pub fn put_together<C: Conditions>(rounds: &Rounds, measured: &[Measured<C>]) -> Report<C> {
     let reference = rounds.peers.first().copied();
     let peer = |one: &Measured<C>| {

@@ -14,7 +14,7 @@
 //! | [`client`] | the sender of requests, and its schedule |
 //! | [`wrk`] | the same by a program that others know |
 //! | [`measure`] | what a repetition does |
-//! | [`rows`] | medians and ratios of what came back; JSON |
+//! | [`rows`] | medians and ratios of the figures that came back; JSON |
 //! | [`tables`] | tables for people |
 
 mod cases;

@@ -61,7 +61,7 @@ const RATIOS: [(&str, Of); 3] = [
     ("cpu_ratio", |figures| figures.server_cpu_ns_per_op),
 ];
 
-/// Makes rows of what was measured.
+/// Makes rows of the measurements.
 pub fn put_together(rounds: &Rounds, measured: &[Measured]) -> Vec<Row> {
     measured.iter().map(|one| row(one, rounds, measured)).collect()
 }

@@ -5,7 +5,7 @@
 //! | [`cases`] | what is measured, under what conditions |
 //! | [`subjects`] | the runtimes, and what each has |
 //! | [`measure`] | what a repetition does |
-//! | [`rows`] | medians, quartiles and ratios of what came back; JSON |
+//! | [`rows`] | medians, quartiles and ratios of the figures that came back; JSON |
 //! | [`tables`] | tables for people |
 
 mod cases;

@@ -43,7 +43,7 @@ pub struct Report {
     pub seed: u64,
 }
 
-/// Makes rows of what was measured.
+/// Makes rows of the measurements.
 pub fn put_together(rounds: &Rounds, measured: &[Measured]) -> Vec<Row> {
     measured.iter().map(|one| row(one, rounds, measured)).collect()
 }

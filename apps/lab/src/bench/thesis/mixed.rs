@@ -38,9 +38,9 @@ pub struct Order {
     pub workers: usize,
     /// The number of frames of each leg for which it goes on.
     pub frames: u32,
-    /// How much there is, in parts of what is usual.
+    /// The size of the load, in parts of the usual one.
     pub part: f64,
-    /// The seed of what is drawn by lot.
+    /// The seed of all random choices.
     pub seed: u64,
 }
 

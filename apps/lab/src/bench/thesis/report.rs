@@ -39,7 +39,7 @@ enum Place {
     Behind,
 }
 
-/// Makes rows of what was measured: one for each subject.
+/// Makes rows of the measurements: one for each subject.
 pub fn put_together(
     singles: &[&'static str],
     all: &[&'static str],
