@@ -31,7 +31,7 @@ pub struct Report {
     pub verdicts: Vec<Verdict>,
 }
 
-/// A part of what came of it.
+/// A part of the result.
 pub struct Verdict {
     /// The rule that the verdict is of.
     pub rule: &'static str,

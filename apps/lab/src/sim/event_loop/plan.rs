@@ -34,7 +34,7 @@ pub struct Seat {
     pub misbehaves: bool,
     /// How much of a core it wants.
     pub demand: f64,
-    /// The seed of its clip, and of what it does by lot.
+    /// The seed of its clip, and of its random choices.
     pub seed: u64,
     pub window: Window,
 }
