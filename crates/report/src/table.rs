@@ -20,9 +20,9 @@ pub enum Tone {
     Head,
     /// The tone for text of less interest.
     Faint,
-    /// Better than what it is compared with.
+    /// Better than the figure that it is compared with.
     Good,
-    /// Worse than what it is compared with.
+    /// Worse than the figure that it is compared with.
     Bad,
 }
 
