@@ -141,7 +141,7 @@ impl Prose {
         Ok(findings)
     }
 
-    /// Lowers the numbers in the file to what there is.
+    /// Lowers the numbers in the file to those of the tree.
     ///
     /// # Errors
     ///
