@@ -26,7 +26,7 @@ use crate::{Failure, source, tree};
 
 /// `cargo xtask tidy [--fewer]`.
 ///
-/// `--fewer` first lowers the numbers of [`prose`] to those of the tree.
+/// `--fewer` first lowers the numbers of [`prose`] to what there is.
 pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     use lexopt::prelude::*;
     let mut lower = false;

@@ -109,7 +109,7 @@ impl Prose {
         }
     }
 
-    /// The folders with more than is allowed, and those with less than the file says.
+    /// Habits that are more frequent than allowed, or less frequent than the file says.
     ///
     /// # Errors
     ///
