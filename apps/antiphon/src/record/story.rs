@@ -40,7 +40,7 @@ pub struct Story {
     asked_ns: u64,
     /// How long it had been in a run queue, since its start, by the end of that span.
     queued_ns: Option<u64>,
-    /// How long it had been in a run queue by the begin of that span; `None` if it has been in one
+    /// How long it had been in a run queue by the start of that span; `None` if it has been in one
     /// meanwhile, for an unknown time.
     queued_before_ns: Option<u64>,
     /// A sleep whose mutex may be released in the next note.

@@ -38,7 +38,7 @@ pub fn close(snapshot: &mut Snapshot, sampled: &Sampled, root: u32, end_ns: u64)
         let here = !process.elsewhere;
         let last_seen = last_seen.filter(|seen| here && seen.there_ns >= waiting.since_ns);
         // The sampler tells in which round the end was. Without more knowledge, the end is at the
-        // begin of that round.
+        // start of that round.
         let is_known = here && process.pid == root || replaced_ns.is_some();
         let gone_ns = if here && is_there(process.pid, thread.tid) {
             end_ns
