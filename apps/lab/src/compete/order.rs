@@ -48,7 +48,7 @@ pub enum Role<P> {
     Compile(PathBuf),
 }
 
-/// The part of the begin that a program that only wants the CPU reads.
+/// The part of the begin message that a program that only wants the CPU reads.
 #[derive(Deserialize)]
 struct Begin {
     at_ns: u64,

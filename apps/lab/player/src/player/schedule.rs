@@ -8,17 +8,16 @@ use crate::clip::{Clip, Layer};
 use crate::decode::UnitId;
 use crate::importance::{Rank, Scale, spread};
 
-/// The times of a frame that are the same in each pass, in nanoseconds from the begin of the pass
-/// on.
+/// The times of a frame that are the same in each pass, in nanoseconds after the pass begins.
 struct Frame {
     rank: Rank,
     due_ns: u64,
     /// The last time at which it, or what needs it, is due.
     useful_ns: u64,
-    /// The time when it is taken in: after frames that are decoded before it. In nanoseconds from a
-    /// look-ahead before the pass on.
+    /// The time when it is taken in: after frames that are decoded before it. In nanoseconds, from
+    /// a look-ahead before the pass.
     arrival_ns: u64,
-    /// Its importance, in nanoseconds from a look-ahead before the pass on.
+    /// Its importance, in nanoseconds, counted from a look-ahead before the pass.
     importance: u64,
 }
 

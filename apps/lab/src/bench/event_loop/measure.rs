@@ -64,7 +64,7 @@ pub struct How {
     pub seed: u64,
 }
 
-/// The time from when all are ready to their begin, and from there to their first frames at the
+/// The time from when all are ready to their start, and from there to their first frames at the
 /// least.
 const BEGIN_NS: u64 = 20_000_000;
 

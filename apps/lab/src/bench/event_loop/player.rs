@@ -67,7 +67,7 @@ pub struct Seen {
 }
 
 impl Player {
-    /// A player at the begin of its clip.
+    /// A player at the start of its clip.
     pub fn new(clip: Clip, window: Window) -> Self {
         let seen = Seen::default();
         let mut player = Self { clip, window, frames: VecDeque::new(), shown: 0, seen };

@@ -37,7 +37,7 @@ pub struct Part {
 /// The time when all begin, and the window of a player.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Begin {
-    /// The begin, in nanoseconds of the monotonic clock.
+    /// The start, in nanoseconds of the monotonic clock.
     pub at_ns: u64,
     /// Its frames.
     pub window: Window,

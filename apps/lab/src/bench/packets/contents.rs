@@ -17,7 +17,7 @@ pub struct Buffer {
     step: usize,
 }
 
-/// The newlines are in this many bytes at the begin.
+/// The newlines are in this many bytes at the start.
 const HEAD: usize = 300;
 /// The newlines of a buffer are at the multiples of one number. This is the least such number;
 /// there are `STEPS` of them.
@@ -35,7 +35,7 @@ impl Buffers {
         Self((0..100).map(|number| Buffer::new(1000 + number, number % STEPS)).collect())
     }
 
-    /// The buffer of a trace with sizes up to `most`: packets are its begin.
+    /// The buffer of a trace with sizes up to `most`: packets are its start.
     pub fn sized(most: usize) -> Self {
         Self(vec![Buffer::new(most, 0)])
     }

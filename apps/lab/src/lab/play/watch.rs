@@ -21,7 +21,7 @@ use crate::compete::work::{now_ns, sleep_until};
 pub struct Observed {
     /// The observations of each program that plays; or how it ended, as words behind its name.
     pub seen: Vec<Result<Seen, String>>,
-    /// The usage of each program by then, in nanoseconds from the begin of the measurement; those
+    /// The usage of each program by then, in nanoseconds from the start of the measurement; those
     /// that play come first.
     pub used: Vec<(u64, Vec<Usage>)>,
     /// The options by which the CPU was shared: those of the run that came first, where that was
@@ -29,7 +29,7 @@ pub struct Observed {
     pub options: Options,
 }
 
-/// The time from when all programs are ready to their begin.
+/// The time from when all programs are ready to their start.
 const BEGIN_NS: u64 = 20_000_000;
 /// How often the programs' use of CPUs is looked at: every `LOOK_S` seconds, or `LOOKS` times if
 /// that is less often.

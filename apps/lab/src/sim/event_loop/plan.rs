@@ -96,7 +96,7 @@ impl Plan {
 }
 
 impl Seat {
-    /// The player at the begin of its clip.
+    /// The player at the start of its clip.
     pub fn player(&self) -> Player {
         let Self { seed, demand, window, .. } = *self;
         Player::new(Clip::new(seed, window.period_ns, demand, false), window)
