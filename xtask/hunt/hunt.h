@@ -32,7 +32,7 @@ struct board {
 	/* The child that the pest waits for, or 0. */
 	uint64_t child;
 	uint64_t counts[4];
-	/* Who works under each slot, and how much it has done. */
+	/* The worker of each slot, and how much it has done. */
 	uint64_t roles[SLOTS], progress[SLOTS];
 	struct {
 		uint64_t kind, address;
