@@ -203,7 +203,7 @@ fn number(numbers: &mut HashMap<u32, u32>, thread: u32) -> u32 {
     *numbers.entry(thread).or_insert(next)
 }
 
-/// The costs of recording, as CMD's time.
+/// The parts of CMD's time that recording took, by kind.
 fn costs(recording: &Recording) -> io::Result<Vec<Cost>> {
     let code = |code| {
         Some(match code {
