@@ -22,13 +22,13 @@ pub struct Setting {
 pub struct Extent {
     /// Runs of each setting and lock on this machine, at most.
     pub repetitions: usize,
-    /// Time of one, in nanoseconds.
+    /// The length of a measured run, in nanoseconds.
     pub native_ns: f64,
-    /// The length of a measured run where threads share CPUs.
+    /// The length of a measured run where threads share CPUs, in nanoseconds.
     pub crowded_ns: f64,
     /// Simulated time, in nanoseconds.
     pub simulated_ns: u64,
-    /// The length of a simulated run where threads share CPUs.
+    /// The length of a simulated run where threads share CPUs, in nanoseconds.
     pub crowded_simulated_ns: u64,
     /// Simulations of each setting and lock, at most.
     pub seeds: u64,

@@ -43,7 +43,7 @@ pub struct Latencies {
     pub max: f64,
     /// Packets a second that were due in a step of the ramp.
     pub offered_per_s: f64,
-    /// Items of these that came to an end in time.
+    /// Packets of these a second that came to an end in time.
     pub goodput_per_s: f64,
     /// How many packets were due by the end of the step, and not done.
     pub backlog: f64,

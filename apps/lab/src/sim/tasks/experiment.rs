@@ -58,7 +58,7 @@ impl Figures {
 
 /// Simulated time that no experiment takes.
 const LONG_NS: u64 = 1_000_000_000_000;
-/// The places of packets in `cache`, one after the other.
+/// How many places packets have in `cache`, one after the other.
 const PLACES: u32 = 16_384;
 /// How many bytes a task reads.
 const READS: u32 = 20;
