@@ -19,8 +19,8 @@
  * refute: safety BROKEN_RETIRE LAST=1 NODES=1
  * refute: gone BROKEN_LIST THREADS=4 PARTIES=3
  *
- * Where there are more threads than parties, one may fail its exchange for ever; who has come is
- * let go. README.md beside this file says what stands for what, and what was left out.
+ * Where there are more threads than parties, one may fail its exchange for ever; those that have
+ * arrived are let go. README.md beside this file says what stands for what, and what was left out.
  */
 
 #ifndef THREADS
@@ -40,7 +40,7 @@
 #define SPURIOUS 1
 #define NOBODY 255
 
-/* Barrier::state: who waits with a node, and how many came; two rounds can be told apart. */
+/* Barrier::state: the waiter with a node, and how many arrived; two rounds can be told apart. */
 byte waiters = NOBODY, came;
 byte nappers;
 #define ROUND(count) (count / PARTIES)
@@ -55,7 +55,7 @@ byte taken;
 bool token[THREADS];
 byte spurious;
 
-/* Who waits; who of them has come; and whose round is complete. */
+/* By thread: it waits; it has arrived; its round is complete. */
 bool waits[THREADS], here[THREADS], complete[THREADS];
 /* BARRIER-3: one of the last round is back, and has freed the barrier. */
 bool freed;
@@ -105,7 +105,7 @@ inline exchange() {
     }
 }
 
-/* together::let_spinners_go: one of the list, who is let go or is put on the list of sleepers. */
+/* together::let_spinners_go: one of the list, which is let go or put on the list of sleepers. */
 inline let_spinner_go() {
     d_step {
         at = next[first];
@@ -168,7 +168,7 @@ inline let_go() {
 #endif
 }
 
-/* Member::wait: spins for a while and sleeps; then wakes who was left to it. */
+/* Member::wait: spins for a while and sleeps; then wakes those that were left to it. */
 inline wait() {
     if
     :: status[_pid] == GONE
@@ -256,7 +256,7 @@ active [THREADS] proctype thread() {
        rounds++;
        if
        :: rounds == LAST ->
-           /* Barrier::retire, by who comes back first. */
+           /* Barrier::retire, by the first thread that comes back. */
 #ifdef BROKEN_RETIRE
            freed = true;
 #else

@@ -1,5 +1,5 @@
-/* The ShflLock mutex: threads that take a free lock ahead of those who wait, a head that sleeps,
- * and how often it may be overtaken.
+/* The ShflLock mutex: threads that take a free lock ahead of its waiters, a head that sleeps, and
+ * how often it may be overtaken.
  *
  * verify: safety
  * verify: served
@@ -41,7 +41,7 @@ byte overtaken;
 
 #define IS_HEAD (length > 0 && queue[0] == _pid)
 
-/* ShflMutex::lock_uncontended: takes a lock that is free and kept for nobody. */
+/* ShflMutex::lock_uncontended: takes a lock that is free and not reserved. */
 inline steal() {
     d_step {
         if
@@ -65,7 +65,7 @@ inline steal() {
     assert(overtaken <= PATIENCE)
 }
 
-/* Place::join: the exchange of the tail, and the link behind who was last. */
+/* Place::join: the exchange of the tail, and the link behind the last waiter. */
 inline join() {
     d_step { queue[length] = _pid; length++ }
 }
@@ -128,7 +128,7 @@ active [THREADS] proctype thread() {
                if
                :: had -> break
                :: else ->
-                    /* Contended::ask_for_wake, only where somebody holds the lock; and park. */
+                    /* Contended::ask_for_wake, only where a thread holds the lock; and park. */
                     d_step {
                         if
                         :: locked -> wake = true; sleeps = true

@@ -1,4 +1,4 @@
-/* The queue of a ShflLock that waiters sort: who may stand before whom, and for how long.
+/* The queue of a ShflLock that waiters sort: which may be put before which, and for how long.
  *
  * verify: safety
  * verify: served
@@ -17,10 +17,10 @@
 /* Four threads of one socket: a holder, two to stand around the fifth, and a tail. */
 #define SOCKET(thread) (thread == 4)
 
-/* ShflSpin::locked. Nobody steals: mutex.pml has that. */
+/* ShflSpin::locked. No thread steals: mutex.pml has that. */
 bool locked;
 
-/* The queue, first to last; Waiter::batch; who has the shuffling role. */
+/* The queue, first to last; Waiter::batch; which waiter has the shuffling role. */
 byte queue[THREADS], length;
 byte batch[THREADS];
 byte role = NOBODY;
@@ -31,7 +31,7 @@ byte passed;
 
 #define IS_HEAD (length > 0 && queue[0] == _pid)
 
-/* Place::join: the exchange of the tail, and the link behind who was last. */
+/* Place::join: the exchange of the tail, and the link behind the last waiter. */
 inline join() {
     d_step {
         queue[length] = _pid;
@@ -118,8 +118,8 @@ active [THREADS] proctype thread() {
 #else
        :: IS_HEAD && role != _pid && locked && batch[_pid] == 0 ->
 #endif
-            /* INV-2: the role comes into being at a head that nobody has grouped. INV-1: then
-             * nobody has it. */
+            /* INV-2: the role comes into being at a head that no waiter has grouped. INV-1: then
+             * no waiter has it. */
             d_step { assert(role == NOBODY); role = _pid; batch[_pid] = 1 }
        od;
        assert(locked);

@@ -29,7 +29,7 @@
 /* How often the head finds the lock free and loses it, before its patience begins to run. */
 #define MISSES 1
 
-/* State: who is in, and what the head has to say. */
+/* State: the owners, and what the head has to say. */
 byte readers;
 bool writer, wake, fair, waiting;
 byte name;
@@ -221,7 +221,7 @@ inline wait_as_head() {
        :: else
        fi;
 #endif
-       /* Entry::ask_for_wake, only where somebody is in who keeps the head out; and park. */
+       /* Entry::ask_for_wake, only where an owner keeps the head out; and park. */
        d_step {
            if
            :: (WRITES && !FREE) || (!WRITES && writer) ->

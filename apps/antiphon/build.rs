@@ -76,7 +76,7 @@ fn watch(root: &Path) {
     println!("cargo::rerun-if-changed=build.rs");
 }
 
-/// Where they are then.
+/// Builds the libraries, and returns their folder.
 fn build(root: &Path, directory: &Path, target: &str) -> Result<PathBuf, Box<dyn Error>> {
     let mut cargo = Command::new(variable("CARGO")?);
     cargo
@@ -84,7 +84,7 @@ fn build(root: &Path, directory: &Path, target: &str) -> Result<PathBuf, Box<dyn
         .args(["build", "--quiet", "--lib"])
         .args(LIBRARIES.iter().flat_map(|[package, ..]| ["--package", package]))
         .args(["--profile", PROFILE, "--target", target])
-        // What the profile strips need not be made: an eighth of the time.
+        // Debug information that the profile strips need not be made: an eighth of the time.
         .args(["--config", &format!("profile.{PROFILE}.debug=false")])
         .arg("--target-dir")
         .arg(directory)

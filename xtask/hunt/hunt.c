@@ -129,7 +129,7 @@ static void hire(enum role role, int workers_of_role)
 	}
 }
 
-/* Joins those of a role, who are on their way out. */
+/* Joins the workers of a role, which are on their way out. */
 static void dismiss(enum role role)
 {
 	for (int slot = FIRST_SLOT; slot < all; slot++)
@@ -173,8 +173,8 @@ static void use_one_cpu(struct chance *chance)
 }
 
 /* Cancels a consumer, in its wait or before the next one, and puts another in its place; but not
- * before the rest have gone on without it: a newcomer finds an item though nobody was woken for it,
- * and so would hide that a notification went to the grave with the cancelled one. */
+ * before the rest have gone on without it: a newcomer finds an item though no consumer was woken
+ * for it, and so would hide that a notification went to the grave with the cancelled one. */
 static void replace_consumer(struct chance *chance)
 {
 	int first = FIRST_SLOT + plan.lockers + plan.sharers + plan.members + plan.producers;
@@ -244,7 +244,7 @@ int main(int arguments, char **argument)
 	}
 	seed = strtoull(argument[2], NULL, 10);
 	uint64_t ms = strtoull(argument[3], NULL, 10);
-	/* Nobody is left behind, whatever ends the hunter. */
+	/* No process is left behind, whatever ends the hunter. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != atoi(argument[4]))
 		return 2;

@@ -9,7 +9,7 @@
  * | `child.c` | what the child of a fork does with a mutex that threads of its parent wait for |
  *
  * Two things show a defect of the locks under it. A section that is not exclusive finds its two
- * words unequal, and the program says so and aborts. A lost wake-up leaves somebody asleep for
+ * words unequal, and the program says so and aborts. A lost wake-up leaves a thread asleep for
  * good: nothing here, the end of the program included, wakes a thread but the one notification
  * that is owed to it. The watchdog sees that from outside, on the board. */
 #define _GNU_SOURCE
@@ -32,7 +32,7 @@ struct board {
 	/* The child that the pest waits for, or 0. */
 	uint64_t child;
 	uint64_t counts[4];
-	/* Who works under each slot, and how much it has done. */
+	/* The worker of each slot, and how much it has done. */
 	uint64_t roles[SLOTS], progress[SLOTS];
 	struct {
 		uint64_t kind, address;
@@ -100,7 +100,7 @@ struct timespec after_ns(clockid_t clock, uint64_t ns);
 void spin_for(uint64_t ns);
 void show(enum object kind, const void *address);
 
-/* Two words that are equal while nobody is in the section. */
+/* Two words that are equal while no thread is in the section. */
 struct guarded {
 	pthread_mutex_t mutex;
 	int kind;
@@ -131,7 +131,7 @@ void *producer(void *worker);
 void *consumer(void *worker);
 /* Returns when a consumer has taken an item since the call. */
 void await_consumption(void);
-/* After the producers have ended: ends so many consumers. */
+/* After the producers have ended: ends `consumers` consumers. */
 void end_consumers(int consumers);
 void check_buffer(void);
 

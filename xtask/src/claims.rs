@@ -28,7 +28,7 @@ use crate::{Failure, tree};
 use entries::{Claim, Status};
 
 const FILE: &str = "docs/claims.toml";
-/// What people read of it: the counts, for all documents and for each.
+/// The page of counts for readers: for all documents and for each.
 const PAGE: &str = "docs/claims.md";
 
 /// `cargo xtask claims [--readme] [--strict]`.

@@ -9,7 +9,7 @@ pub struct Finding {
     pub file: String,
     /// The line, counted from 1; 0 is the file as a whole.
     pub line: usize,
-    /// What is wrong, and what would be right.
+    /// The defect, and what would be right.
     pub what: String,
 }
 

@@ -6,7 +6,7 @@
 //!
 //! | way | noticed by |
 //! |---|---|
-//! | somebody waits for ever | [`watch`]: no progress on the [`board`] |
+//! | a thread waits for ever | [`watch`]: no progress on the [`board`] |
 //! | a section is not exclusive, an item is lost, an answer is wrong | the program, which aborts |
 //! | the library crashes | its exit status |
 //! | something outlives a killed program | [`group`]: its process group; names of shared memory |
@@ -38,18 +38,18 @@ use program::Program;
 use tally::Tally;
 use trial::{Ending, Trial};
 
-/// What failures are reported of.
+/// The folder that findings of a hunt name.
 const SOURCES: &str = "xtask/hunt";
 /// Between two lines that say that the hunt goes on.
 const REPORT: Duration = Duration::from_secs(10);
 
-/// What the caller wants.
+/// The caller's options.
 struct Options {
     length: Duration,
-    /// The same scenario again and again.
+    /// The seed of a scenario that is repeated.
     seed: Option<u64>,
     library: Option<PathBuf>,
-    /// For how long nobody may get on; a single worker, for twice that.
+    /// How long all workers may make no progress; a single worker may for twice that.
     patience: Duration,
     /// Never a library: the program itself is on trial.
     control: bool,

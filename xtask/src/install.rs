@@ -17,7 +17,7 @@ use crate::finding::Outcome;
 use crate::metadata::Metadata;
 use crate::{Failure, tree};
 
-/// Of the workspace, and so of the library.
+/// The version of the workspace, and so of the library.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The number in the soname; `crates/capi/build.rs` has the same.
 const ABI: &str = "0";
@@ -45,7 +45,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-/// Where the files are put for now: the prefix below the destination, if there is one.
+/// The place where the files are put for now: the prefix below the destination, if there is one.
 fn staged(prefix: &Path, destination: Option<OsString>) -> PathBuf {
     match destination {
         None => prefix.to_owned(),
@@ -96,7 +96,7 @@ fn place(of_crate: &Path, built: &Path, prefix: &Path, at: &Path) -> Result<(), 
     Ok(())
 }
 
-/// Copies a file to where it may be in use: the old one stays for those who have it open.
+/// Copies a file to a path that may be in use: programs that have the old file open keep it.
 fn put(from: &Path, to: &Path, mode: u32) -> Result<(), Failure> {
     let fresh = to.with_added_extension("new");
     let copied = fs::copy(from, &fresh)

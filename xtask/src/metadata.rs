@@ -1,4 +1,4 @@
-//! What cargo knows of the workspace: `cargo metadata --no-deps`.
+//! The description of the workspace by cargo: `cargo metadata --no-deps`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::Failure;
 pub struct Metadata {
     /// Its packages.
     pub packages: Vec<Package>,
-    /// Where cargo builds.
+    /// The folder in which cargo builds.
     pub target_directory: PathBuf,
 }
 
@@ -25,9 +25,9 @@ pub struct Package {
     pub description: Option<String>,
     /// Its `Cargo.toml`.
     pub manifest_path: PathBuf,
-    /// What it depends on, of all kinds.
+    /// Dependencies of all kinds.
     pub dependencies: Vec<Dependency>,
-    /// What cargo builds of it.
+    /// The targets that cargo builds.
     pub targets: Vec<Target>,
 }
 
@@ -38,7 +38,7 @@ pub struct Dependency {
     pub name: String,
     /// `dev`, `build`, or nothing for a normal one.
     pub kind: Option<String>,
-    /// Where it is, if it is in this tree.
+    /// The path of the dependency, if it is in this tree.
     pub path: Option<PathBuf>,
 }
 

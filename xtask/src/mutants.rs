@@ -47,9 +47,9 @@ type Note<'a> = &'a mut dyn FnMut(&Mutant, &Fate) -> Result<(), Failure>;
 /// Which mutants to try.
 enum Selection {
     All,
-    /// Those in files that differ from a commit.
+    /// The mutants in files that differ from a commit.
     Changed(String),
-    /// Those in these files, and in files of these folders.
+    /// The mutants in these files, and in files of these folders.
     Files(Vec<String>),
 }
 
@@ -145,7 +145,7 @@ fn passed(file: &Path) -> Result<BTreeMap<String, Duration>, Failure> {
 }
 
 impl Selection {
-    /// What asks for it.
+    /// The arguments that ask for it.
     fn arguments(&self) -> String {
         match self {
             Self::All => "--all".to_owned(),

@@ -10,9 +10,9 @@ use crate::finding::Outcome;
 use crate::{Failure, tree};
 
 const DIRECTORY: &str = "docs/pictures";
-/// For a picture that is not wanted.
+/// The name for a picture that is not wanted.
 const NONE: &str = "-";
-/// What the page's body has from its own style.
+/// The style that the page's body has of its own.
 const ALONE: &str = "svg { font-family: system-ui, sans-serif; background: var(--page) }\n";
 
 /// A chart of a page.
@@ -59,7 +59,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-/// What stands between the first of these.
+/// The text between the first of these.
 fn between<'a>(text: &'a str, begin: &str, end: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(begin)?;
     rest.split_once(end).map(|(found, _)| found)
@@ -80,7 +80,8 @@ fn charts(page: &str) -> Vec<Chart<'_>> {
     charts
 }
 
-/// The picture as a file of its own. What it tells to who points at it is left out: nobody can.
+/// The picture as a file of its own. The texts for a reader that points at a part are left out,
+/// because a picture in a document can't be pointed at.
 fn alone(chart: &Chart<'_>, style: &str) -> String {
     let mut svg = chart.svg.to_owned();
     while let (Some(begin), Some(end)) = (svg.find("<title>"), svg.find("</title>")) {
@@ -95,7 +96,7 @@ fn alone(chart: &Chart<'_>, style: &str) -> String {
     )
 }
 
-/// With all values of attributes in quotes.
+/// The picture with all values of attributes in quotes.
 fn quoted(svg: &str) -> String {
     let mut out = String::with_capacity(svg.len() * 2);
     let (mut in_tag, mut in_quotes, mut is_bare) = (false, false, false);

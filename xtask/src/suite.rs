@@ -12,7 +12,7 @@
 //!
 //! | module | does |
 //! |---|---|
-//! | [`list`] | the list of what is built, with which features |
+//! | [`list`] | the list of suites to build, with their features |
 //! | [`built`] | builds it, and names the programs |
 //! | [`lane`] | runs programs, in either lane |
 //! | [`libtest`] | reads what a test program prints, and tells how long each test took |

@@ -70,7 +70,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     Ok(report(findings))
 }
 
-/// What a file is written in, as far as the rules care.
+/// The language of a file, as far as the rules care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Language {
     Rust,

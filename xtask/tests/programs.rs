@@ -53,7 +53,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What stays behind in the temporary directory fails no test.
+        // A folder that stays behind in the temporary directory fails no test.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

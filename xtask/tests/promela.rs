@@ -6,8 +6,8 @@
 //!  * refute: PROPERTY [DEFINE…]     an error, of the kind that breaks the property
 //! ```
 //!
-//! `safety` is that no assertion fails and nobody is stuck; any other property is the `ltl` formula
-//! of that name, under weak fairness.
+//! `safety` means that no assertion fails and no process is stuck; any other property is the `ltl`
+//! formula of that name, under weak fairness.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ fn run(directory: &Path, program: &str, arguments: &[&str]) -> String {
     text
 }
 
-/// What the verifier that spin makes of `model` says about a claim.
+/// The answer of the verifier that spin makes of `model`, about a claim.
 fn search(model: &Path, claim: &Claim) -> String {
     let stem = model.file_stem().unwrap().to_string_lossy();
     let name = format!("promela-{stem}-{}", std::process::id());
@@ -74,7 +74,7 @@ fn search(model: &Path, claim: &Claim) -> String {
     said
 }
 
-/// What is wrong with a verifier's answer, if the claim is true.
+/// The contradiction between the claim and a verifier's answer, if there is one.
 fn objection(claim: &Claim, said: &str) -> Option<String> {
     let has = |what: &str| said.contains(what);
     if has("max search depth too small") || has("out of memory") || has("interrupted") {

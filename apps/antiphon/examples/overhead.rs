@@ -1,5 +1,5 @@
-//! What it costs to be looked at: a program under `antiphon run`, with and without `--profile`,
-//! beside the same program with the same locks and nobody looking.
+//! The cost of being observed: a program under `antiphon run`, with and without `--profile`, beside
+//! the same program with the same locks and no observer.
 //!
 //! ```sh
 //! cargo build --release

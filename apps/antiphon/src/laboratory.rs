@@ -14,7 +14,7 @@ use antiphon_report::failure::Failure;
 const PROGRAM: &str = "antiphon-lab";
 /// Its verbs.
 const VERBS: [&str; 4] = ["bench", "sim", "validate", "lab"];
-/// The same with what they do, for `--help`.
+/// The verbs of the laboratory with their purposes, for `--help`.
 pub const VERBS_IN_HELP: &str = "\
 Laboratory (a program of its own, antiphon-lab: cargo install --path apps/lab):
   bench     Measure ours beside the peers, in one interleaved run

@@ -9,7 +9,7 @@ use std::process::Command;
 use common::{Folder, antiphon, output, skipped, stderr};
 use serde_json::Value;
 
-/// Nobody's user and group.
+/// The user and group of an account without rights.
 const NOBODY: u32 = 65534;
 
 fn stdout(output: &std::process::Output) -> String {
@@ -36,7 +36,7 @@ fn is_told(folder: &Folder, program: &str, words: &str) {
     assert!(lines.len() == 2 && lines.iter().all(|line| line.contains(program)), "{said}");
     assert!(lines[0].starts_with("antiphon: nothing will be replaced"), "{said}");
     assert!(lines[1].starts_with("Nothing was replaced"), "{said}");
-    // The loader has nothing to say, and nobody else has.
+    // Neither the loader nor any other program has anything to say.
     assert!(!said.contains("ld.so") && said.lines().next() == Some(lines[0]), "{said}");
 
     let (file, script) = (folder.path("report.json"), format!("{program}; {program}; exit 3"));
@@ -151,7 +151,8 @@ fn a_program_for_32_bits_is_told_and_its_loader_has_nothing_to_say() {
     is_told(&folder, &program, "is for 32 bits");
 }
 
-/// As a user who is nobody: another's setuid program is run with the owner's rights.
+/// Runs as an account without rights: a setuid program of another user runs with its owner's
+/// rights.
 #[test]
 fn a_setuid_program_is_told() {
     // SAFETY: takes nothing.
@@ -278,7 +279,7 @@ fn without_children_the_locks_are_for_cmd_and_its_forks_alone() {
         ways.iter().for_each(|way| expected += &format!("{way}: {whose}\n"));
         assert_eq!((stdout(&output), output.status.code()), (expected, Some(0)), "{said}");
         assert_eq!(said.contains("was left alone, as --no-children asks"), !more.is_empty());
-        // What is left alone on purpose is not complained of.
+        // No program is complained of that was left alone on purpose.
         assert!(!said.contains("Not replaced in"), "{said}");
     }
 }

@@ -1,4 +1,4 @@
-//! What CMD can rely on under `run` and `record`: item by item what `docs/contract.md` says.
+//! The promises to CMD under `run` and `record`: item by item what `docs/contract.md` says.
 
 mod common;
 
@@ -47,7 +47,7 @@ fn code(output: &Output) -> Option<i32> {
     output.status.code().or(output.status.signal().map(|signal| 128 + signal))
 }
 
-/// The same as a user that has no rights: `None` where that can't be had.
+/// Runs it as a user that has no rights: `None` where that can't be had.
 fn as_nobody(prefix: &[String], line: &str, home: &str) -> Option<Output> {
     // SAFETY: takes nothing.
     if unsafe { libc::getuid() } != 0 {
@@ -137,7 +137,8 @@ fn the_exit_code_is_the_programs_whatever_this_process_was_started_with() {
             assert_eq!(self::code(&shell(&[], line)), Some(code), "{line}");
         }
     }
-    // What a reader that is gone does to a program that ignores SIGPIPE, and to one that doesn't.
+    // The effect of a reader that is gone on a program that ignores SIGPIPE, and on one that
+    // doesn't.
     let told = "$A sh -c 'sleep 0.2; echo l; echo $? > FILE' | true";
     for before in ["trap '' PIPE; ", ""] {
         let said = |prefix: &[String]| {
@@ -160,8 +161,8 @@ impl Running {
         let mut child = antiphon(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            // Of its own, with us as the parent: the kernel does not stop an orphaned group for
-            // SIGTSTP, as ours may be.
+            // The group is its own, with us as the parent: the kernel does not stop an orphaned
+            // group for SIGTSTP, as ours may be.
             .process_group(0)
             .spawn()
             .expect("the command starts");
@@ -398,7 +399,7 @@ fn a_program_in_another_root_directory_is_named() {
     let folder = Folder::new("chroot");
     let program = folder.compile("contends.c", &["-static"]);
     let shared = folder.compile_as("shared", "cc", "contends.c", &["-pthread"]);
-    // What a shared program needs there.
+    // The files that a shared program needs there.
     let root = folder.path("");
     let line = format!(
         "cd {root} && for file in $(ldd {shared} | grep -o '/[^ ]*'); do \

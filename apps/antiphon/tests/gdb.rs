@@ -7,8 +7,8 @@ use std::process::Command;
 
 use common::{Folder, output, skipped};
 
-/// What gdb prints of `program` when that calls `function`, where these commands are given.
-/// `None` if there is no gdb here, or it may not do what it is for.
+/// The output of gdb for `program`, with these commands where it calls `function`. `None` if there
+/// is no gdb here, or it may not debug.
 fn at(
     folder: &Folder,
     program: &[&str],
@@ -101,7 +101,7 @@ fn a_pthread_mutex_shows_its_owner_and_its_queue() {
     assert!(lines(&said, "thread 2 (first)", 3)[2].starts_with("thread 4 (third)"), "{said}");
     assert!(lines(&said, "$1 = ", 1)[0].ends_with(", 3 threads wait"), "{said}");
     assert_eq!(lines(&said, "$2 = ", 1), ["$2 = pthread mutex (normal): free"]);
-    // What is glibc's is shown as ever.
+    // A lock of glibc is shown as ever.
     assert!(lines(&said, "$3 = ", 1)[0].contains("__kind = 128"), "{said}");
     assert!(said.contains("glibc keeps this lock"), "{said}");
     assert!(said.contains("Cannot access memory") && said.contains("No symbol"), "{said}");

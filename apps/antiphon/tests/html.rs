@@ -8,9 +8,9 @@ use std::process::Command;
 
 use common::{Folder, output};
 
-/// What a function of the program is called: if it were markup, it would leave a mark.
+/// The name of a function of the program: if it were markup, it would leave a mark.
 const NAME: &str = "<script>document.documentElement.dataset.owned=1</script>";
-/// What an argument of the program is called.
+/// An argument of the program, which is markup, too.
 const ARGUMENT: &str = "\"'><img src=x onerror=document.documentElement.dataset.owned=2>";
 
 fn succeeds(command: &mut Command) {
@@ -45,7 +45,7 @@ fn browser() -> Option<&'static str> {
     names.into_iter().find(is_there)
 }
 
-/// What becomes of a page in the browser, and what its console says.
+/// The state of a page in the browser, and the messages of its console.
 fn opened(browser: &str, folder: &Folder, page: &str) -> (String, Vec<String>) {
     let file = folder.path("opened.html");
     std::fs::write(&file, page).expect("a page");

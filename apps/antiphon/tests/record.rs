@@ -13,7 +13,7 @@ fn read(path: &str) -> Trace {
     Reader::read(File::open(path).expect("a trace")).expect("a sound trace")
 }
 
-/// What a thread does follows the rules of locks; returns how often it had one.
+/// Checks that a thread follows the rules of locks; returns how often it had one.
 fn is_consistent(thread: &Thread, threads: usize) -> u64 {
     let mut held = Vec::new();
     let (mut waits, mut sleeps, mut taken) = (None, None, 0);

@@ -25,7 +25,7 @@ impl Plug {
         Self { folder, host }
     }
 
-    /// Runs the host, which has the shell do `command`: the report.
+    /// Runs the host, which runs `command` in a shell; returns the report.
     fn run(&self, command: &str, when: &str) -> Value {
         let (plugin, report) = (self.folder.path("plug.so"), self.folder.path("report.json"));
         std::fs::copy(self.folder.path("original.so"), &plugin).expect("a copy");
@@ -70,7 +70,7 @@ fn note(report: &Value) -> Option<&str> {
     notes.iter().filter_map(Value::as_str).find(|note| note.contains("have no function names"))
 }
 
-/// What a shell does to the plug-in `$0` in its folder.
+/// Commands of a shell for the plug-in `$0` in its folder.
 const NOTHING: &str = "true";
 const OTHER: &str = r#"cd "${0%/*}" && cp other.so new && mv new plug.so"#;
 const DELETED: &str = r#"rm "$0""#;

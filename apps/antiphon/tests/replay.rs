@@ -63,7 +63,7 @@ fn a_recorded_program_has_rows_a_recommendation_a_page_and_a_timeline() {
         let is_hold = |event: &&Value| event["cat"] == "hold" && groups.contains(&&event["pid"]);
         slices.iter().filter(is_hold).count()
     };
-    // What is replayed, as recorded and as simulated.
+    // The replayed events, as recorded and as simulated.
     for called in ["recorded", "simulated: "] {
         assert!(holds(called) >= 2_900, "{called}: {}", holds(called));
     }
@@ -149,7 +149,7 @@ fn what_a_trace_calls_its_sites_is_text() {
     assert!(said.status.success(), "{}", stderr(&said));
     assert!(!text.replace('\n', "").contains(|letter: char| letter.is_control()), "{text:?}");
     assert!(!text.contains('\u{202e}'), "{text:?}");
-    // As the command, and as the site.
+    // The name is there twice: as the command, and as the site.
     let seen = r"f\u{1b}]0;title\u{7}\u{9b}2J<b>\n\u{202e}";
     assert_eq!(text.matches(seen).count(), 2, "{text}");
     assert!(text.contains("what recording took is not in the trace"), "{text}");

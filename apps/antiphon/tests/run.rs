@@ -239,7 +239,7 @@ fn readers_and_writers_of_a_lock_have_rows_of_their_own() {
             let row = locks.iter().find(|row| row["kind"] == kind).expect("a row");
             assert!(row["site"].as_str().is_some_and(|at| at.starts_with(site)), "{report:#}");
             assert_eq!((&row["acquisitions"], &row["contended"]), (&2.into(), &1.into()));
-            // Who waits may be late, but not by most of the time.
+            // The waiter may be late, but not by most of the time.
             assert!(row["wait_ns"]["max"].as_u64() >= Some(5_000_000), "{row:#}");
             assert!(row["hold_ns"]["max"].as_u64() >= Some(50_000_000), "{row:#}");
         }
@@ -249,7 +249,7 @@ fn readers_and_writers_of_a_lock_have_rows_of_their_own() {
     }
 }
 
-/// The rows of a report in which somebody still waited at the end: how many, and seconds in all.
+/// The rows of a report in which a thread still waited at the end: how many, and seconds in all.
 fn still_waiting(report: &Value) -> (u64, f64) {
     let locks = report["locks"].as_array().expect("a list");
     let rows = locks.iter().filter(|lock| lock["still_waiting"].as_u64() > Some(0));
@@ -354,7 +354,7 @@ fn another_preloaded_library_stays_behind_ours() {
 
 #[test]
 fn a_signal_goes_on_to_the_program() {
-    // The program turns it into an exit code, so that we see who got it.
+    // The program turns the signal into an exit code, which shows the receiver.
     let script = "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done";
     let mut child = antiphon(&["run", "--", "sh", "-c", script])
         .stdout(Stdio::piped())

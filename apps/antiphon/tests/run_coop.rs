@@ -61,7 +61,7 @@ fn options_are_those_of_who_makes_the_domain() {
         (&7_000_000.into(), &2_000_000.into())
     );
     assert!(!own["coop"]["notes"].to_string().contains("already"), "{own:#}");
-    // Somebody has it, with those.
+    // A running program has the domain, with these options.
     let holder = ["run", "--coop", "--tier", "t3", "--domain", &domain, "--options", "period=9"];
     let mut holder = antiphon(&[&holder[..], &["--", "sleep", "60"]].concat())
         .stderr(std::process::Stdio::null())
@@ -93,7 +93,7 @@ fn what_is_raised_has_its_options() {
         (&2_000_000.into(), &20_000_000.into())
     );
     assert!(report["coop"]["schedule"].is_null() && schedule["period_ns"].is_null(), "{report:#}");
-    // What T2 and T3 are weaker in is not said of T1.
+    // T1 has no note on the weakness of T2 and T3.
     assert!(!report["coop"]["notes"].to_string().contains("T2 and T3"), "{report:#}");
 }
 

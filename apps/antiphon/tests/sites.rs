@@ -5,7 +5,7 @@ mod common;
 use common::{Folder, output, stderr};
 use serde_json::Value;
 
-/// What the program prints when nothing is said.
+/// The program's output without a file of sites.
 const PLAIN: &str = "made 0 waited 0 other 0\n";
 
 fn sites(folder: &Folder, text: &str) -> String {
@@ -14,7 +14,7 @@ fn sites(folder: &Folder, text: &str) -> String {
     path
 }
 
-/// What the program printed and what the command said.
+/// The program's output and the command's words.
 fn run(folder: &Folder, text: &str, program: &str) -> (String, String) {
     let path = sites(folder, text);
     let output = output(&["run", "--sites", &path, "--", program]);

@@ -1,4 +1,4 @@
-//! `top`: finds a running program, shows who waits, and leaves the terminal as it was.
+//! `top`: finds a running program, shows its waiting threads, and leaves the terminal as it was.
 
 mod common;
 
@@ -127,7 +127,7 @@ fn on_a_terminal_it_is_live_and_leaves_when_told_so() {
     // Told by a signal, with Ctrl-C, or by the end of the program, it leaves as well.
     let mut live = Live::new(&waits.pid());
     live.sees("wait_here+");
-    // SAFETY: a child that nobody has waited for.
+    // SAFETY: a child that has not been waited for.
     unsafe { libc::kill(live.top.id().cast_signed(), libc::SIGTERM) };
     live.ends();
     let mut live = Live::new(&waits.pid());

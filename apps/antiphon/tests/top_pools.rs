@@ -15,7 +15,7 @@ use common::live::Live;
 use common::{FRAME, antiphon, has_keys, json, output, stderr};
 use serde_json::Value;
 
-/// Has a process of this test be the program.
+/// The variable that makes a process of this test the program.
 const IS_PROGRAM: &str = "TOP_POOLS_PROGRAM";
 
 #[inline(never)]
@@ -54,8 +54,9 @@ fn hogged() -> (Pool, u32) {
     (pool, line)
 }
 
-/// What the program does, until its stdin ends: five fibers wait at a gate, one sleeps; of another
-/// pool a worker is in one task, and two wait behind it; and there is one that is [`hogged`].
+/// The program of these tests, until its stdin ends: five fibers wait at a gate, one sleeps; of
+/// another pool a worker is in one task, and two wait behind it; and there is one that is
+/// [`hogged`].
 #[test]
 fn program() {
     if std::env::var_os(IS_PROGRAM).is_none() {
@@ -86,7 +87,8 @@ fn program() {
     std::process::exit(0);
 }
 
-/// That program, until this is dropped; and the line that has spawned what was hogged.
+/// That program, until this is dropped; and the line of the source that has spawned the hogged
+/// tasks.
 struct Shows(Child, String);
 
 impl Shows {
@@ -191,7 +193,7 @@ fn under_run_locks_and_pools_are_beside_each_other() {
     let program = itself();
     let arguments = [&["run", "--", program.as_str()][..], &ARGUMENTS].concat();
     let shows = Shows::new(&mut antiphon(&arguments));
-    // Of antiphon run, whose program it is.
+    // The program runs under antiphon run.
     let look = json(&["top", "--json", &shows.pid()]);
     has_keys(&look, &["locks", "waiting", "threads"]);
     assert_eq!(look["pid"], shows.0.id(), "{look:#}");
@@ -199,7 +201,7 @@ fn under_run_locks_and_pools_are_beside_each_other() {
     assert_eq!(pool(&look, "gates")["threads"], 2);
 }
 
-/// Where the time of fibers went, and who has taken it.
+/// Where the time of fibers went, and which tasks have taken it.
 #[test]
 fn who_hogs_and_who_is_hogged_is_shown() {
     let shows = Shows::alone();
@@ -224,7 +226,7 @@ fn who_hogs_and_who_is_hogged_is_shown() {
     assert!(worst.iter().any(|task| is_it(&task) && task["is_over"] == true), "{hogged:#}");
     assert!(latency["window_ms"].is_u64() && latency["others"].is_null(), "{hogged:#}");
     assert_eq!(latency["hogged_ns"]["max"].as_u64(), Some(max("hogged_ns")), "{hogged:#}");
-    // Those at the gate live, and are of one line.
+    // The tasks at the gate live, and are of one line of the source.
     let gates = pool(&look, "gates");
     let live = gates["latency"]["by_place"].as_array().expect("a list").iter();
     let live = live.filter_map(|place| place["live"].as_u64()).sum::<u64>();

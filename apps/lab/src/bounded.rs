@@ -4,7 +4,8 @@ use antiphon_platform::Platform;
 use antiphon_runtime::sched::{Order, Others, Own, Policy, Queues, Scheme, Spread};
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen};
 
-/// A scheme with no queue for what a worker has no room for: who has made it runs it.
+/// A scheme with no queue for tasks that a worker has no room for: the worker that made such a task
+/// runs it.
 pub struct Bounded<O, S, K>(pub Scheme<O, S, K>);
 
 // SAFETY: as of the scheme in it.

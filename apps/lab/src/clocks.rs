@@ -1,4 +1,4 @@
-//! What takes timestamps, for `bench clock` and `sim clock`: the same lines on both machines.
+//! Code that takes timestamps, for `bench clock` and `sim clock`: the same lines on both machines.
 //!
 //! | subject | an operation |
 //! |---|---|
@@ -18,15 +18,15 @@ use antiphon_sync::clock::{Ordo, SharedCounter, Stamps};
 
 use antiphon_report::stats::Random;
 
-/// Words for each thread: few are committed to while somebody else reads them.
+/// Words for each thread: few are committed to while another thread reads them.
 const WORDS: usize = 64;
 
 /// A way to timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// As the table has it.
+    /// The name in the table.
     pub name: &'static str,
-    /// What it is compared with.
+    /// The subject that it is compared with.
     pub reference: &'static str,
     what: What,
 }
@@ -74,10 +74,10 @@ pub fn named(text: &str) -> Result<Vec<Subject>, String> {
     Ok(SUBJECTS.into_iter().filter(|subject| names.contains(&subject.name)).collect())
 }
 
-/// What a thread does with an operation: again and again, as it likes. The operation returns how
-/// often it had to begin anew.
+/// A thread's use of an operation: again and again, as it likes. The operation returns how often it
+/// had to begin anew.
 pub trait Repeat {
-    /// What comes of that.
+    /// The result of the repetition.
     type Done;
     /// Does it.
     fn repeat(self, operation: impl FnMut() -> u32) -> Self::Done;
@@ -87,7 +87,7 @@ pub trait Repeat {
 #[repr(align(64))]
 struct Line<P: Platform>(Word<P>);
 
-/// What threads share.
+/// The state that threads share.
 pub struct Site<P: Platform> {
     shared: SharedCounter<P>,
     ordo: Ordo<P>,
@@ -95,13 +95,13 @@ pub struct Site<P: Platform> {
 }
 
 impl<P: Platform> Site<P> {
-    /// For so many threads, with a clock that was measured.
+    /// The site of `threads` threads, with a clock that was measured.
     pub fn new(threads: usize, ordo: Ordo<P>) -> Self {
         let words = (0..threads * WORDS).map(|_| Line(Word::new())).collect();
         Self { shared: SharedCounter::new(), ordo, words }
     }
 
-    /// Has thread number `thread` repeat an operation of this subject.
+    /// Thread number `thread` repeats an operation of this subject.
     pub fn run<R: Repeat>(&self, subject: Subject, thread: usize, repeat: R) -> R::Done {
         let once = |stamp: u64| {
             black_box(stamp);

@@ -16,7 +16,7 @@ fn online() -> &'static [u32] {
     ONLINE.get_or_init(|| (0..CPUS as u32).filter(|&cpu| whereabouts(cpu).is_some()).collect())
 }
 
-/// Those of them that this process may use, by their places in that list.
+/// The online CPUs that this process may use, by their places in the list of those.
 pub fn usable() -> Vec<usize> {
     let mut set = empty();
     // SAFETY: the set is ours to write, and as large as it is said to be.
@@ -48,7 +48,7 @@ fn pin(place: usize) -> Result<(), Failure> {
     })
 }
 
-/// What one thread does.
+/// The work of one thread.
 pub type Task<'a, R> = Box<dyn FnOnce() -> R + Send + 'a>;
 
 /// Runs `body` once on each of `places` (a place may come twice), all at a time; it is told its
@@ -56,7 +56,7 @@ pub type Task<'a, R> = Box<dyn FnOnce() -> R + Send + 'a>;
 ///
 /// # Errors
 ///
-/// If a CPU can't be used. Nobody has begun then.
+/// If a CPU can't be used. No body has begun then.
 pub fn on_each<R: Send>(
     places: &[usize],
     body: impl Fn(usize) -> R + Sync,
@@ -97,7 +97,7 @@ pub fn all<'a, R: Send>(tasks: Vec<(usize, Task<'a, R>)>) -> Result<Vec<R>, Fail
         let join = |thread: std::thread::ScopedJoinHandle<'_, Result<R, Option<Failure>>>| {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
-        // All are joined, whoever failed.
+        // All are joined, whichever failed.
         let ends: Vec<_> = threads.into_iter().map(join).collect();
         let (done, failed): (Vec<_>, Vec<_>) = ends.into_iter().partition(Result::is_ok);
         match failed.into_iter().filter_map(Result::err).flatten().next() {
@@ -110,9 +110,9 @@ pub fn all<'a, R: Send>(tasks: Vec<(usize, Task<'a, R>)>) -> Result<Vec<R>, Fail
 /// How often the calling thread was switched away from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
-    /// It slept.
+    /// Switches because it slept.
     pub voluntary: u64,
-    /// It lost its CPU.
+    /// Switches because it lost its CPU.
     pub preempted: u64,
 }
 
@@ -152,7 +152,7 @@ impl Stopwatch {
         to.saturating_sub(from) as f64 / self.ticks_per_ns
     }
 
-    /// Ticks of so many nanoseconds.
+    /// The ticks of `ns` nanoseconds.
     pub fn ticks(self, ns: f64) -> u64 {
         (ns * self.ticks_per_ns) as u64
     }
@@ -167,7 +167,7 @@ impl Stopwatch {
     }
 }
 
-/// What was measured in many short windows: the median, and how far they agree.
+/// The figure of many short windows: the median, and how far they agree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
     /// The median.
@@ -188,7 +188,8 @@ const FEWEST: usize = 8;
 const NOISY: f64 = 0.15;
 
 impl Figure {
-    /// Of windows, each of which has a value or was disturbed. `None` if too few have one.
+    /// The figure of windows, each of which has a value or was disturbed. `None` if too few have
+    /// one.
     pub fn of(windows: &[Option<f64>]) -> Option<Self> {
         let values: Vec<f64> = windows.iter().copied().flatten().collect();
         let (count, dropped) = (values.len(), windows.len() - values.len());

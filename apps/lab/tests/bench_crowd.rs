@@ -62,7 +62,7 @@ fn threads(process: u32) -> Vec<(char, i32)> {
     tasks.filter_map(|task| of(stat(task.path())?)).collect()
 }
 
-/// What `seen` returns when it returns something.
+/// The value that `seen` returns when it returns something.
 fn eventually<T>(what: &str, seen: impl Fn() -> Option<T>) -> T {
     let end = Instant::now() + Duration::from_secs(60);
     loop {

@@ -105,7 +105,7 @@ fn a_page_has_a_curve_for_each_mechanism() {
     let page = std::fs::read_to_string(file).expect("a page");
     assert_eq!((page.matches("<svg").count(), page.matches("<polyline").count()), (1, 3));
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("nobody waits") && page.contains("nobody waits"));
+    assert!(text.contains("no thread waits") && page.contains("no thread waits"));
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_table_names_each_mechanism_and_why_one_is_missing() {
     let output = output(&[&SMALL[..], &cases, &few].concat());
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}");
-    for word in ["condvar", "parking_lot", "tokio", "slept for 3 µs", "σ", "nobody waits"] {
+    for word in ["condvar", "parking_lot", "tokio", "slept for 3 µs", "σ", "no thread waits"] {
         assert!(text.contains(word), "no {word} in {text}");
     }
     assert!(text.contains("skipped: "), "tokio tells one at a time here: {text}");

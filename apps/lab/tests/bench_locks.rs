@@ -35,7 +35,7 @@ fn contended_rows_have_their_figures() {
         has_keys(row, &["longest_wait_ns"]);
         has_keys(&row["acquire_ns"], &["p50", "p99", "p999", "max"]);
         has_keys(&row["wait_ns_at_random_instant"], &["p50", "p99"]);
-        // On a machine that is busy enough, nobody gets a turn in so short a time.
+        // On a machine that is busy enough, no thread gets a turn in so short a time.
         assert!(row["ops_per_s"].as_f64().is_some_and(|ops| ops >= 0.0), "{row:#}");
         let (p25, p75) = (row["p25"].as_f64(), row["p75"].as_f64());
         assert!(p25 <= p75 && p25.is_some());

@@ -1,15 +1,15 @@
 //! `bench loop`, in settings that are too small to mean anything but its keys, and that timers are
-//! dispatched, frames shown, and CPU time had, by everybody.
+//! dispatched, frames shown, and CPU time had, by all programs.
 
 mod common;
 
 use common::{FRAME, Folder, has_keys, json, output, refused, skipped, stderr};
 use serde_json::Value;
 
-/// A second and two players, who leave some of the CPU to a hog.
+/// A second and two players, which leave some of the CPU to a hog.
 const SMALL: [&str; 9] =
     ["bench", "loop", "--repetitions", "1", "--seconds", "1", "--players", "2", "--hogs=1"];
-/// What nobody forbids.
+/// Subjects that need no rights.
 const FREE: [&str; 4] = ["--subject", "alone", "--against", "epoll,tokio"];
 
 fn rows(arguments: &[&str]) -> Vec<Value> {
@@ -295,9 +295,9 @@ fn those_without_groups_are_named() {
     assert!(text.contains("No group: the players of alone, epoll have a share each."), "{text}");
 }
 
-/// As a user without rights, who may be had by root only; `before` is what is done as root.
+/// Runs as a user without rights, which only root can become; `before` is done as root.
 fn unprivileged(before: &[&str], arguments: &[&str]) -> Option<std::process::Output> {
-    // Where everybody may read it.
+    // A folder that all users may read.
     let folder = Folder::new(std::thread::current().name()?);
     let command = folder.path("antiphon-lab");
     std::fs::copy(common::PROGRAM, &command).ok()?;
@@ -334,7 +334,7 @@ fn what_is_skipped_is_said_below_the_table() {
 #[test]
 fn who_may_not_weigh_more_has_no_group_by_weights() {
     let how = [&SMALL[..], &["--against", "", "--group", "one", "--subject", "t1"]].concat();
-    // Who is real-time, may stay it.
+    // A program that is real-time may stay it.
     let Some(done) = unprivileged(&["chrt", "-f", "3", "prlimit", "--nice=0"], &how) else {
         return skipped("no other user to be had, or no real-time rights");
     };

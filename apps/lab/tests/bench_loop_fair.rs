@@ -1,12 +1,12 @@
-//! `bench loop`, in a short form: who has how much of the CPU, and whose timers are sooner, with
-//! bounds that hold on a machine that others use, too. Never how late anything is.
+//! `bench loop`, in a short form: how much of the CPU each program has, and whose timers are
+//! sooner, with bounds that hold on a machine that others use, too. Never how late anything is.
 
 mod common;
 
 use common::{jain, output, skipped, stderr};
 use serde_json::Value;
 
-/// Four players that are alike and want twice what there is, and nobody else.
+/// Four players that are alike and want twice what there is, and no hogs.
 const EQUALS: [&str; 13] = [
     "bench",
     "loop",
@@ -48,7 +48,7 @@ fn figure(row: &Value, path: &str) -> f64 {
     row.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {path} in {row:#}"))
 }
 
-/// By the kernel's account of each: of who else has had the CPU nothing is in it.
+/// By the kernel's account of each player: other programs that had the CPU are not in it.
 fn players_jain(row: &Value) -> f64 {
     jain(row["players"].as_array().expect("a list").iter().map(|player| figure(player, "/cpu")))
 }

@@ -52,7 +52,8 @@ fn a_rate_is_kept() {
     assert!(row["ops_per_s"].as_f64().is_some_and(|rate| rate > 0.0 && rate <= 2010.0), "{row:#}");
 }
 
-/// By rings, where the command was built with them, and the kernel lets it have some.
+/// Fibers are served by rings, where the command was built with them, and the kernel lets it have
+/// some.
 #[test]
 fn fibers_are_served_by_rings_or_skipped() {
     let wanted = ["--subject", "fibers,fibers-uring", "--against", "", "--connections", "4"];

@@ -1,5 +1,5 @@
-//! `lab play`, for a second or two: order, numbers in the frames, that everybody plays and has some
-//! of the CPU; never how late a frame is.
+//! `lab play`, for a second or two: order, numbers in the frames, that all programs play and have
+//! some of the CPU; never how late a frame is.
 
 mod common;
 
@@ -19,7 +19,7 @@ fn players_are_in_order_and_nobody_starves() {
         has_keys(&report, &FRAME);
         has_keys(&report, &["players", "jain_cpu", "jain_fps", "switches_per_s", "tier"]);
         has_keys(&report, &["steady", "hogs", "competitor", "level", "weaker", "clips", "cdf_us"]);
-        // Those that have an effect.
+        // The options that have an effect.
         let options = report["options"].as_object().map_or(0, |options| options.len());
         assert_eq!(options, if tier == "t3" { 4 } else { 0 });
         assert_eq!(report["tier"], name);
@@ -28,7 +28,7 @@ fn players_are_in_order_and_nobody_starves() {
         players.iter().for_each(plays_video);
         let hogs = report["hogs"].as_array().expect("a list");
         assert!(hogs.len() == 1 && hogs[0].as_f64() > Some(0.0), "{report:#}");
-        // They want little, and are alike.
+        // The players want little, and are alike.
         assert!(number(&report, "jain_fps") >= 0.8, "{report:#}");
         assert!(number(&report, "switches_per_s") > 0.0, "{report:#}");
         let demotions = &players[0]["tier_stats"]["demotions"];
@@ -44,7 +44,7 @@ fn who_wants_more_than_there_is_drops_details_and_goes_on() {
     assert_eq!((&report["tier"], &report["group"]), (&"T3".into(), &"one".into()));
     for player in report["players"].as_array().expect("a list") {
         assert_eq!(player["model"], true, "{player:#}");
-        // Of a second, the first look-ahead is easy; so there may be hardly any drops.
+        // In a run of a second, the first look-ahead is easy; so there may be hardly any drops.
         let (shown, drops) = (number(player, "shown"), number(player, "drops"));
         assert!(drops > 0.0 && (30.0..=61.0).contains(&(shown + drops)), "{player:#}");
     }
@@ -176,7 +176,7 @@ fn tables_and_pictures_say_what_was_seen() {
 
 #[test]
 fn on_a_terminal_it_is_live_and_ends_when_it_is_told() {
-    // So that a clip is there, and nothing is said of it.
+    // This makes a clip, so that nothing is said of it later.
     if played(&["--tier", "none", "--json"]).is_none() {
         return;
     }

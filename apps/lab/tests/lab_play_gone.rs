@@ -1,4 +1,4 @@
-//! `lab play` where somebody goes in the middle: a player, the display, the command itself.
+//! `lab play` where a process goes in the middle: a player, the display, the command itself.
 
 mod common;
 
@@ -23,7 +23,7 @@ fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// What that process has started.
+/// The processes that `process` has started.
 fn children(process: u32) -> Vec<u32> {
     let path = format!("/proc/{process}/task/{process}/children");
     let listed = fs::read_to_string(path).unwrap_or_default();
@@ -62,7 +62,7 @@ fn signal(process: u32, hog: u32, signal: i32) {
 
 #[test]
 fn when_the_display_goes_players_play_on_unseen() {
-    // So that clips are there.
+    // This makes the clips.
     if played(&["--tier", "none", "--json"]).is_none() {
         return;
     }
@@ -183,6 +183,6 @@ fn options_that_are_not_in_force_are_said() {
     let second = output(&[&of("slack=3")[..], &["1"]].concat());
     assert!(first.wait_with_output().expect("it ends").status.success());
     let said = stderr(&second);
-    // That of the other, or of another test.
+    // The options in force are those of the other run, or of another test.
     assert!(said.contains("its options are in force here, too: period"), "{said}");
 }

@@ -19,7 +19,7 @@ fn sim(option: &str, file: &str) -> Output {
     output(&[&SIM[..], &[option, file]].concat())
 }
 
-/// The same where no file can have more than one block: a full disk, to whoever writes.
+/// Simulates where no file can have more than one block: a full disk, to each writer.
 fn sim_on_a_full_disk(option: &str, file: &str) -> Output {
     let script = "trap '' XFSZ; ulimit -f 1; exec \"$@\"";
     let mut command = Command::new("sh");

@@ -80,14 +80,15 @@ fn several_seeds_have_a_median_and_a_range() {
     assert!(refused(&["--seeds", "0"]).contains("from 1"));
 }
 
-/// What a simulation looks like on a timeline: who holds a lock is alone, and all are there.
+/// A simulation on a timeline: the owner of a lock is alone, and all threads are there.
 #[test]
 fn a_simulation_is_put_on_a_timeline() {
     let folder = Folder::new("sim-trace");
     let file = &folder.path("trace.json");
     let command = ["--machine", "xeon-2s", "--threads", "6", "--ms", "0.1", "--trace", file];
     assert!(refused(&command).contains("one row"));
-    // A section is of who asked for it, whoever runs it; a server asks for none.
+    // A section is of the thread that asked for it, whichever thread runs it; a server asks for
+    // none.
     for (subject, asking) in [("mcs", 6), ("dsm-synch", 6), ("rcl", 5)] {
         json(&[&["sim", "locks", "--subject", subject, "--json"], &command[..]].concat());
         let trace: Value =

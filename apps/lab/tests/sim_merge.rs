@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const COMMAND: [&str; 9] =
     ["sim", "locks", "--machine", "e7-8895v3-4s", "--ms", "0.02", "--threads", "4,1", "--json"];
 
-/// What one command prints of that part of these rows, in a file of its name.
+/// The output of one command for that part of these rows, in a file of its name.
 fn part(folder: &Folder, command: &[&str], name: &str, shard: &str, more: &[&str]) -> String {
     let file = folder.path(name);
     let output = output(&[command, &["--shard", shard], more].concat());
@@ -50,7 +50,7 @@ fn parts_are_put_together_to_the_whole() {
     for key in ["simulated", "rows", "sim", "published"] {
         assert_eq!(merged[key], whole[key], "{key}");
     }
-    // What others have measured of that case is not a row of a model.
+    // Measurements that others have published for that case are not rows of a model.
     let published = whole["published"].as_array().expect("a list");
     assert_eq!(published.len(), 20);
     assert!(published.iter().all(|row| row.get("model").is_none()));

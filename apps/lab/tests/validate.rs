@@ -24,7 +24,7 @@ fn a_calibration_is_a_machine_file_that_validate_takes() {
     let machines = json(&["sim", "machines", &file, "--json"]);
     let machine = &machines["machines"][0];
     assert_eq!(machine["hash"], report["hash"]);
-    // What a busy machine leaves unmeasured is named; everything else is in the file.
+    // Numbers that a busy machine leaves unmeasured are named; all others are in the file.
     let missing = report["not_measured"].as_array().expect("a list").len();
     let measured = machine["sources"]["measured"].as_u64().expect("a count") as usize;
     assert!(measured + missing >= 8, "{report:#}");
@@ -80,7 +80,8 @@ fn goes_beyond_the_cpus(rows: &[Value]) {
     assert_eq!(threads.last(), Some(&(4 * cpus)));
 }
 
-/// What each row says follows from its two ratios, by the bounds that the report names.
+/// Checks that the verdict of each row follows from its two ratios, by the bounds that the report
+/// names.
 fn is_judged_by_its_rule(report: &Value, rows: &[Value]) {
     let bound = |name: &str| report["rule"][name].as_f64().expect("a number");
     let (apart, level) = (bound("apart"), bound("level"));
@@ -166,7 +167,7 @@ fn the_host_is_the_calibrated_one_once_there_is_one() {
     let after = host(&["sim", "machines", "host", "--toml"]);
     assert!(after.starts_with("# Measured on: "), "{after}");
     assert!(after.contains("antiphon sim calibrate"), "{after}");
-    // Of another machine with the same home.
+    // The file of another machine with the same home.
     let kept = folder.path("antiphon/host.toml");
     let other = after.replacen("# Measured on: ", "# Measured on: another than ", 1);
     std::fs::write(&kept, other).expect("it is ours");

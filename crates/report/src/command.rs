@@ -30,7 +30,8 @@ pub fn refuse<C: CommandFactory>(error: &clap::Error, wrappers: &[&str]) -> Exit
     if is_wrapper { Failure::wrapper(line) } else { Failure::arguments(line) }.report()
 }
 
-/// Of clap's message: what is wrong, what there is instead, and where it says more.
+/// Turns clap's message into one line: what is wrong, what there is instead, and where it says
+/// more.
 #[must_use]
 pub fn one_line<C: CommandFactory>(message: &str, arguments: &[OsString]) -> String {
     let mut line = String::new();

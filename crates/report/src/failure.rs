@@ -51,7 +51,7 @@ impl Failure {
         Self::new(code, "")
     }
 
-    /// The same, of a wrapper: 125.
+    /// The failure of a wrapper: exit code 125.
     #[must_use]
     pub fn of_wrapper(self) -> Self {
         Self { code: 125, ..self }
@@ -74,7 +74,7 @@ impl Failure {
         let line = self.message.split_whitespace().collect::<Vec<_>>().join(" ");
         // It may quote a file that comes from anywhere.
         let line = printable(&line);
-        // Nobody reads stderr any more: the code still tells.
+        // If stderr has no reader any more, the exit code still tells.
         let _ = writeln!(std::io::stderr(), "antiphon: {line}");
         ExitCode::from(self.code)
     }

@@ -7,7 +7,7 @@
 //! | a device, a FIFO | itself |
 //! | an open file, named in `/proc` (`/dev/stdout`, `/dev/fd/N`) | itself, behind what it has |
 //!
-//! FILE-1: whoever opens the path finds what was there before, or all of the new.
+//! FILE-1: a program that opens the path finds the file that was there before, or all of the new.
 //! Nothing is kept beside the path before that, so whatever ends the work leaves nothing there.
 
 use std::fs::{self, File};
@@ -44,7 +44,7 @@ impl OutputFile {
         Ok(Self { option, path: path.to_owned(), place })
     }
 
-    /// The same of an option that may be left out.
+    /// The file of an option that may be left out.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl OutputFile {
 /// Why.
 pub fn takes(stream: impl AsFd) -> io::Result<File> {
     let mut file = File::from(stream.as_fd().try_clone_to_owned()?);
-    // Of no bytes, which changes nothing. Behind `Stdout` a bad descriptor would be none.
+    // Writes no bytes, which changes nothing. Behind `Stdout` a bad descriptor would be none.
     file.write(&[]).map(|_| file)
 }
 
@@ -104,7 +104,7 @@ impl Place {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
             Ok(there) if !there.is_file() => return opened(&path).map(Self::Open),
-            // Who may not write a file should not replace it either.
+            // A user that may not write a file should not replace it either.
             Ok(_) => _ = File::options().write(true).open(&path)?,
             Err(_) => {}
         }
@@ -116,10 +116,10 @@ impl Place {
 
 const PROC: &str = "/proc";
 
-/// As many links as Linux follows. Source: path_resolution(7).
+/// The number of links that Linux follows. Source: path_resolution(7).
 const LINKS: usize = 40;
 
-/// Where the links from `path` end; nothing need be there. Links of `/proc` are not followed: they
+/// The end of the links from `path`; no file need be there. Links of `/proc` are not followed: they
 /// name what is open, not where it is.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
@@ -138,8 +138,8 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
 
 /// A file that is written as it is.
 fn opened(path: &Path) -> io::Result<File> {
-    // What is open already need not be opened again, which has an offset of its own and is not to
-    // be had of a socket.
+    // A file that is open already need not be opened again: a second descriptor has an offset of
+    // its own, and a socket can't be opened.
     let own = |fd: &str| path == Path::new(&format!("/proc/{}/fd/{fd}", std::process::id()));
     if own("1") {
         return takes(io::stdout());

@@ -32,7 +32,7 @@ fn can_stand(path: &Path) -> bool {
     !bytes.iter().any(|&byte| matches!(byte, b':' | b'$') || byte.is_ascii_whitespace())
 }
 
-/// Makes a folder that belongs to this user, and in which nobody else may write.
+/// Makes a folder that belongs to this user, and in which no other user may write.
 ///
 /// # Errors
 ///

@@ -20,7 +20,7 @@ pub fn bytes(path: &Path, most: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// As [`bytes`], of a text.
+/// Reads a text, as [`bytes`] does.
 ///
 /// # Errors
 ///

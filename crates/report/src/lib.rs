@@ -1,4 +1,4 @@
-//! What the command and the laboratory share: how they print, count, refuse and fail.
+//! Code that the command and the laboratory share: how they print, count, refuse and fail.
 //!
 //! `antiphon` is what people run on their programs, `antiphon-lab` measures and simulates. A report
 //! of one looks like a report of the other, and scripts read both. Both call themselves `antiphon`
@@ -43,24 +43,24 @@ use std::io::Write as _;
 use crate::failure::Failure;
 use table::printable;
 
-/// Says on stderr what is no failure, and may be one of whoever asked.
+/// Says on stderr what is no failure, and may be a mistake of the user.
 pub fn doubt(what: &str) {
-    // Nobody reads stderr: then nobody wants to know.
+    // If stderr has no reader, the message is lost.
     let _ = writeln!(std::io::stderr(), "antiphon: {}", printable(what));
 }
 
 /// Lets SIGPIPE end this process, as it ends other commands whose reader has gone (`| head`). Rust
-/// ignores it: then what is written to nobody is an error.
+/// ignores the signal; a write without a reader is then an error.
 pub fn end_with_the_reader() {
     // SAFETY: the default action.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
-/// Fails if stdout can't be written at all, before anybody waits for what would be lost.
+/// Fails if stdout can't be written at all, before the user waits for a result that would be lost.
 ///
 /// # Errors
 ///
-/// Why it can't.
+/// The reason why stdout can't be written.
 pub fn check_stdout() -> Result<(), Failure> {
     file::takes(std::io::stdout()).map(drop).map_err(stdout_failed)
 }

@@ -102,7 +102,7 @@ pub fn near(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// From here on two names are alike.
+/// Two names that are at least this like each other count as alike.
 const LIKE: f64 = 0.8;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A line on stderr for whoever waits: only on a terminal, and only after two seconds.
+//! A line on stderr for a user that waits: only on a terminal, and only after two seconds.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};

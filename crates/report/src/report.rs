@@ -39,7 +39,7 @@ pub fn command() -> String {
     shell::line(std::iter::once("antiphon".to_owned()).chain(arguments))
 }
 
-/// What this machine is, as far as a reader of figures wants to know.
+/// A description of this machine, as far as a reader of figures needs it.
 #[must_use]
 pub fn machine() -> Value {
     let text = |path: &str| std::fs::read_to_string(path).ok();

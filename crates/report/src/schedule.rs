@@ -7,7 +7,7 @@ use antiphon::coop::{Options, Tier};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// How a CPU is shared by who cooperates.
+/// How the programs that cooperate share a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "[u64; 4]", into = "[u64; 4]")]
 pub struct Schedule(pub Options);
@@ -51,19 +51,20 @@ impl FromStr for Schedule {
     }
 }
 
-/// Which of them have an effect.
+/// Which of the options have an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Used {
     /// None.
     Nothing,
-    /// Slack and threshold: who is boosted runs no longer, and owes no more.
+    /// Slack and threshold: a boosted loop runs no longer than its slack, and owes no more than the
+    /// threshold.
     Boost,
     /// All.
     All,
 }
 
 impl Used {
-    /// By a tier.
+    /// The options that a tier uses.
     pub fn by(tier: Tier) -> Self {
         match tier {
             Tier::Kernel | Tier::Baton => Self::All,
@@ -74,7 +75,7 @@ impl Used {
 }
 
 impl Schedule {
-    /// Those that have an effect, for scripts; null if none has.
+    /// The options that have an effect, for scripts; null if none has.
     pub fn json(self, used: Used) -> Value {
         let Options { period_ns, min_slice_ns, slack_ns, threshold_ns } = self.0;
         match used {
@@ -87,7 +88,7 @@ impl Schedule {
         }
     }
 
-    /// The same for people; `None` if none has.
+    /// The options that have an effect, for people; none are named if none has.
     pub fn said(self, used: Used) -> Option<String> {
         let ms = |ns: u64| ns as f64 / 1e6;
         let Options { slack_ns, threshold_ns, .. } = self.0;
@@ -101,7 +102,7 @@ impl Schedule {
     }
 }
 
-/// What is said of the options below a table: a line for all that have the same ones.
+/// The text about the options below a table: one line for all names that use the same options.
 pub fn legend<'a>(all: impl IntoIterator<Item = (&'a str, Used)>, schedule: Schedule) -> String {
     let (mut boost, mut every) = (Vec::new(), Vec::new());
     for (name, used) in all {

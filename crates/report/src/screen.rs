@@ -22,10 +22,10 @@ pub struct Screen {
     before: Option<libc::termios>,
 }
 
-/// What the user wants.
+/// A key that the user has pressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// To end.
+    /// Ends the view.
     Quit,
     /// Another order.
     Sort,
@@ -143,7 +143,7 @@ fn read_byte(patience: Duration) -> Option<u8> {
     let mut byte = 0_u8;
     // SAFETY: room for one byte.
     let read = unsafe { libc::read(libc::STDIN_FILENO, (&raw mut byte).cast(), 1) };
-    // Who has closed the terminal is gone.
+    // A terminal that was closed sends no more keys.
     if read == 1 { Some(byte) } else { Some(CTRL_D) }
 }
 

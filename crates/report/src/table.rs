@@ -14,15 +14,15 @@ pub struct Cell {
 /// How a cell stands out on a terminal; nothing else hangs on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// As the terminal has it.
+    /// The terminal's own tone.
     Plain,
     /// A head.
     Head,
-    /// Of less interest.
+    /// The tone for text of less interest.
     Faint,
-    /// Better than what it is compared with.
+    /// Better than the figure that it is compared with.
     Good,
-    /// Worse than what it is compared with.
+    /// Worse than the figure that it is compared with.
     Bad,
 }
 
@@ -49,7 +49,7 @@ impl Cell {
         Self { right: true, ..Self::text(text) }
     }
 
-    /// The same in another tone.
+    /// The cell in another tone.
     #[must_use]
     pub fn tone(self, tone: Tone) -> Self {
         Self { tone, ..self }
@@ -149,7 +149,7 @@ pub fn duration(ns: f64) -> String {
     format!("{} {unit}", digits(scaled))
 }
 
-/// A name of at most so many letters: a longer one keeps its begin and its end.
+/// A name of at most `letters` characters: a longer one keeps its beginning and its end.
 #[must_use]
 pub fn shortened(name: &str, letters: usize) -> String {
     let all: Vec<char> = name.chars().collect();

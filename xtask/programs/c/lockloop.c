@@ -1,8 +1,8 @@
 /* Threads that lock one mutex with deadlines, in the manner of glibc's
    tst-pthread-timedlock-lockloop: many at a time, again and again; then one at a time, which a
    signal interrupts while it waits.
-   lockloop ROUNDS INTERRUPTED: of each clock ROUNDS times 50 threads, then so many that are
-   interrupted. glibc's test is lockloop 100 100000. */
+   lockloop ROUNDS INTERRUPTED: of each clock ROUNDS times 50 threads, then INTERRUPTED that
+   are interrupted. glibc's test is lockloop 100 100000. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>

@@ -18,14 +18,14 @@ use std::process::Command;
 use crate::metadata::{Metadata, Package, Target};
 use crate::{Failure, source};
 
-/// What commands are held against.
+/// The things that commands may name.
 pub struct World {
     packages: Vec<Package>,
     /// The verbs of `antiphon`, if it is built.
     verbs: Option<BTreeSet<String>>,
 }
 
-/// What is known of a command.
+/// The result of the check of a command.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict {

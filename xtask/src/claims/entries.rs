@@ -16,20 +16,20 @@ pub struct Claim {
     pub document: String,
     /// The section, slide or figure.
     pub r#where: String,
-    /// What sort of entry it is.
+    /// The sort of the entry.
     #[expect(dead_code, reason = "known kinds are checked by parsing")]
     pub kind: Kind,
-    /// What the document says.
+    /// The words of the document.
     pub words: String,
-    /// What this tree makes of it.
+    /// The status of the claim in this tree.
     pub status: Status,
-    /// What to run to see it.
+    /// The command that shows it.
     pub command: Option<String>,
-    /// What that showed.
+    /// The result of that command.
     pub result: Option<String>,
 }
 
-/// What sort of entry it is.
+/// The sort of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -43,17 +43,17 @@ pub enum Kind {
     FutureWork,
 }
 
-/// What this tree makes of an entry.
+/// The status of an entry in this tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// Nobody has looked.
+    /// Not checked yet.
     Open,
-    /// It holds here as it is said.
+    /// The claim holds here as it is said.
     Reproduced,
-    /// What is here does better.
+    /// This tree does better than the document says.
     Exceeded,
-    /// It does not hold.
+    /// The claim does not hold here.
     Refuted,
 }
 
@@ -73,7 +73,7 @@ pub fn parse(text: &str) -> Result<Vec<Claim>, toml::de::Error> {
     Ok(toml::from_str::<Document>(text)?.claim)
 }
 
-/// What the parser alone does not see.
+/// The defects that the parser alone does not see.
 pub fn validate(file: &str, text: &str, claims: &[Claim]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut seen = BTreeSet::new();

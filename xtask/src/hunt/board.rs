@@ -22,7 +22,7 @@ pub struct Board {
     file: File,
 }
 
-/// What stood there at some time.
+/// The contents of the board at some time.
 #[derive(Default)]
 pub struct Snapshot {
     /// The child that the program's main thread waits for, or 0.
@@ -35,7 +35,7 @@ pub struct Snapshot {
     pub forks: u64,
     /// Signals sent to threads.
     pub signals: u64,
-    /// By slot.
+    /// The workers, by slot.
     pub workers: Vec<Worker>,
     /// The locks.
     pub objects: Vec<Object>,
@@ -44,16 +44,16 @@ pub struct Snapshot {
 /// One worker's row.
 #[derive(Clone, Copy)]
 pub struct Worker {
-    /// What it does.
+    /// The role of the worker.
     pub role: Role,
-    /// What it has done so far.
+    /// The number of operations that it has done so far.
     pub progress: u64,
 }
 
-/// What a worker does: `enum role` of the program.
+/// The role of a worker: `enum role` of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Nobody works under this slot.
+    /// This slot has no worker.
     Absent,
     /// The main thread, which signals, cancels and forks.
     Pest,
@@ -61,7 +61,7 @@ pub enum Role {
     Child,
     /// Locks and tries to.
     Locker,
-    /// Of the ring.
+    /// A member of the ring.
     Member,
     /// Fills the buffer.
     Producer,
@@ -84,7 +84,7 @@ impl Role {
 /// A lock of the program, and where it is in its memory.
 #[derive(Clone, Copy)]
 pub struct Object {
-    /// What it is.
+    /// The kind of the object.
     pub kind: Kind,
     /// Its first byte.
     pub address: u64,
@@ -111,12 +111,12 @@ impl Board {
         Ok(Self { path: path.to_owned(), file })
     }
 
-    /// Where it is.
+    /// The path of the board.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What stands there now; empty as long as the program has not begun.
+    /// The contents of the board now; empty as long as the program has not begun.
     pub fn read(&self) -> Result<Snapshot, Failure> {
         let mut bytes = [0; 8 * WORDS];
         self.file.read_exact_at(&mut bytes, 0)?;
@@ -159,7 +159,7 @@ impl Snapshot {
         }
     }
 
-    /// What all workers have done together.
+    /// The number of operations of all workers together.
     pub fn operations(&self) -> u64 {
         self.workers.iter().map(|worker| worker.progress).sum()
     }

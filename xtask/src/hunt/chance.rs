@@ -36,7 +36,7 @@ impl Chance {
     }
 }
 
-/// A seed that nobody chose.
+/// A random seed.
 pub fn any() -> u64 {
     RandomState::new().hash_one(())
 }

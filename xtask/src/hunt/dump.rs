@@ -1,4 +1,4 @@
-//! What a hung program looks like: the words of its locks, and where its threads are.
+//! The dump of a hung program: the words of its locks, and where its threads are.
 //!
 //! A dump never fails: what can't be had is said so in its place.
 
@@ -25,8 +25,9 @@ pub fn dump(process: u32, board: &Snapshot) -> String {
         }
     }
     let processes = [process, board.child].into_iter().filter(|&process| process != 0);
-    // A debugger interrupts the waits of whom it stops, and takes seconds: first what disturbs
-    // nobody, the child too, which may be the one that hangs.
+    // A debugger interrupts the waits of the process that it stops, and takes seconds. So the
+    // reports that disturb no process come first, also for the child, which may be the one that
+    // hangs.
     for process in processes.clone() {
         line(&mut text, format_args!("\nprocess {process}"));
         objects(&mut text, process, &board.objects);
@@ -100,7 +101,7 @@ fn words(kind: Kind, bytes: &[u8]) -> String {
     text
 }
 
-/// What the kernel says of each thread.
+/// The kernel's view of each thread.
 fn threads(text: &mut String, process: u32) {
     let Ok(entries) = std::fs::read_dir(format!("/proc/{process}/task")) else {
         return line(text, format_args!("it has no threads any more"));

@@ -10,7 +10,7 @@ use crate::Failure;
 /// How long a killed process may take to be gone.
 const DEATH: Duration = Duration::from_secs(20);
 
-/// Processes that are this one's descendants; whoever is left is killed when it is dropped.
+/// Processes that are this one's descendants; those that are left are killed when it is dropped.
 pub struct Group {
     leader: Child,
     id: libc::pid_t,

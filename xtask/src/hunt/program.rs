@@ -10,7 +10,7 @@ use crate::{Failure, tree};
 /// The compiled program, in a directory of this process's own that goes when it goes.
 pub struct Program {
     directory: PathBuf,
-    /// Where dumps stay.
+    /// The folder where dumps stay.
     kept: PathBuf,
 }
 
@@ -43,12 +43,12 @@ impl Program {
         self.directory.join("hunt")
     }
 
-    /// Where its board is.
+    /// The path of its board.
     pub fn board(&self) -> PathBuf {
         self.directory.join("board")
     }
 
-    /// Where the dump of a hang is kept.
+    /// The path where the dump of a hang is kept.
     pub fn dump(&self, seed: u64) -> PathBuf {
         self.kept.join(format!("hang-{seed}.txt"))
     }

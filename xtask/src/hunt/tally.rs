@@ -1,4 +1,4 @@
-//! What a hunt has done so far.
+//! The counts of a hunt so far.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use super::board::Snapshot;
 /// Counts over all runs.
 #[derive(Default)]
 pub struct Tally {
-    /// For how long it has hunted: not the time for which the hunter itself was stopped.
+    /// How long the hunt has run, without the time for which the hunter itself was stopped.
     pub ran: Duration,
     /// How often the program was killed.
     pub kills: u64,

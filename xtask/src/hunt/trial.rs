@@ -23,21 +23,22 @@ const LONGEST_TICK: Duration = Duration::from_millis(100);
 /// One that comes later than this was not kept away by a busy machine: the hunter was stopped, and
 /// what is above does not count as hunted.
 const STOPPED: Duration = Duration::from_secs(1);
-/// A program that gets on but has not ended so many times its patience after its time is hung too.
+/// A program that makes progress but has not ended `GRACE` times its patience after its time counts
+/// as hung, too.
 const GRACE: u32 = 12;
 const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 const SHORTEST_RUN: Duration = Duration::from_secs(1);
 const LONGEST_RUN: Duration = Duration::from_secs(5);
-/// Where the C library keeps named shared memory.
+/// The folder where the C library keeps named shared memory.
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// How a run ended.
 pub enum Ending {
     /// All of its threads came to their end.
     Finished,
-    /// It was killed on purpose.
+    /// The program was killed on purpose.
     Killed,
-    /// In a way that must not be; what it was.
+    /// The program ended in a way that must not be; what it was.
     Failed(String),
 }
 
@@ -47,7 +48,7 @@ impl Ending {
         matches!(self, Self::Failed(_))
     }
 
-    /// With more about a failure.
+    /// The ending, with more about a failure.
     pub fn with(self, about: &str) -> Self {
         match self {
             Self::Failed(what) => Self::Failed(format!("{about}{what}")),
@@ -66,7 +67,7 @@ pub struct Trial {
     deadlock: bool,
 }
 
-/// What is done to the program at some time; `all` is to its children too.
+/// A disturbance of the program at some time; `all` means its children, too.
 #[derive(Clone, Copy)]
 enum Torment {
     Pause { length: Duration, all: bool },

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::board::{Role, Snapshot};
 
-/// What a watchdog remembers between two looks.
+/// The state of a watchdog between two looks.
 pub struct Watch {
     patience: Duration,
     workers: Vec<Still>,
@@ -22,10 +22,10 @@ struct Still {
     time: Duration,
 }
 
-/// Who does not get on.
+/// Which workers make no progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hang {
-    /// Nobody who uses a lock.
+    /// All workers that use a lock.
     All,
     /// The worker of this slot, though others do.
     One(usize, Role),
@@ -41,12 +41,13 @@ impl fmt::Display for Hang {
 }
 
 impl Watch {
-    /// Bears `patience` if nobody gets on, and twice that for one worker.
+    /// Reports a hang when no worker has made progress for `patience`, or one worker for twice
+    /// that.
     pub fn new(patience: Duration) -> Self {
         Self { patience, workers: Vec::new(), all_still: Duration::ZERO }
     }
 
-    /// Looks at the board; `ran` is for how long the program has run since the last look.
+    /// Looks at the board; `ran` is how long the program has run since the last look.
     pub fn look(&mut self, ran: Duration, board: &Snapshot) -> Option<Hang> {
         self.workers.resize(board.workers.len(), Still::default());
         let (mut waiting, mut moved) = (false, false);
@@ -78,7 +79,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// The hang that is found after so many looks at workers of which some get on.
+    /// The hang that is found after at most `looks` looks at workers of which some make progress.
     fn found(workers: &[(Role, bool)], looks: u64, ran: Duration) -> Option<Hang> {
         let mut watch = Watch::new(5 * SECOND);
         (0..looks).find_map(|look| {

@@ -11,7 +11,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// So much from `start` on.
+    /// A budget of `length` from `start` on.
     pub fn new(start: Instant, length: Option<Duration>) -> Self {
         Self { end: length.map(|length| start + length) }
     }

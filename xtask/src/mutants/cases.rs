@@ -32,7 +32,7 @@ pub enum Verdict {
     Passed,
     Failed,
     TimedOut,
-    /// It was not run to its end: another has ended the trial, or the time is over.
+    /// The case was not run to its end: another has ended the trial, or the time is over.
     NotRun,
 }
 

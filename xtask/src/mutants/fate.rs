@@ -1,6 +1,6 @@
-//! What became of a mutant.
+//! The fate of a mutant.
 
-/// What the models said to a mutant.
+/// The verdict of the models on a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Fate {

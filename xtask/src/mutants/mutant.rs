@@ -14,9 +14,9 @@ pub struct Mutant {
     pub line: usize,
     /// The bytes that are replaced.
     pub range: Range<usize>,
-    /// What stands there.
+    /// The text that is replaced.
     pub old: String,
-    /// What is put there.
+    /// The text that replaces it.
     pub new: String,
     /// The entry of the table that it comes from: its name and the invariant that it breaks.
     pub entry: Option<String>,
@@ -65,7 +65,7 @@ fn brief(text: &str) -> String {
     text.replace(FULL_PATH, "").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What stands before an ordering that is put where the file may not import it.
+/// The path of an ordering that is put where the file may not import it.
 pub const FULL_PATH: &str = "::core::sync::atomic::Ordering::";
 
 /// The reason after `mutant:` in a comment on the line, or in the comment right above it.

@@ -72,7 +72,7 @@ fn fences(code: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Where the tests of a file begin; its end if it has none.
+/// The place where the tests of a file begin; its end if it has none.
 fn tests_begin(masked: &str) -> usize {
     masked
         .match_indices("#[cfg(test)]")

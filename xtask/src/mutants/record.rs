@@ -1,4 +1,4 @@
-//! What became of the mutants of the table, for `antiphon lab check` to tell: that command is built
+//! The fates of the mutants of the table, for `antiphon lab check` to tell: that command is built
 //! from this tree, but has no compiler to try mutants with.
 //!
 //! ```json

@@ -38,7 +38,7 @@ impl Scratch {
         &self.tree
     }
 
-    /// Where cargo builds the copy.
+    /// The folder in which cargo builds the copy.
     pub fn builds(&self) -> &Path {
         &self.builds
     }

@@ -1,8 +1,8 @@
 //! Builds a mutant's models and runs them.
 //!
 //! Each test is run by itself, several at a time, and those that failed or did not fail before say
-//! which come first: whoever has killed a mutant of the same file, then the fastest. So a mutant
-//! that dies does so in seconds, and only one that survives costs the time of all models.
+//! which come first: those that have killed a mutant of the same file, then the fastest. So a
+//! mutant that dies does so in seconds, and only one that survives costs the time of all models.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +32,7 @@ pub struct Bench {
     budget: Budget,
     /// Tests whose names begin otherwise are not run.
     prefix: String,
-    /// After so long a test is given up, if it was said.
+    /// The time after which a test is given up, if it was given.
     limit: Option<Duration>,
     /// How long each test takes on the code as it is, by name.
     times: BTreeMap<String, Duration>,
@@ -40,10 +40,10 @@ pub struct Bench {
     kills: RefCell<BTreeMap<(String, String), u32>>,
 }
 
-/// What the compiler made of the copy.
+/// The compiler's result for the copy.
 enum Built {
     Cases(Vec<Case>),
-    /// It refused it, and said so.
+    /// The compiler refused it, with these words.
     Refused(String),
     /// The time is over.
     Late,

@@ -43,7 +43,7 @@ use trial::Place;
 const LIST: &str = "xtask/programs/battery.toml";
 const SOURCES: &str = "xtask/programs/c";
 
-/// What the caller wants.
+/// The caller's options.
 #[derive(Default)]
 struct Options {
     only: Vec<String>,

@@ -21,7 +21,7 @@ use row::Row;
 const DIRECTORY: &str = "xtask/programs";
 const LIST: &str = "xtask/programs/programs.toml";
 
-/// What is in `programs.toml`.
+/// The contents of `programs.toml`.
 #[derive(Deserialize)]
 struct List {
     program: Vec<Program>,
@@ -31,14 +31,14 @@ struct List {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Program {
-    /// Of its script, too.
+    /// The name of the program, and of its script.
     name: String,
     /// Debian packages that it takes.
     packages: Vec<String>,
     /// The kinds of locks that it uses, for readers.
     #[expect(dead_code, reason = "for readers of the list")]
     locks: String,
-    /// What the script has it do, for readers.
+    /// The work that the script does, for readers.
     #[expect(dead_code, reason = "for readers of the list")]
     work: String,
     /// Names of numbers that the script prints, a line each: `NAME NUMBER`.
@@ -147,7 +147,7 @@ fn build(root: &Path, target: &Path) -> Result<PathBuf, Failure> {
     Ok(target.join("release/antiphon"))
 }
 
-/// What all trials share.
+/// The settings that all trials share.
 struct Trial<'a> {
     root: &'a Path,
     antiphon: &'a Path,

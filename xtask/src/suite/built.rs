@@ -21,7 +21,7 @@ pub struct Program {
     pub executable: PathBuf,
     /// Only the tests are run whose names contain this.
     filter: Option<&'static str>,
-    /// These tests are not run.
+    /// Tests that are not run.
     skips: Vec<&'static str>,
 }
 
@@ -33,14 +33,14 @@ impl Program {
         is_one || ["model_", "sim_"].iter().any(|start| self.name.starts_with(start))
     }
 
-    /// What is shown of it.
+    /// The name under which the program is shown.
     pub fn title(&self) -> String {
         let package = self.package.file_name().unwrap_or_default().to_string_lossy();
         let (suite, name) = (self.suite, &self.name);
         format!("{suite}: {package} {name}")
     }
 
-    /// What runs it, as `cargo test` would.
+    /// The command that runs it, as `cargo test` would.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.executable);
         command.current_dir(&self.package).env("CARGO_MANIFEST_DIR", &self.package);
@@ -89,7 +89,7 @@ pub fn build(root: &Path, suite: &'static Suite) -> Result<Vec<Program>, Failure
         .collect())
 }
 
-/// What runs the tests of the documentation.
+/// The command that runs the tests of the documentation.
 pub fn documentation(root: &Path, suite: &Suite) -> Command {
     let mut command = cargo(root, "test");
     command.args(["--doc", "--no-fail-fast"]).args(suite.arguments);
@@ -108,7 +108,7 @@ fn cargo(root: &Path, verb: &str) -> Command {
 pub struct Built {
     /// The name of its target.
     pub target: String,
-    /// Of its package.
+    /// The manifest of its package.
     pub manifest_path: PathBuf,
     /// The file.
     pub executable: PathBuf,

@@ -1,4 +1,4 @@
-//! What a test program prints: a line for each test when it has ended.
+//! The output of a test program: a line for each test when it has ended.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,11 +6,11 @@ use std::time::Duration;
 /// How a test ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It passed.
+    /// The test passed.
     Passed,
-    /// It failed.
+    /// The test failed.
     Failed,
-    /// It was not run.
+    /// The test was not run.
     Ignored,
 }
 

@@ -1,10 +1,10 @@
-//! What is built and run: the workspace, and what other features make other code of.
+//! The suites that are built and run: the workspace, and features that change the code.
 
 /// The tests of one set of features.
 pub struct Suite {
-    /// What is shown of it.
+    /// The name under which the suite is shown.
     pub name: &'static str,
-    /// For `cargo test`: packages, features, and which programs if not all.
+    /// The arguments for `cargo test`: packages, features, and which programs if not all.
     ///
     /// Cargo compiles a dependency once more for each other set of features that its users ask for.
     /// Where a part of the workspace is selected, both programs are selected with it: nothing of
@@ -21,12 +21,12 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// Which tests of a program are run: those whose names contain this, if it is not all.
+    /// A filter of the tests of a program: only those run whose names contain it. `None`: all run.
     pub fn filter(&self, program: &str) -> Option<&'static str> {
         self.filters.iter().find(|(name, _)| *name == program).map(|(_, filter)| *filter)
     }
 
-    /// Which tests of a program are not run here.
+    /// The tests of a program that are not run here.
     pub fn skipped(&self, program: &str) -> Vec<&'static str> {
         self.skips.iter().filter(|(name, _)| *name == program).map(|(_, test)| *test).collect()
     }

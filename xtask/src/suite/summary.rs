@@ -1,4 +1,4 @@
-//! What came out: counts, failures, skipped checks, and the slowest tests.
+//! The summary of a run: counts, failures, skipped checks, and the slowest tests.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use super::libtest;
 /// How many of the slowest tests are shown.
 const SLOWEST: usize = 10;
 
-/// What all programs came to.
+/// The results of all programs together.
 #[derive(Debug, Default)]
 pub struct Summary {
     passed: usize,
@@ -20,7 +20,7 @@ pub struct Summary {
     failures: Vec<String>,
     /// How long each test took, by program and test.
     tests: BTreeMap<String, Duration>,
-    /// The same of each test of a model, as `PROGRAM::test`, if it passed.
+    /// The time of each test of a model, as `PROGRAM::test`, if it passed.
     models: BTreeMap<String, Duration>,
 }
 

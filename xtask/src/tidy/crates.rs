@@ -1,4 +1,4 @@
-//! Crates say what they are, and the workspace lists no dependency that nobody has.
+//! Crates say what they are, and the workspace lists no dependency that no crate uses.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::finding::Finding;
 use crate::metadata::{Metadata, Package};
 use crate::{Failure, tree};
 
-/// A module essay has at least so many lines.
+/// The least number of lines of a module essay.
 const ESSAY: usize = 3;
 
 /// Crates without a description or an essay, and unused entries of `[workspace.dependencies]`.

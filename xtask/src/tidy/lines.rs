@@ -3,7 +3,7 @@
 use super::Language;
 use crate::finding::Finding;
 
-/// A line has at most so many characters.
+/// The greatest number of characters in a line.
 const COLUMNS: usize = 100;
 /// A source file of more lines says why.
 const LINES: usize = 600;

@@ -16,7 +16,7 @@ use crate::{Failure, tree};
 
 /// The file with the numbers.
 const LIMITS: &str = "xtask/prose.toml";
-/// Not prose of today.
+/// The records of measurements, which are left as they were written.
 const RECORDS: &str = "docs/results/";
 /// How many lines are named where there are more than allowed.
 const EXAMPLES: usize = 3;
@@ -141,7 +141,7 @@ impl Prose {
         Ok(findings)
     }
 
-    /// Lowers the numbers in the file to what there is.
+    /// Lowers the numbers in the file to those of the tree.
     ///
     /// # Errors
     ///
@@ -171,7 +171,7 @@ fn too_many(
     limit: usize,
     changed: &BTreeSet<String>,
 ) -> Finding {
-    // What was just written comes first.
+    // Lines of changed files come first.
     let (new, old): (Vec<_>, Vec<_>) = places.iter().partition(|(file, _)| changed.contains(file));
     let named = new.into_iter().chain(old).take(EXAMPLES);
     let named: Vec<_> = named.map(|(file, line)| format!("{file}:{line}")).collect();

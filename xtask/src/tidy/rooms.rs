@@ -55,7 +55,8 @@ const LIBRARY: &[&str] = &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM];
 const PRELOADED: &[&str] = &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM, RECORD];
 const PLAYER: &str = "antiphon-player";
 const REPORT: &str = "antiphon-report";
-/// What people run on their programs: no checker, no models, no player.
+/// The crates below the command that people run on their programs: no checker, no models, no
+/// player.
 const COMMAND: &[&str] = &[FACADE, SYNC, LINUX, PLATFORM, RECORD, TRACE, REPLAY, SIM, REPORT];
 const LABORATORY: &[&str] = &[
     FACADE, RUNTIME, SYNC, LINUX, PLATFORM, RECORD, TRACE, REPLAY, CHECK, SIM, MODELS, PLAYER,

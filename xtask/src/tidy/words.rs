@@ -13,7 +13,7 @@ const HOLLOW: [&str; 3] =
     [concat!("to", "do!("), concat!("unimple", "mented!("), concat!("#[ig", "nore")];
 /// Shell that hides a failure.
 const SWALLOWED: [&str; 2] = [concat!("|| ", "true"), concat!("|| ", ":")];
-/// Where paths of one machine begin.
+/// The beginnings of paths of one machine.
 const MACHINE: [&str; 5] = [
     concat!("/ho", "me"),
     concat!("/ro", "ot"),
@@ -53,7 +53,7 @@ pub fn check(file: &str, language: Language, text: &str) -> Vec<Finding> {
 fn has_path(line: &str, start: &str) -> bool {
     let bytes = line.as_bytes();
     line.match_indices(start).any(|(at, _)| {
-        // In the middle of a longer path, or of an address, it is somebody else's.
+        // In the middle of a longer path, or of an address, the word belongs to another name.
         let inside = at > 0 && {
             let before = bytes[at - 1];
             is_word(before) || b".-~}*/".contains(&before)

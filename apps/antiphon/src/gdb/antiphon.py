@@ -149,7 +149,7 @@ def all_queues():
 
 
 def queue_of(tail):
-    """The queue of that tail, and who sleeps in it."""
+    """The queue of that tail, and the threads that sleep in it."""
     if not tail:
         return [], {}
     for queues in all_queues():

@@ -16,7 +16,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// As reports have it.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Exclusive => "mutex",
@@ -28,19 +28,19 @@ impl Family {
 /// One lock.
 #[derive(Clone, Copy)]
 pub struct Lock {
-    /// As other verbs have it.
+    /// The name that all verbs use.
     pub name: &'static str,
-    /// Who may be in together.
+    /// Which threads may hold it together.
     pub family: Family,
     /// Whether it is one of ours.
     pub ours: bool,
-    /// In each place where the lock is.
+    /// The size in each place where the lock is.
     pub bytes: usize,
-    /// Besides. `None`: the C library's or kernel's own business.
+    /// The memory beside the lock. `None`: the C library's or kernel's own business.
     pub context: Option<Context>,
-    /// What a waiter does.
+    /// How a waiter waits.
     pub waits: &'static str,
-    /// Who is next.
+    /// The order in which waiters are served.
     pub order: &'static str,
     /// Whether a wait may have a deadline.
     pub timed: bool,
@@ -49,9 +49,9 @@ pub struct Lock {
 /// Bytes that are not in the lock, and shared by all locks.
 #[derive(Clone, Copy)]
 pub struct Context {
-    /// For each waiter while it waits.
+    /// Bytes for each waiter while it waits.
     pub waiter: usize,
-    /// For each thread that ever waits, for good.
+    /// Bytes for each thread that ever waits, for good.
     pub thread: usize,
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::simulated;
 use crate::laboratory;
 
-/// What `antiphon locks --measure --json` has printed on some machine.
+/// The output of `antiphon locks --measure --json` on some machine.
 const KEPT: &str = include_str!("../../../../docs/results/locks.json");
 
 /// Rows, and where they come from.
@@ -19,7 +19,7 @@ pub struct Evidence {
     pub command: String,
     /// Rows as `bench` has them, with `family` and `role`.
     pub measured: Vec<Value>,
-    /// Of the simulator.
+    /// The rows of the simulator.
     pub simulated: Vec<Value>,
 }
 
@@ -36,7 +36,7 @@ impl Evidence {
         }
     }
 
-    /// Has the laboratory measure all locks, and simulates ours. Takes some minutes.
+    /// Measures all locks with the laboratory, and simulates ours. Takes some minutes.
     ///
     /// # Errors
     ///

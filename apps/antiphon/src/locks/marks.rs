@@ -1,7 +1,7 @@
 //! From figures to the marks of the table, by rules that the table prints.
 //!
-//! A mark is a matter of the rows under it, and of nothing else: whoever measures anew gets the
-//! marks of that machine.
+//! A mark is a matter of the rows under it, and of nothing else: a user that measures anew gets
+//! the marks of that machine.
 
 use serde_json::Value;
 
@@ -16,13 +16,13 @@ const FAIR: f64 = 0.5;
 /// A lock that serves in order of coming, and spins on its own lines: what NUMA awareness saves is
 /// saved from its transfers.
 const IN_ORDER: &str = "mcs";
-/// Of its transfers between sockets, as many at most.
+/// The greatest part of that lock's transfers between sockets that a NUMA-aware lock may have.
 const NUMA: f64 = 0.5;
 
 /// The columns, and under what conditions their rows were measured.
 pub const ROLES: [&str; 4] = ["low", "medium", "high", "oversubscribed"];
 
-/// What a table says of itself.
+/// The rule that the table prints below itself.
 pub const RULE: &str = "\
 A number is the work that a lock does as a share of what the best of glibc, std and parking_lot
 does in the same run (glibc-adaptive too, among mutexes); of several cells, their geometric mean.
@@ -34,7 +34,7 @@ Readers-writer locks: 90 reads in a hundred; low is reads and writes.
 Marks: ✓ from 0.9, ○ from 0.5, ✗ below, or if it did not come to an end.
 ";
 
-/// The same of the simulated columns.
+/// The rule of the simulated columns.
 pub const RULE_SIMULATED: &str = "\
 Simulated (a model, not a measurement): 8s-192c, eight sockets of 24 cores; 192 threads.
   NUMA            ✓ if an operation moves half as many lines from socket to socket as with mcs,
@@ -49,7 +49,7 @@ Simulated (a model, not a measurement): 8s-192c, eight sockets of 24 cores; 192 
 ";
 
 impl Mark {
-    /// As the table has it.
+    /// The sign in the table.
     pub fn sign(self) -> &'static str {
         match self.0 {
             share if share >= GOOD => "✓",
@@ -58,7 +58,7 @@ impl Mark {
         }
     }
 
-    /// As JSON has it.
+    /// The word in JSON.
     pub fn word(self) -> &'static str {
         match self.0 {
             share if share >= GOOD => "good",
@@ -77,8 +77,8 @@ pub fn of(measured: &[Value], family: &str, name: &str, role: &str) -> Option<Ma
     if failed { Some(Mark(0.0)) } else { geometric_mean(&shares).map(Mark) }
 }
 
-/// Of one row: above 1 is better. 0 of a lock that did not come to an end; `None` of one that this
-/// machine can't have.
+/// The share of one row: above 1 is better. 0 for a lock that did not come to an end; `None` for
+/// one that this machine can't have.
 fn share(row: &Value) -> Option<f64> {
     if row.get("failed").is_some() {
         return Some(0.0);

@@ -35,10 +35,10 @@ Example:
   antiphon locks --json
   antiphon locks --gdb > antiphon.py; gdb -x antiphon.py -p PID")]
 pub struct Arguments {
-    /// Measure and simulate all of them anew
+    /// Measure and simulate all locks anew
     #[arg(long)]
     measure: bool,
-    /// How long to measure in each repetition
+    /// How long each repetition measures
     #[arg(
         long,
         value_name = "S",
@@ -47,13 +47,13 @@ pub struct Arguments {
         allow_negative_numbers = true
     )]
     seconds: f64,
-    /// Repetitions that count
+    /// Number of repetitions that count
     #[arg(long, value_name = "N", default_value_t = 5, requires = "measure")]
     repetitions: usize,
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
-    /// Print a script by which gdb shows locks of a process, who holds them and who waits
+    /// Print a script by which gdb shows locks of a process, their owners and their waiters
     #[arg(long, conflicts_with_all = ["json", "measure"])]
     gdb: bool,
 }

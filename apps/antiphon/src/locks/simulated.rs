@@ -1,5 +1,5 @@
-//! What a simulated machine of many sockets says of a lock: who does its atomic instructions, how
-//! long it stays on a socket, what shuffling takes.
+//! The behaviour of a lock on a simulated machine of many sockets: which CPUs execute its atomic
+//! instructions, how long it stays on a socket, what shuffling takes.
 //!
 //! The same code runs here as on Linux, with the same outcome each time. All rows carry
 //! `"model": true`: they are predictions of the simulator's machine, not of any real one.

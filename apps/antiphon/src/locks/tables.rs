@@ -7,8 +7,8 @@ use super::catalogue::{Family, LOCKS, Lock};
 use super::evidence::Evidence;
 use super::marks;
 
-/// What locks take and how they do, what those of ours do on a simulated machine, what a waiter
-/// does; and the rules.
+/// The tables and their rules: what locks take and how they do, what ours do on a simulated
+/// machine, and how a waiter waits.
 pub fn text(evidence: &Evidence) -> String {
     let colour = colour_stdout();
     let part = |heading: &str, table: Table, rule: &str| {

@@ -17,8 +17,8 @@
 //! child that is a 32-bit program finds libraries that it can load, instead of some that it
 //! complains of, and one that is linked to musl, which knows no `$LIB`, finds none and starts
 //! without; it would not survive ours. A file appears under its name only when it is whole, and is
-//! compared before it is used. What other versions have left there goes when nobody needs it
-//! ([`old`]).
+//! compared before it is used. Files that other versions have left there are removed when no
+//! process needs them ([`old`]).
 
 mod old;
 mod stub;
@@ -41,17 +41,17 @@ static LIBRARIES: [(&str, &[u8]); 2] = [
     (NAME, include_bytes!(concat!(env!("OUT_DIR"), "/antiphon-preload.so"))),
     (COOP_NAME, include_bytes!(concat!(env!("OUT_DIR"), "/antiphon-preload-coop.so"))),
 ];
-/// A hash of their contents, which tells versions apart; who may write the folder is what keeps it
-/// safe.
+/// A hash of the contents of the libraries, which tells versions apart. The folder is safe because
+/// only its owner may write it.
 const VERSION: &str = env!("ANTIPHON_PRELOAD_VERSION");
 const NAME: &str = "antiphon-preload.so";
 const COOP_NAME: &str = "antiphon-preload-coop.so";
-/// What the names of versions' folders begin with.
+/// The beginning of the names of versions' folders.
 const PREFIX: &str = "preload-";
 
 /// The variable by which the loader is told of libraries.
 const LD_PRELOAD: &str = "LD_PRELOAD";
-/// What `$LIB` is to the loaders of 32-bit programs on a machine like ours.
+/// The values of `$LIB` for the loaders of 32-bit programs on a machine like ours.
 const NAMES_OF_32_BITS: &[&str] =
     if cfg!(target_arch = "x86_64") { &["lib/i386-linux-gnu", "lib32", "lib"] } else { &[] };
 
@@ -62,7 +62,7 @@ pub const LIGHT: &str = "shfl-mutex+light";
 /// No lock of ours: the program keeps its own.
 pub const GLIBC: &str = "glibc";
 
-/// What a program can be run with.
+/// The locks that a program can be run with.
 pub fn choices() -> Vec<&'static str> {
     LOCKS.into_iter().chain([GLIBC]).collect()
 }
@@ -71,9 +71,9 @@ pub fn choices() -> Vec<&'static str> {
 pub struct Under<'a> {
     /// The name that [`unpack`] gave.
     pub library: &'a Path,
-    /// What to run it with: one of [`choices`].
+    /// The lock to run it with: one of [`choices`].
     pub lock: &'a str,
-    /// Where it records to, if it does.
+    /// The recording that it writes to, if it records.
     pub recording: Option<&'a str>,
     /// Policies by call site.
     pub sites: Option<&'a Sites>,
@@ -142,7 +142,7 @@ pub fn unpack() -> Result<PathBuf, String> {
 fn unpack_in(folder: &Path) -> io::Result<PathBuf> {
     folders::make_own(folder)?;
     let version = format!("{PREFIX}{VERSION}");
-    // Before ours is there: until then nobody may remove it.
+    // The lock is taken before our files are there: until then no process may remove the folder.
     old::sweep(folder, &version);
     let folder = folder.join(version);
     let Some(ours) = name_of_64_bits() else {
@@ -178,13 +178,13 @@ fn can_be_mapped(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What `$LIB` is to the loader of this process: the end of the path that it found libc by.
+/// The value of `$LIB` for the loader of this process: the end of the path that it found libc by.
 fn name_of_64_bits() -> Option<PathBuf> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     maps.lines().find_map(|line| lib_of(&line[line.find('/')?..]))
 }
 
-/// Of `/usr/lib/x86_64-linux-gnu/libc.so.6`, `lib/x86_64-linux-gnu`.
+/// The end of a libc's path: `lib/x86_64-linux-gnu` for `/usr/lib/x86_64-linux-gnu/libc.so.6`.
 fn lib_of(path: &str) -> Option<PathBuf> {
     let folder = path.strip_suffix("/libc.so.6")?;
     let begin = folder.match_indices("/lib").map(|(at, _)| at).next()?;

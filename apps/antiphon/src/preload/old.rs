@@ -1,4 +1,4 @@
-//! Libraries that other versions of this command have unpacked: removed when nobody needs them.
+//! Libraries that other versions of this command have unpacked: removed when no process needs them.
 //!
 //! A program that runs keeps what it has mapped, but what it executes asks for the library by name.
 //! So a version's folder stays
@@ -7,7 +7,7 @@
 //! |---|---|
 //! | a command runs that may start programs with it | its lock (`flock`) on the folder above |
 //! | a process has the library mapped | `/proc/PID/maps` |
-//! | it is younger than a day | its time: who compares two versions comes back to both |
+//! | it is younger than a day | its time: a user that compares two versions comes back to both |
 
 use std::ffi::OsString;
 use std::fs::{self, DirEntry, File};
@@ -18,10 +18,10 @@ use super::PREFIX;
 
 const YOUNG: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Removes the folders of versions other than `ours` from `folder` that nobody needs, and keeps
-/// this process's from being removed until it ends. What can't be removed stays.
+/// Removes the folders of versions other than `ours` from `folder` that no process needs, and keeps
+/// this process's from being removed until it ends. Folders that can't be removed stay.
 pub fn sweep(folder: &Path, ours: &str) {
-    // A file system without locks: then nobody removes anything there.
+    // On a file system without locks no process removes anything.
     let Ok(lock) = File::open(folder) else { return };
     if lock.try_lock().is_ok() {
         remove(folder, ours);
@@ -60,8 +60,8 @@ fn is_other(entry: &DirEntry, ours: &str) -> bool {
     version && age.is_some_and(|age| age > YOUNG)
 }
 
-/// What is mapped in all processes that we may look at. The folder is this user's own, so that
-/// nobody else's have it but root's.
+/// The mappings of all processes that this process may look at. The folder is this user's own, so
+/// that only this user's processes and root's have its files mapped.
 fn maps() -> Vec<Vec<u8>> {
     let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
     let ids = processes.flatten().map(|entry| entry.path());
@@ -101,7 +101,7 @@ mod tests {
         let library = File::open(library).expect("the file");
         version(&folder, "preload-mapped");
         let (null, read) = (std::ptr::null_mut(), libc::PROT_READ);
-        // SAFETY: a new mapping, which nobody reads.
+        // SAFETY: a new mapping, which no code reads.
         let mapped =
             unsafe { libc::mmap(null, 10, read, libc::MAP_PRIVATE, library.as_raw_fd(), 0) };
         assert_ne!(mapped, libc::MAP_FAILED);

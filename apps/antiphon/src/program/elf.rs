@@ -1,4 +1,4 @@
-//! What of an ELF file says who loads it.
+//! The parts of an ELF file that say which program loads it.
 //!
 //! Only the header, the program headers and, where they are asked for, the names of the dynamic
 //! section are read; the layouts are in the System V ABI, "Object Files", "Program Loading" and
@@ -15,7 +15,7 @@ pub struct Elf {
     pub bits: u32,
     /// `e_machine`: 62 is x86-64, 183 AArch64.
     pub machine: u16,
-    /// Who loads it; `None` in a static program.
+    /// The loader that the file names; `None` in a static program.
     pub interpreter: Option<String>,
 }
 
@@ -34,13 +34,13 @@ const PT_DYNAMIC: u32 = 2;
 const PT_INTERP: u32 = 3;
 const DT_STRTAB: u64 = 5;
 const DT_STRSZ: u64 = 10;
-/// In a program header for 64 bits.
+/// The offset of the address in a program header for 64 bits.
 const P_VADDR: usize = 16;
 /// More of a table than any program has: a damaged file costs no more memory.
 const MOST_BYTES: u64 = 64 << 20;
 const LITTLE: u8 = 1;
 
-/// Where the fields of one class stand.
+/// The places of the fields of one class.
 struct Places {
     phoff: usize,
     phentsize: usize,

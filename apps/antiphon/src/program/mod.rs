@@ -1,4 +1,4 @@
-//! The program that somebody wants to run under the preload library: where it is, and whether a
+//! The program that a user wants to run under the preload library: where it is, and whether a
 //! preloaded library can reach it.
 
 mod elf;
@@ -25,14 +25,14 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// In one line.
+    /// The reason, in one line.
     pub fn why(self) -> String {
         match self {
             Self::NotFound(why) | Self::CannotRun(why) | Self::NoRoom(why) => why,
         }
     }
 
-    /// Of the kernel's, to start the file `program`, which is called `name`.
+    /// The kernel's refusal to start the file `program`, which is called `name`.
     pub fn of(name: &OsStr, program: &Path, error: &io::Error) -> Self {
         let name = name.to_string_lossy();
         let no_room =
@@ -59,7 +59,7 @@ impl Refusal {
     }
 }
 
-/// What the system says, without its number.
+/// The system's words, without the number of the error.
 fn words(error: &io::Error) -> String {
     let words = error.to_string();
     let end = words.find(" (os error").unwrap_or(words.len());

@@ -15,10 +15,11 @@ use antiphon_record::aside::{self, Tool};
 
 use super::elf;
 
-/// A script may name another script as its interpreter; the kernel follows so many.
+/// How many scripts in a row may name another script as their interpreter: the kernel follows no
+/// more.
 const DEEPEST: usize = 4;
 
-/// What keeps a preloaded library out of a program.
+/// An obstacle that keeps a preloaded library out of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
     /// Which program, why, and what to do: in one line.
@@ -28,8 +29,8 @@ pub struct Obstacle {
     pub hands_on: bool,
 }
 
-/// What keeps a preloaded library out of `program`, for us. `None` if nothing that can be told from
-/// its file.
+/// The obstacle that keeps a preloaded library out of `program`, for us. `None` if its file shows
+/// none.
 pub fn obstacle(program: &Path) -> Option<Obstacle> {
     let disabled = std::env::var_os("ANTIPHON_DISABLE");
     if disabled.is_some_and(|value| !matches!(value.as_bytes(), b"" | b"0")) {
@@ -41,8 +42,8 @@ pub fn obstacle(program: &Path) -> Option<Obstacle> {
     obstacle_for(program, user, group)
 }
 
-/// The same for a caller of that real user and group. A program that was reached and stepped aside
-/// is named as a recording names it ([`antiphon_record::aside`]).
+/// The obstacle for a caller of that real user and group. A program that was reached and stepped
+/// aside is named as a recording names it ([`antiphon_record::aside`]).
 pub fn obstacle_for(program: &Path, user: u32, group: u32) -> Option<Obstacle> {
     let name = program.to_str().and_then(aside::split).filter(|_| !program.exists());
     if let Some((program, tool)) = name {
@@ -64,7 +65,7 @@ pub fn obstacle_for(program: &Path, user: u32, group: u32) -> Option<Obstacle> {
     Some(Obstacle { why: format!("{shown} {why}"), hands_on })
 }
 
-/// Of a program's file: what keeps us out, and whether that hands us on.
+/// The obstacle in a program's file, and whether the program hands us on.
 fn of_file(file: &Path) -> Option<(String, bool)> {
     let elf = elf::read(file)?;
     let machine = elf.machine;
@@ -98,8 +99,8 @@ fn of_file(file: &Path) -> Option<(String, bool)> {
     Some((why, true))
 }
 
-/// Of a program that has these names in it: whether it is built for a tool that bears no lock but
-/// glibc's, or nothing before it.
+/// The obstacle of a program that has these names in it: it is built for a tool that bears no lock
+/// but glibc's, or no library before its own. Also whether the program hands us on.
 fn of_sanitizers(names: &[u8]) -> Option<(String, bool)> {
     if has(names, b"\0__tsan_init\0") {
         return Some((beside(Tool::ThreadSanitizer).to_owned(), true));
@@ -128,7 +129,7 @@ fn has(bytes: &[u8], part: &[u8]) -> bool {
     !found.is_null()
 }
 
-/// By what AddressSanitizer bears a library before it.
+/// The option by which AddressSanitizer bears a library before it.
 const BEARS: &str = "verify_asan_link_order=0";
 
 /// Why a program keeps glibc's locks under a tool, and what to do.
@@ -155,7 +156,7 @@ fn is_glibcs(loader: &Path) -> bool {
     [&b"ld-linux"[..], b"ld-lsb"].iter().any(|begin| name.starts_with(begin))
 }
 
-/// What the kernel starts to run `program`: its loader, or the interpreter of a script.
+/// The program that the kernel starts to run `program`: its loader, or the interpreter of a script.
 pub fn loader(program: &Path) -> Option<PathBuf> {
     named_by_script(program).or_else(|| elf::read(program)?.interpreter.map(PathBuf::from))
 }
@@ -194,7 +195,7 @@ fn named_by_script(path: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(std::ffi::OsString::from_vec(first)))
 }
 
-/// The same, and of `env` what that will run.
+/// The interpreter of a script; for `env`, the program that it will run.
 fn of_script(path: &Path) -> Option<PathBuf> {
     let interpreter = named_by_script(path)?;
     if interpreter.file_name().is_some_and(|name| name == "env") {

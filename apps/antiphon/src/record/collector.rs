@@ -82,16 +82,16 @@ fn collect(recording: &Recording, ends: &AtomicBool, mut trace: Trace) -> Result
     Ok(trace)
 }
 
-/// Whether the thread whose chunk that is, is no more (CHUNK-6). Of one in another process
-/// namespace than ours that can't be said by its id: it keeps its chunk, and what then finds none
-/// is counted.
+/// Whether the owner of a chunk is a thread that is no more (CHUNK-6). The id of a thread in
+/// another process namespace than ours does not tell: such a thread keeps its chunk, and events
+/// that then find none are counted.
 fn is_gone(recording: &Recording, head: &Head) -> bool {
     let is_ours = || {
         let theirs = recording.namespace(head.process).ok().filter(|theirs| *theirs != 0);
         theirs.is_some() && theirs == antiphon_record::namespace()
     };
-    // Not by a look at `/proc`, which may hide what other users run.
-    // SAFETY: signal 0 is none: who may be signalled is asked for, and nothing else.
+    // `/proc` is not looked at: it may hide other users' processes. SAFETY: signal 0 is no signal:
+    // the call only asks whether the thread may be signalled.
     let lives = || unsafe { libc::kill(head.tid.cast_signed(), 0) } == 0
         || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH);
     is_ours() && !lives()
@@ -105,7 +105,7 @@ struct Trace {
     told: Told,
 }
 
-/// What was written so far.
+/// Counts of the events written so far.
 struct Told {
     events: u64,
     /// Events by code.
@@ -127,7 +127,7 @@ impl Told {
         }
     }
 
-    /// What recording took of the threads' time in all; `None` if nothing was timed.
+    /// The time that recording took of all threads together; `None` if nothing was timed.
     fn recorder_ns(&self, costs: &[Cost]) -> Option<u64> {
         let ns = |cost: &Cost| {
             let each_ps = u128::from(cost.before_ps) + u128::from(cost.after_ps);
@@ -203,7 +203,7 @@ fn number(numbers: &mut HashMap<u32, u32>, thread: u32) -> u32 {
     *numbers.entry(thread).or_insert(next)
 }
 
-/// What recording took of CMD's time.
+/// The parts of CMD's time that recording took, by kind.
 fn costs(recording: &Recording) -> io::Result<Vec<Cost>> {
     let code = |code| {
         Some(match code {

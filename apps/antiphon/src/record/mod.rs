@@ -45,10 +45,10 @@ ended.
 Example:
   antiphon record --out xz.trace -- xz -T4 -k -c FILE > FILE.xz")]
 pub struct Arguments {
-    /// The trace [default: antiphon-CMD-PID.trace, here]
+    /// The file of the trace [default: antiphon-CMD-PID.trace, here]
     #[arg(long, value_name = "F")]
     out: Option<PathBuf>,
-    /// The lock that CMD has meanwhile: ours, or glibc
+    /// The lock that CMD has meanwhile: one of ours, or glibc
     #[arg(long, value_name = "L", default_value = "shfl-mutex", value_parser = preload::choices())]
     lock: String,
     /// Only CMD itself, and what it forks
@@ -62,10 +62,10 @@ pub struct Arguments {
     command: Vec<OsString>,
 }
 
-/// What was written.
+/// A trace that was written.
 #[derive(Clone, Debug)]
 pub struct Written {
-    /// Where to.
+    /// The path of the trace.
     pub path: PathBuf,
     /// How long the file is.
     pub bytes: u64,
@@ -74,12 +74,12 @@ pub struct Written {
     /// How many events are not in it, because they came too fast, or of too many threads
     /// or processes.
     pub dropped: u64,
-    /// What recording took of the threads' time; `None` if nothing was timed.
+    /// The time that recording took of the threads; `None` if nothing was timed.
     pub recorder_ns: Option<u64>,
 }
 
 impl Written {
-    /// That events are missing, if they are.
+    /// Says that events are missing, if they are.
     fn unseen(&self) -> Option<String> {
         (self.dropped > 0).then(|| {
             format!(
@@ -90,7 +90,7 @@ impl Written {
         })
     }
 
-    /// For scripts.
+    /// The object for scripts.
     pub fn json(&self) -> Value {
         json!({
             "path": self.path, "bytes": self.bytes, "events": self.events,

@@ -33,7 +33,7 @@ pub struct Names {
     sites: Met,
     /// Sites that are the beginning of a function, and no call.
     roles: HashSet<Option<u32>>,
-    /// By the lock's number.
+    /// Addresses, by the number of the lock.
     addresses: Vec<u64>,
 }
 
@@ -53,7 +53,7 @@ impl Names {
         Ok(both)
     }
 
-    /// Where a lock stands.
+    /// The address of a lock.
     pub fn address(&self, lock: u32) -> u64 {
         self.addresses.get(lock as usize).copied().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! What one thread did: notes, as they were written in passing, become events of a trace.
+//! The story of one thread: notes, as they were written in passing, become events of a trace.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,12 +15,12 @@ use super::names::Names;
 /// time off the CPU.
 const LEAST_OFF_NS: u64 = 2_000;
 
-/// What a thread has done so far.
+/// The events of a thread so far.
 #[derive(Default)]
 pub struct Story {
     /// Batches that have come before one that stands before them.
     early: BTreeMap<u32, Batch>,
-    /// Which comes next.
+    /// The number of the batch that comes next.
     next: u32,
     /// The process's record.
     pub process: u32,
@@ -30,17 +30,18 @@ pub struct Story {
     pub role: u32,
     /// Events that found no room.
     pub dropped: u64,
-    /// When the last event was.
+    /// The time of the last event.
     last_ns: u64,
     /// The last event begins a wait.
     waits: bool,
     /// How long it ran in the span that ends with the next note, and how often it left the CPU.
     ran: Option<(u64, u32)>,
-    /// Since the last event, how long the kernel was asked.
+    /// How long the recorder has asked the kernel, after the last event.
     asked_ns: u64,
-    /// How long it had been in a run queue by the end of that span, since it began.
+    /// How long it had been in a run queue, since its start, by the end of that span.
     queued_ns: Option<u64>,
-    /// The same before that span; `None` if it has been in one since, nobody knows for how long.
+    /// How long it had been in a run queue by the start of that span; `None` if it has been in one
+    /// meanwhile, for an unknown time.
     queued_before_ns: Option<u64>,
     /// A sleep whose mutex may be released in the next note.
     sleeps: Option<Event>,
@@ -48,7 +49,7 @@ pub struct Story {
     held: Vec<u32>,
 }
 
-/// What all threads share.
+/// The state that all threads share.
 pub struct Shared<'a> {
     pub recording: &'a Recording,
     pub clock: Clock,
@@ -83,7 +84,7 @@ impl Story {
         Ok(events)
     }
 
-    /// What is left when all batches have been taken in.
+    /// The event that is left when all batches have been taken in.
     pub fn ends(&mut self) -> Option<Event> {
         self.sleeps.take()
     }
@@ -105,7 +106,7 @@ impl Story {
             }
             Code::Asked => {
                 self.asked_ns = shared.clock.span_ns(note.time);
-                // Of a wait it does not matter.
+                // For a wait it does not matter.
                 if !self.waits {
                     let what = What::Asked { ns: self.asked_ns };
                     events.push(Event { at_ns: self.last_ns, what });
@@ -155,7 +156,7 @@ impl Story {
             self.queued_before_ns = queued_ns.or(self.queued_before_ns);
             return None;
         };
-        // What it ran is told without the asking.
+        // The time that it ran is told without the time of asking.
         let span_ns = at_ns.saturating_sub(self.last_ns).saturating_sub(asked_ns);
         let off_ns = span_ns.saturating_sub(ran_ns);
         let before_ns = self.queued_before_ns.take();
@@ -172,7 +173,7 @@ impl Story {
             .then_some(What::Off { blocked_ns: off_ns - queued_here_ns, queued_ns: queued_here_ns })
     }
 
-    /// What a note says; `None` if it is of a lock that nobody has told of.
+    /// The meaning of a note; `None` if it is of a lock that the recording does not know.
     fn what(&mut self, note: Note, shared: &mut Shared<'_>) -> io::Result<Option<What>> {
         let flag = |bit| note.flags & bit != 0;
         let mut row = || shared.names.row(shared.recording, note.object);

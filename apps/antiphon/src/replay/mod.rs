@@ -47,9 +47,9 @@ Examples:
   antiphon replay xz.trace --machine 8s-192c --html report.html
   antiphon replay xz.trace --machine host --lock mcs,cna --threads 2,4")]
 pub struct Arguments {
-    /// A trace that `antiphon record` wrote
+    /// A trace that `antiphon record` has written
     trace: PathBuf,
-    /// On which machine: see `antiphon sim machines`; or the path of its file
+    /// The simulated machine: see `antiphon sim machines`; or the path of its file
     #[arg(long, value_name = "M")]
     machine: String,
     /// Numbers of threads [default: as recorded, a node's CPUs, all CPUs]
@@ -58,20 +58,20 @@ pub struct Arguments {
     /// Locks beside futex and the ideal one
     #[arg(long, value_name = "LIST", default_value = "shfl-mutex,shfl-mutex+light")]
     lock: String,
-    /// What more threads mean for the work
+    /// How the work grows with more threads
     #[arg(long, value_enum, default_value = "fixed")]
     work: Mode,
     /// Cache lines of its lock's data that each critical section touches, at most 64
     #[arg(long, value_name = "N", default_value_t = 0)]
     data_lines: usize,
-    /// Replay the middle of a longer recording, with so many acquisitions
+    /// Replay the middle of a longer recording, with this many acquisitions
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     takes: usize,
     /// Write the report as a page, too
     #[arg(long, value_name = "F")]
     html: Option<PathBuf>,
-    /// Write a timeline for Perfetto or Chrome: the recording, and below it what is replayed, on
-    /// M, with futex and as many threads
+    /// Write a timeline for Perfetto or Chrome: the recording, and below it the replay on M, with
+    /// futex and as many threads
     #[arg(long, value_name = "F")]
     export: Option<PathBuf>,
     /// Print one JSON object instead of a table
@@ -79,7 +79,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// As [`Work`], on the command line.
+/// [`Work`], on the command line.
 #[derive(Clone, Copy, ValueEnum)]
 enum Mode {
     Fixed,
@@ -160,7 +160,7 @@ fn read(path: &Path) -> Result<Trace, Failure> {
     Reader::read(BufReader::new(file)).map_err(fail)
 }
 
-/// Writes the timeline of what is replayed, as it was recorded and as it is simulated.
+/// Writes the timeline of the replay, as it was recorded and as it is simulated.
 fn export(
     to: OutputFile,
     data_lines: usize,
@@ -222,7 +222,7 @@ fn threads(
     threads.dedup();
     if !plan.scales() && threads != [peak] {
         let (takes, cure) = (arguments.takes, format!("leave --threads out, or say {peak}"));
-        let why = "began in the same function, so nobody knows what more threads would do";
+        let why = "began in the same function, so the work of more threads is unknown";
         return Err(Failure::arguments(if is_part {
             format!("--takes {takes}: no two threads in that part {why}: say more, {cure}")
         } else {

@@ -16,7 +16,7 @@ pub struct Job {
     pub lock: Subject,
 }
 
-/// What came of each, in their order; or why a replay did not end.
+/// The result of each job, in their order; or why a replay did not end.
 pub fn all(jobs: &[Job]) -> Vec<Result<Played, String>> {
     let next = AtomicUsize::new(0);
     let progress = Mutex::new(Progress::new(jobs.len()));

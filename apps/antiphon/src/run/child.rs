@@ -29,8 +29,9 @@ pub struct Child(std::process::Child);
 #[derive(Clone, Copy, Debug)]
 pub struct Ended(ExitStatus);
 
-/// Starts CMD, which is the file `program`, with what this process was started with. All signals
-/// must be [held](antiphon_report::process::hold): those that came since are passed on.
+/// Starts CMD, which is the file `program`, with the state that this process was started with. All
+/// signals must be [held](antiphon_report::process::hold): signals that have come meanwhile are
+/// passed on.
 ///
 /// The caller's thread must last as long as CMD: the kernel kills CMD when it ends.
 ///
@@ -107,7 +108,7 @@ impl Child {
 impl Ended {
     /// The exit code of `run`: that of CMD, whether or not our own work succeeded afterwards. A
     /// failure of that work is reported in one line. It shows in the exit code only if CMD
-    /// succeeded, since a file that the user asked for is then missing.
+    /// succeeded, because a file that the user asked for is then missing.
     pub fn exit_code_after(self, work: Result<(), Failure>) -> ExitCode {
         match (self.code(), work) {
             (code, Ok(())) => ExitCode::from(code),

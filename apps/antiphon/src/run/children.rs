@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::program;
 
-/// So many are named for people; the others are in the JSON report.
+/// How many are named for people; the others are in the JSON report.
 const NAMED: usize = 5;
 
 /// A program that kept its own locks.
@@ -69,7 +69,7 @@ pub fn reached(snapshot: &Snapshot) -> u64 {
     reached.map(|one| one.times).sum()
 }
 
-/// Those that kept their own locks, in sentences.
+/// The processes that kept their own locks, in sentences.
 pub fn sentences(unreached: &[Unreached], what: &str) -> Vec<String> {
     let sentence = |one: &Unreached| {
         let times = if one.times == 1 { "once".to_owned() } else { format!("{} times", one.times) };
@@ -83,7 +83,7 @@ pub fn sentences(unreached: &[Unreached], what: &str) -> Vec<String> {
     sentences
 }
 
-/// The same in JSON.
+/// The programs that kept their own locks, in JSON.
 pub fn objects(unreached: &[Unreached]) -> Value {
     let object =
         |one: &Unreached| json!({ "program": one.program, "times": one.times, "why": one.why });

@@ -24,19 +24,19 @@ use serde_json::{Value, json};
 
 use super::child::{self, Child};
 
-/// What `--coop` takes.
+/// The arguments of `--coop`.
 #[derive(Args)]
 #[group(skip)]
 pub struct CoopArguments {
-    /// Have CMD's event loops give their CPU away where they wait (epoll_wait, poll, select), to
+    /// Make CMD's event loops give their CPU away where they wait (epoll_wait, poll, select), to
     /// others that are run so: on time and fairly. Locks stay glibc's, unless --lock is given
     #[arg(long)]
     coop: bool,
-    /// Whom they share the CPU with: all that are run with this name, on this CPU
+    /// The name of the domain: programs that are run with it on this CPU share the CPU
     #[arg(long, value_name = "NAME", requires = "coop", default_value = "default")]
     domain: String,
-    /// The CPU that CMD, and what it starts, are pinned to [default: the first that may be used;
-    /// with --tier t1 they are not]
+    /// The CPU that CMD, and the programs that it starts, are pinned to [default: the first that
+    /// may be used; with --tier t1 they are not pinned]
     #[arg(long, value_name = "N", requires = "coop")]
     cpu: Option<u32>,
     /// t3: hand the CPU on; t1: be raised while late, by real-time rights; auto: both, as far as
@@ -45,7 +45,7 @@ pub struct CoopArguments {
           default_value = "auto")]
     tier: String,
     /// How the CPU is shared, in milliseconds (t1: slack, threshold):
-    /// period=20,min-slice=0.1,slack=1,threshold=20. A domain that others use has their options
+    /// period=20,min-slice=0.1,slack=1,threshold=20. A domain that is in use keeps its options
     #[arg(long, value_name = "LIST", requires = "coop")]
     options: Option<Schedule>,
 }
@@ -62,7 +62,7 @@ pub struct Coop {
 }
 
 impl Coop {
-    /// What CMD is to be told; `None`: nothing.
+    /// Opens the page by which CMD's loops are told; `None` without `--coop`.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl Coop {
         }))
     }
 
-    /// What the library is told.
+    /// Tells the library, by variables of `command`.
     pub fn put(&self, command: &mut Command) {
         command.env(TIER, &self.tier).env(DOMAIN, &self.name);
         command.env(OPTIONS, words_of(self.schedule.into()));
@@ -123,7 +123,7 @@ impl Coop {
         child::start(command, program)
     }
 
-    /// What has become of it.
+    /// The report about CMD's loops.
     ///
     /// # Errors
     ///
@@ -171,18 +171,18 @@ fn page() -> io::Result<File> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: a new descriptor, known to nobody else.
+    // SAFETY: a new descriptor that no other code knows.
     let file = unsafe { File::from_raw_fd(fd) };
     file.set_len(PAGE_BYTES as u64)?;
     Ok(file)
 }
 
-/// What there is to say of CMD's loops.
+/// The state of CMD's loops when the report was made.
 pub struct CoopReport {
     tier: String,
     tiers: Vec<Tier>,
     domain: Option<(String, coop::Options)>,
-    /// Of loops that are raised.
+    /// The schedule of loops that are raised.
     boost: Option<Schedule>,
     asked: Schedule,
     cpu: Option<u32>,
@@ -194,7 +194,7 @@ pub struct CoopReport {
     lost: u64,
 }
 
-/// Of so many waits the part with a timeout of 0 that is worth a word.
+/// Waits with a timeout of 0 are worth a note if they are at least one of this many.
 const HIDES: u64 = 10;
 
 impl CoopReport {
@@ -258,7 +258,7 @@ impl CoopReport {
         table
     }
 
-    /// As text, with colours or without.
+    /// The report as text, with colours or without.
     pub fn text(&self, colour: bool) -> String {
         let mut out = format!("\nEvent loops, {}\n", self.how());
         if !self.loops.is_empty() {
@@ -271,7 +271,7 @@ impl CoopReport {
         out
     }
 
-    /// By what they were on time, in some words.
+    /// The tiers by which the loops were on time, in some words.
     pub fn how(&self) -> String {
         let names: Vec<_> = self.tiers.iter().map(|tier| tier.name()).collect();
         let mut how = format!("tier {}: {}", self.tier, names.join(" and "));
@@ -285,7 +285,7 @@ impl CoopReport {
         how
     }
 
-    /// What there is to say beside the table, a sentence or two each.
+    /// The notes beside the table, a sentence or two each.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = vec![format!("CMD was {}.", self.level)];
         notes.extend(self.weaker.map(|weaker| format!("{weaker}.")));
@@ -337,7 +337,7 @@ fn unhelped(row: &LoopRow) -> Option<String> {
     (refusals > 0).then(|| {
         format!(
             "{} ({}): could not be raised, {refusals} times: it is real-time by itself, or the \
-             program has become another user, who has not the right to that.",
+             program has changed to a user without the right to that.",
             row.name, row.thread
         )
     })

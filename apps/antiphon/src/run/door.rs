@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use antiphon_record::door::{SECRET_BYTES, VARIABLE, Which};
 
-/// So long is waited for a caller to say what it wants. It has said so when it is connected.
+/// How long a caller may take to say what it wants. A caller that is connected has said so.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The socket, and what is handed out.

@@ -1,4 +1,4 @@
-//! When waits ended that went on as their threads did.
+//! The ends of waits that threads were still in when they ended.
 //!
 //! A thread that is killed, or whose process exits, says nothing of the wait that it is in. Its
 //! record still does, and the wait lasted till the first of these that is known:
@@ -33,11 +33,12 @@ pub fn close(snapshot: &mut Snapshot, sampled: &Sampled, root: u32, end_ns: u64)
             .iter()
             .filter(|&&(id, began_ns)| id == name(process) && began_ns > process.began_ns);
         let replaced_ns = later.map(|&(_, began_ns)| began_ns).min();
-        // What is from before the wait is of another thread, which had the same id.
+        // A sample from before the wait is of another thread, which had the same id.
         let last_seen = sampled.waiting.get(&(process.pid, thread.tid));
         let here = !process.elsewhere;
         let last_seen = last_seen.filter(|seen| here && seen.there_ns >= waiting.since_ns);
-        // The sampler tells in which round the end was. If nobody tells more, it is at the begin.
+        // The sampler tells in which round the end was. Without more knowledge, the end is at the
+        // start of that round.
         let is_known = here && process.pid == root || replaced_ns.is_some();
         let gone_ns = if here && is_there(process.pid, thread.tid) {
             end_ns
@@ -60,7 +61,7 @@ pub fn running(snapshot: &Snapshot, root: u32) -> usize {
 }
 
 /// Whether that thread is still there, in a process that has a recording mapped: an id that another
-/// process has got since does not count.
+/// process has got meanwhile does not count.
 fn is_there(pid: u32, tid: u32) -> bool {
     fs::exists(format!("/proc/{pid}/task/{tid}")).unwrap_or(false) && records(pid)
 }
@@ -79,7 +80,7 @@ mod tests {
     use super::*;
     use antiphon_record::{Histogram, Kind, Lock, Row, Thread, Waiting};
 
-    /// A thread of process `pid` that has waited since 100.
+    /// A thread of process `pid` that began to wait at 100.
     fn waits(pid: u32, tid: u32) -> Snapshot {
         let process =
             |began_ns| Process { pid, parent: None, began_ns, light: false, elsewhere: false };

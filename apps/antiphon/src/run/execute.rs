@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-/// What is executed: strings, and the arrays of their addresses that the kernel takes.
+/// The program to execute: strings, and the arrays of their addresses that the kernel takes.
 struct Image {
     program: CString,
     arguments: Strings,
@@ -21,7 +21,7 @@ struct Image {
 struct Strings {
     /// Ends in a null pointer.
     addresses: Vec<*const c_char>,
-    /// What is at these.
+    /// The strings at these addresses.
     _texts: Vec<CString>,
 }
 
@@ -50,7 +50,7 @@ impl Image {
     }
 }
 
-/// Has `command` execute the file `program`, after `prepare`, which runs in the child and makes
+/// Makes `command` execute the file `program`, after `prepare`, which runs in the child and makes
 /// system calls only. Nothing may be added to the command afterwards.
 ///
 /// # Errors

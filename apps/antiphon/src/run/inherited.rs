@@ -93,7 +93,7 @@ mod tests {
     fn this_process_was_looked_at_before_main() {
         let inherited = INHERITED.get().expect("a look");
         assert_eq!(inherited.closed, [false; 3]);
-        // The runtime has changed that since.
+        // The runtime has changed that meanwhile.
         let pipe = 1 << (libc::SIGPIPE - 1);
         assert!(process::ignored() & pipe != 0);
     }

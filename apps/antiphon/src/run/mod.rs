@@ -144,14 +144,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 /// If one can't be written.
 pub fn tell(report: &Report, files: Vec<ReportFile>) -> Result<(), Failure> {
     let text = text::render(report, colour(&std::io::stderr()));
-    // Whoever closed stderr does not want to know.
+    // A user that has closed stderr does not want to know.
     let _ = std::io::stderr().write_all(text.as_bytes());
     // Each, whatever became of those before it.
     let written: Vec<_> = files.into_iter().map(|file| file.write(report)).collect();
     written.into_iter().collect()
 }
 
-/// What a report file is written as.
+/// The format of a report file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Json,
@@ -181,11 +181,11 @@ pub struct ReportFile {
 }
 
 impl ReportFile {
-    /// Those of `--report` and `--html`, as far as they were given.
+    /// The files of `--report` and `--html`, if those are given.
     ///
     /// # Errors
     ///
-    /// If one can't be written, or its ending is unknown.
+    /// If a file can't be written, or its ending is unknown.
     pub fn all(report: Option<&Path>, html: Option<&Path>) -> Result<Vec<Self>, Failure> {
         let mut files = Vec::new();
         if let Some(path) = report {

@@ -1,5 +1,5 @@
-//! What a report has to say beside its tables, one sentence or two each: why there is nothing in
-//! it, which form of the lock it was, and what went past the library.
+//! Notes that a report has beside its tables, one sentence or two each: why there is nothing in it,
+//! which form of the lock it was, and what went past the library.
 
 use antiphon_record::Snapshot;
 
@@ -32,7 +32,7 @@ pub fn of(
     notes.chain(unmatched).chain(children::sentences(unreached, what)).collect()
 }
 
-/// What is left out on purpose.
+/// The note about programs that are left alone on purpose.
 fn childless(run: &Run, what: &str) -> Option<String> {
     (!run.children).then(|| {
         format!(
@@ -42,20 +42,20 @@ fn childless(run: &Run, what: &str) -> Option<String> {
     })
 }
 
-/// What is done in a program, in some words: to its locks, if we are in it for those, and to its
-/// loops.
+/// The changes to a program, in some words: to its locks, if the library is in it for those, and to
+/// its loops.
 pub fn done(lock: &str, inside: bool, coop: bool) -> String {
     let locks = inside.then(|| done_to_locks(lock));
     let loops = coop.then_some("made cooperative");
     locks.into_iter().chain(loops).collect::<Vec<_>>().join(" or ")
 }
 
-/// What the library does to a program's locks, in a word.
+/// The library's effect on a program's locks, in a word.
 pub fn done_to_locks(lock: &str) -> &'static str {
     if lock == preload::GLIBC { "observed" } else { "replaced" }
 }
 
-/// In what a recording of glibc's locks differs from one of ours.
+/// The note about how a recording of glibc's locks differs from one of ours.
 fn theirs(run: &Run) -> Option<String> {
     (run.lock == preload::GLIBC).then(|| {
         "glibc's own locks, seen from inside. A wait for a condition includes that for its mutex, \
@@ -72,7 +72,8 @@ fn nothing_used(run: &Run, snapshot: &Snapshot) -> Option<String> {
     })
 }
 
-/// Which form was really used: the library takes the exchange where the light form can't be had.
+/// The note about the form that was really used: the library takes the exchange where the light
+/// form can't be had.
 fn form(run: &Run, snapshot: &Snapshot) -> Option<String> {
     if run.lock != preload::LIGHT {
         return None;
@@ -98,8 +99,8 @@ fn bypassed(run: &Run, snapshot: &Snapshot) -> Option<String> {
     let and_so = if run.lock == preload::GLIBC {
         "what they lock is not seen."
     } else {
-        "they use glibc's locks. A mutex that they share with the rest of the program excludes \
-         nobody; if there may be one, use --lock glibc."
+        "they use glibc's locks. A mutex that they share with the rest of the program does \
+         not exclude: if there may be one, use --lock glibc."
     };
     (times > 0).then(|| {
         format!(
@@ -115,7 +116,7 @@ fn strangers(snapshot: &Snapshot) -> Option<String> {
         format!(
             "A mutex in memory that processes share, but not flagged PTHREAD_PROCESS_SHARED, had \
              waiters of another process {} times (the last at {:#x}). They wait for up to 1.6 s \
-             too long, since nobody can wake them: flag it, or use --lock glibc.",
+             too long, because no process can wake them: flag it, or use --lock glibc.",
             strangers.count, strangers.lock
         )
     })

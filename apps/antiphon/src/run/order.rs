@@ -1,5 +1,5 @@
-//! In which order the program takes its locks: how many at once, which within which, and which in
-//! both orders.
+//! The order in which the program takes its locks: how many at once, which within which, and which
+//! in both orders.
 //!
 //! | figure | counts | over all |
 //! |---|---|---|
@@ -24,7 +24,7 @@ pub struct Order {
     pub depth: Option<(f64, u64)>,
     /// Mean and largest nest.
     pub nests: Option<(f64, u64)>,
-    /// Which lock was taken within which.
+    /// The locks that were taken within others.
     pub steps: Vec<Step>,
     /// Locks that were taken in a circle, each as steps that follow each other.
     pub inversions: Vec<Vec<Step>>,
@@ -33,7 +33,7 @@ pub struct Order {
 /// One lock taken while another was held.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// In which process.
+    /// The process of both locks.
     pub pid: u32,
     /// The lock that was held.
     pub held: Place,
@@ -48,16 +48,16 @@ pub struct Step {
 pub struct Place {
     /// The lock.
     pub address: u64,
-    /// What it is.
+    /// The kind of the lock.
     pub kind: &'static str,
-    /// Where it was taken the first time that this happened.
+    /// The site where it was taken the first time that this happened.
     pub site: String,
-    /// Where it was taken the first time of all, which is what tells sorts of locks apart.
+    /// The site where it was taken the first time of all, which is what tells sorts of locks apart.
     pub first_site: String,
 }
 
 impl Order {
-    /// What a recording says of it.
+    /// The order that a recording shows.
     pub fn new(snapshot: &Snapshot, symbols: &mut Symbols) -> Self {
         let mut step = |edge: &Edge| Step {
             pid: summary::pid(snapshot, snapshot.locks[edge.held].process),
@@ -74,7 +74,7 @@ impl Order {
         Self { depth: snapshot.depth(), nests: snapshot.nests(), steps, inversions }
     }
 
-    /// Those of one group of call sites as one: how many there are, and the first of them.
+    /// The inversions by group of call sites: how many each group has, and the first of them.
     pub fn by_site(&self) -> Vec<(usize, &[Step])> {
         let mut groups = BTreeMap::<Vec<(&str, &str)>, (usize, &[Step])>::new();
         for steps in &self.inversions {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// If the limit leaves this many tasks, one more thread of ours does no harm.
 const ENOUGH: u64 = 32;
 
-/// Which limit is so close that a thread of ours might be one too many; `None` if none is.
+/// The limit that is so close that a thread of ours might be one too many; `None` if none is.
 pub fn scarce() -> Option<&'static str> {
     if left_to_user().is_some_and(|left| left < ENOUGH) {
         return Some("the limit on processes (ulimit -u)");

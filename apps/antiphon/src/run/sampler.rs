@@ -1,7 +1,7 @@
 //! Looking at a program's threads from outside, without stopping them.
 //!
-//! A thread of ours goes through `/proc/PID/task/*` of CMD and of the processes that it started.
-//! What it sees a thread blocked in, it takes for what the thread did since it looked last: an
+//! A thread of ours goes through `/proc/PID/task/*` of CMD and of the processes that it started. It
+//! assumes that a thread has been blocked since the last look in what it is blocked in now: an
 //! estimate, and the report says so. The time that threads wanted a CPU and had none is no
 //! estimate: the kernel counts it (`schedstat`), up to the last look at each thread.
 //!
@@ -24,7 +24,7 @@ use antiphon_record::{Lookout, Recording, State};
 
 use super::waits::{Wait, classify};
 
-/// What was seen.
+/// The observations of the sampler.
 #[derive(Clone, Debug, Default)]
 pub struct Sampled {
     /// Seconds that threads were seen blocked, by kind, and not in a recorded wait.
@@ -41,7 +41,7 @@ pub struct Sampled {
     pub waiting: HashMap<(u32, u32), LastSeen>,
 }
 
-/// When a thread was seen last, in nanoseconds of the monotonic clock.
+/// The time when a thread was seen last, in nanoseconds of the monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastSeen {
     /// Then it was there.
@@ -67,7 +67,7 @@ pub struct Sampler {
 const ROUND: Duration = Duration::from_millis(10);
 const FIRST_ROUNDS: Duration = Duration::from_millis(1);
 const FIRST: Duration = Duration::from_millis(100);
-/// Our share of one CPU is one of so many, at most.
+/// The sampler takes at most this fraction of one CPU: one of `SHARE` parts.
 const SHARE: u32 = 100;
 
 impl Sampler {
@@ -109,14 +109,14 @@ impl Sampler {
 
 struct Watch {
     root: u32,
-    /// By process and thread id.
+    /// The known threads, by process and thread id.
     threads: HashMap<(u32, u32), Known>,
-    /// Of threads that are gone.
+    /// The run-queue time of threads that are gone.
     run_queue_ns: u64,
     seen: Sampled,
 }
 
-/// What is known of a thread since it was seen last.
+/// The state of a thread when it was last seen.
 #[derive(Clone, Copy)]
 struct Known {
     seen: Instant,
@@ -172,7 +172,7 @@ impl Watch {
             self.seen.threads += 1;
             return Ok(());
         };
-        // What it is blocked in is known already.
+        // The recording knows already what it is blocked in.
         if earlier.waits {
             return Ok(());
         }
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(run_delay("100"), None);
     }
 
-    /// A recording that nobody writes to, without a name in any file system.
+    /// A recording without a writer, and without a name in any file system.
     fn nothing_recorded() -> Recording {
         let path = std::env::temp_dir().join(format!("antiphon-sampler-{}", std::process::id()));
         let recording = Recording::create(&path, antiphon_record::Scope::Contended);

@@ -28,11 +28,11 @@ use crate::preload::{self, Under};
 use crate::program::{self, Refusal};
 use crate::sites::Sites;
 
-/// What is wanted of a run.
+/// The settings of a run.
 pub struct Session<'a> {
     /// CMD and its arguments.
     pub command: &'a [OsString],
-    /// What it is run with: one of [`preload::choices`].
+    /// The lock that it is run with: one of [`preload::choices`].
     pub lock: &'a str,
     /// How much is recorded.
     pub scope: Scope,
@@ -48,13 +48,13 @@ pub struct Session<'a> {
 pub struct Done<'a, W> {
     /// How CMD ended.
     pub ended: Ended,
-    /// Who watched.
+    /// The watcher of the run.
     pub watcher: W,
-    /// What there is to say of it.
+    /// The observations of the run.
     pub seen: Seen<'a>,
 }
 
-/// What is known of a run that is over.
+/// The facts about a run that is over.
 pub struct Seen<'a> {
     run: Run,
     tape: Option<Tape>,
@@ -163,12 +163,13 @@ impl<'a> Session<'a> {
         Ok(Done { ended, watcher, seen })
     }
 
-    /// What keeps the library out of CMD, if something does; that is said before CMD starts, too.
+    /// The obstacle that keeps the library out of CMD, if there is one; it is printed before CMD
+    /// starts, too.
     fn kept_out(&self, program: &Path, inside: bool) -> Option<KeptOut> {
         let obstacle = program::obstacle(program).filter(|_| inside || self.coop.is_some())?;
         let kept_out = KeptOut::new(obstacle, !self.children);
         let what = notes::done(self.lock, inside, self.coop.is_some());
-        // Whoever closed stderr does not want to know.
+        // A user that has closed stderr does not want to know.
         let _ = writeln!(io::stderr(), "antiphon: {}", kept_out.beforehand(&what));
         Some(kept_out)
     }
@@ -247,11 +248,11 @@ pub const TAPE: &CStr = c"antiphon-recording";
 /// whatever becomes of us.
 struct Tape {
     recording: Arc<Recording>,
-    /// The same file, to seal it.
+    /// The file of the recording, to seal it.
     file: File,
-    /// By which CMD and its children open it, while this process is there.
+    /// The path by which CMD and its children open it, while this process is there.
     path: String,
-    /// For those of them that can't; `None` if it can't be had.
+    /// The door for those of them that can't open it; `None` if it can't be had.
     door: Option<Door>,
 }
 
@@ -263,7 +264,7 @@ impl Tape {
         if fd < 0 {
             return Err(named(io::Error::last_os_error()));
         }
-        // SAFETY: a new descriptor, known to nobody else.
+        // SAFETY: a new descriptor that no other code knows.
         let file = unsafe { File::from_raw_fd(fd) };
         let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
         let files = handed_out(&file, sites);
@@ -283,7 +284,7 @@ impl Tape {
     }
 }
 
-/// What the door hands out.
+/// The files that the door hands out.
 fn handed_out(recording: &File, sites: Option<&Sites>) -> io::Result<Vec<(Which, File)>> {
     let mut files = vec![(Which::Recording, recording.try_clone()?)];
     if let Some(sites) = sites {

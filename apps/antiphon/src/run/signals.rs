@@ -66,7 +66,7 @@ impl<'a> Signals<'a> {
             unsafe { libc::syscall(libc::SYS_signalfd4, -1, &raw const all, BYTES, flags) };
         let signals = i32::try_from(signals).ok().filter(|&descriptor| descriptor >= 0);
         let signals = signals.ok_or_else(io::Error::last_os_error)?;
-        // SAFETY: a new descriptor, known to nobody else.
+        // SAFETY: a new descriptor that no other code knows.
         let signals = unsafe { OwnedFd::from_raw_fd(signals) };
         Ok(Self { served: Some((signals, file, serve)) })
     }

@@ -6,7 +6,7 @@
 
 use std::io;
 
-/// What `make` makes, with the limit on the size of files out of the way.
+/// Returns what `make` makes, with the limit on the size of files out of the way.
 ///
 /// # Errors
 ///

@@ -9,8 +9,8 @@
 //! A recorded wait lasts until its thread runs again, so a part of it may be in `run_queue` too. A
 //! thread in a recorded wait is not sampled. One that waits when the run ends has waited till then.
 //!
-//! *Reachable* is what a preloaded library can do something about. The share is of all blocked time
-//! except sleep, which nobody else keeps a thread from ending.
+//! *Reachable* is the waiting that a preloaded library can do something about. The share is of all
+//! blocked time except sleep, because no other thread keeps a sleep from ending.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,7 +30,7 @@ use crate::preload;
 use crate::program::Obstacle;
 use crate::record::Written;
 
-/// What is known of a run without looking at it.
+/// The facts about a run that are known without looking at the recording.
 pub struct Run {
     /// CMD and its arguments.
     pub command: Vec<String>,
@@ -38,15 +38,15 @@ pub struct Run {
     pub lock: String,
     /// Whether every acquisition was recorded.
     pub profile: bool,
-    /// From start to end.
+    /// The time from start to end.
     pub wall: Duration,
     /// How it ended.
     pub ended: String,
-    /// What kept the library out of CMD, as far as the file tells.
+    /// The obstacle that kept the library out of CMD, as far as the file tells.
     pub kept_out: Option<KeptOut>,
     /// Whether the library was for what CMD executes, too.
     pub children: bool,
-    /// What of `--sites` nothing matched; `None` without.
+    /// Entries of `--sites` that matched nothing; `None` without that option.
     pub unmatched: Option<Vec<String>>,
     /// Why CMD's threads were not looked at from outside, if they were not.
     pub unsampled: Option<String>,
@@ -82,12 +82,12 @@ pub struct KeptOut {
 }
 
 impl KeptOut {
-    /// By what it is; `no_children` says whether nobody but CMD was meant.
+    /// Describes `obstacle`; `no_children` says whether only CMD was to be reached.
     pub fn new(obstacle: Obstacle, no_children: bool) -> Self {
         Self { why: obstacle.why, only_cmd: obstacle.hands_on && !no_children }
     }
 
-    /// Before the run, of what would be done to locks.
+    /// The sentence before the run; `what` would be done to locks.
     pub fn beforehand(&self, what: &str) -> String {
         let why = &self.why;
         if self.only_cmd {
@@ -97,7 +97,7 @@ impl KeptOut {
         }
     }
 
-    /// After it.
+    /// The sentence after the run.
     pub fn afterwards(&self, what: &str) -> String {
         let why = &self.why;
         let where_not = if self.only_cmd { " in CMD itself" } else { "" };
@@ -112,22 +112,22 @@ impl Run {
     }
 }
 
-/// What happened to one lock at one call site, or to all locks of one.
+/// The use of one lock at one call site, or of all locks of one site.
 #[derive(Clone, Debug)]
 pub struct LockRow {
     /// `function+0x1f (module)`.
     pub site: String,
-    /// What the lock is.
+    /// The kind of the lock.
     pub kind: &'static str,
-    /// Where it is; of several, the first.
+    /// The address of the lock; of several, the first.
     pub address: u64,
-    /// In which process; of several, the first.
+    /// The process of the lock; of several, the first.
     pub pid: u32,
     /// How many locks.
     pub locks: usize,
     /// How often it was had; without a profile, after a wait.
     pub acquisitions: u64,
-    /// How often somebody had to wait.
+    /// How often a thread had to wait.
     pub contended: u64,
     /// How often a wait ended without it.
     pub gave_up: u64,
@@ -149,7 +149,7 @@ impl LockRow {
     }
 }
 
-/// What a thread of the program did.
+/// The waits and the work of a thread of the program.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadRow {
     /// Its process.
@@ -207,29 +207,29 @@ pub struct Report {
     pub processes: usize,
     /// Threads that were seen or have recorded, whichever is more.
     pub threads: usize,
-    /// By lock and site, most waiting first.
+    /// Rows by lock and site, most waiting first.
     pub locks: Vec<LockRow>,
     /// The threads that have recorded something, the one that waited most first.
     pub by_thread: Vec<ThreadRow>,
-    /// In which order locks are taken.
+    /// The order in which locks are taken.
     pub order: Order,
-    /// Where threads were blocked.
+    /// The waits in which threads were blocked.
     pub blocked: Blocked,
     /// Rounds of sampling, 0 if the program was too short.
     pub rounds: u64,
-    /// What is missing.
+    /// The events that are missing.
     pub dropped: Dropped,
     /// Processes whose mutexes were in the light form.
     pub light_processes: usize,
     /// Programs that kept their own locks, as far as is known.
     pub unreached: Vec<Unreached>,
-    /// What there is to say beside the tables.
+    /// The notes beside the tables.
     pub notes: Vec<String>,
     /// How many of these say what was not seen: without any, what is not here did not happen.
     pub unseen: usize,
-    /// Of a run under `record`: what was written.
+    /// The trace, of a run under `record`.
     pub trace: Option<Written>,
-    /// Of event loops that shared their CPU.
+    /// The event loops that shared their CPU.
     pub coop: Option<CoopReport>,
 }
 
@@ -269,14 +269,14 @@ impl Report {
     }
 
     /// The share of blocked time, sleep left out, that is in what was replaced, or would have been:
-    /// where glibc kept its locks, they were seen. `None` if CMD was seen from outside only, or
-    /// nobody was ever blocked.
+    /// where glibc kept its locks, they were seen. `None` if CMD was seen from outside only, or no
+    /// thread was ever blocked.
     pub fn reachable_share(&self) -> Option<f64> {
         let all = self.blocked.all() - self.blocked.sleep;
         (!self.run.is_outside() && all > 0.0).then(|| self.blocked.reachable() / all)
     }
 
-    /// What that share is in.
+    /// The locks that this share is of, in words.
     pub fn reachable_locks(&self) -> &'static str {
         if self.run.lock == preload::GLIBC {
             "locks that ours can replace"
@@ -343,13 +343,13 @@ impl Blocked {
         self.kinds().iter().map(|kind| kind.2).sum()
     }
 
-    /// Seconds in what was replaced or observed.
+    /// Seconds in locks that were replaced or observed.
     pub fn reachable(&self) -> f64 {
         self.mutex + self.rwlock + self.condition + self.spin
     }
 }
 
-/// What happened to which lock where, most waiting first.
+/// The rows of a recording, by lock and site, most waiting first.
 pub fn lock_rows(snapshot: &Snapshot, symbols: &mut Symbols) -> Vec<LockRow> {
     let rows = snapshot.rows.iter();
     let used = rows.filter(|row| row.acquisitions != 0 || row.contended != 0);

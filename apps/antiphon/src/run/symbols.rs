@@ -34,7 +34,7 @@ struct Names {
     image: Result<Image, Unnamed>,
     /// Looked for where the file itself knows no function.
     debug: OnceCell<Option<Image>>,
-    /// By offset: functions that were asked for already, and how far into them.
+    /// Functions that were asked for already, by offset, and how far into them it is.
     known: HashMap<u64, Option<(String, u64)>>,
 }
 
@@ -51,13 +51,13 @@ impl Symbols {
         }
     }
 
-    /// Where the functions of that name are, as offsets in the file that is at `path` now.
+    /// The places of the functions of that name, as offsets in the file that is at `path` now.
     pub fn function(&mut self, path: &str, name: &str) -> Vec<Range<u64>> {
         let module = Module { path: path.to_owned(), file: FileId::default() };
         self.names(&module).named(name)
     }
 
-    /// Which of the modules that were asked for have no names, and why.
+    /// The note about modules that were asked for and have no names, and why.
     pub fn note(&self) -> Option<String> {
         let unnamed = |(module, names): (&Module, &Names)| {
             let why = names.image.as_ref().err()?;
@@ -104,7 +104,7 @@ impl Names {
         found
     }
 
-    /// Where the functions of that name are in the file, each once.
+    /// The places of the functions of that name in the file, each once.
     fn named(&self, name: &str) -> Vec<Range<u64>> {
         let Ok(image) = &self.image else { return Vec::new() };
         let is = |written: &str| written == name || demangled(written) == name;
@@ -126,7 +126,7 @@ impl Names {
     }
 }
 
-/// Where distributions put the debug file of that build.
+/// The path where distributions put the debug file of that build.
 fn debug_file(build: &BuildId) -> Option<PathBuf> {
     let (first, rest) = build.bytes().split_first()?;
     let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -173,7 +173,7 @@ mod tests {
         let module = |path: &str| Module { path: path.to_owned(), file: FileId::default() };
         let name = symbols.name(Some(&module("/no/such/lib.so")), 0x10, 0x7f12);
         assert_eq!(name, "lib.so+0x10");
-        // What the kernel says of a file is not its name.
+        // The kernel's words about a file are not part of its name.
         let name = symbols.name(Some(&module("/no/such/old.so (deleted)")), 0x10, 0x7f12);
         assert_eq!(name, "old.so+0x10");
         let note = symbols.note().expect("a note");

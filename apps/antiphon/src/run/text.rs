@@ -10,9 +10,9 @@ use antiphon_report::words::several;
 use super::order::Place;
 use super::summary::{LockRow, Report};
 
-/// So many call sites are shown; the others are in the JSON report.
+/// How many call sites are shown; the others are in the JSON report.
 const SITES: usize = 20;
-/// So many groups of locks that were taken in both orders are shown.
+/// How many groups of locks that were taken in both orders are shown.
 const INVERSIONS: usize = 5;
 /// A kind of waiting with a smaller share of all is not worth a line.
 const LEAST_SHARE: f64 = 0.001;
@@ -118,7 +118,7 @@ fn locks(out: &mut String, report: &Report, colour: bool) {
     }
 }
 
-/// What a report without rows says of locks: that nothing happened only if all was seen.
+/// The sentence of a report without rows: it says that nothing happened only if all was seen.
 pub fn nothing(report: &Report) -> &'static str {
     if report.unseen == 0 {
         "No thread had to wait for a lock."

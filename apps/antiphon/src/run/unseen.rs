@@ -1,4 +1,4 @@
-//! What a report could not see, a sentence or two each: with the reason, and what to do.
+//! The parts that a report could not see, a sentence or two each: with the reason, and what to do.
 //!
 //! A report never says that nothing happened where it does not know. Each thing that keeps it from
 //! knowing has a sentence here; only without any of them is a report complete.
@@ -29,7 +29,7 @@ pub fn of(run: &Run, snapshot: &Snapshot, running: Option<usize>, refused: u64) 
 const WHY_NOT: &str = "a limit on memory, a process namespace or a root directory of its own, \
                        another user, or no /proc";
 
-/// That no program at all has opened the recording, where one was to.
+/// Says that no program at all has opened the recording, where one was to.
 fn nothing_opened(run: &Run, snapshot: &Snapshot) -> Option<String> {
     if let Some(why) = &run.untaped {
         return Some(format!(
@@ -49,7 +49,7 @@ fn nothing_opened(run: &Run, snapshot: &Snapshot) -> Option<String> {
     })
 }
 
-/// That fewer programs have opened the recording than were executed with the library.
+/// Says that fewer programs have opened the recording than were executed with the library.
 fn not_opened(run: &Run, snapshot: &Snapshot) -> Option<String> {
     if snapshot.started == 0 {
         return None;
@@ -65,7 +65,7 @@ fn not_opened(run: &Run, snapshot: &Snapshot) -> Option<String> {
     })
 }
 
-/// That CMD has left something behind that goes on.
+/// Says that CMD has left something behind that goes on.
 fn still_running(running: Option<usize>) -> Option<String> {
     let what = match running? {
         // One that has recorded nothing yet is not known by its id.
@@ -77,7 +77,7 @@ fn still_running(running: Option<usize>) -> Option<String> {
     ))
 }
 
-/// That CMD's threads were not looked at from outside.
+/// Says that CMD's threads were not looked at from outside.
 fn unsampled(run: &Run) -> Option<String> {
     run.unsampled.as_ref().map(|why| {
         format!(
@@ -87,7 +87,7 @@ fn unsampled(run: &Run) -> Option<String> {
     })
 }
 
-/// That the kernel does not let us look at some threads.
+/// Says that the kernel does not let us look at some threads.
 fn not_looked_at(refused: u64) -> Option<String> {
     (refused > 0).then(|| {
         format!(
@@ -98,7 +98,7 @@ fn not_looked_at(refused: u64) -> Option<String> {
     })
 }
 
-/// That some of the recording was being written while it was read.
+/// Says that some of the recording was being written while it was read.
 fn unfinished(snapshot: &Snapshot) -> Option<String> {
     (snapshot.unfinished > 0).then(|| {
         format!(

@@ -1,4 +1,4 @@
-//! What kind of waiting a system call is, from one line of `/proc/PID/task/TID/syscall`.
+//! The kind of waiting of a system call, from one line of `/proc/PID/task/TID/syscall`.
 //!
 //! | line | meaning |
 //! |---|---|
@@ -6,12 +6,12 @@
 //! | `-1 SP PC` | blocked outside of a system call: a page fault |
 //! | `NUMBER ARG0 … ARG5 SP PC` | blocked in that system call |
 //!
-//! Calls that wait for a word in memory are all `futex` to the kernel; what glibc waits for there
-//! shows in the operation. Its `sem_wait` asks for a private bit-set wait against the realtime
-//! clock on the value 0, its `pthread_join` for one that is not private, on a thread id, since the
+//! All calls that wait for a word in memory are `futex` to the kernel; the operation shows what
+//! glibc waits for. Its `sem_wait` asks for a private bit-set wait against the realtime clock on
+//! the value 0. Its `pthread_join` waits on a thread id, and its wait is not private, because the
 //! kernel does the waking. That is how glibc 2.36 does it and no contract: a report says "samples".
 
-/// What a thread is blocked in.
+/// The kind of wait that a thread is blocked in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Wait {
     /// A word in memory: locks, conditions, and whatever else is built on futexes.
@@ -33,7 +33,7 @@ const FUTEX_WAIT_BITSET: u64 = 9;
 const FUTEX_PRIVATE: u64 = 128;
 const FUTEX_CLOCK_REALTIME: u64 = 256;
 
-/// What the thread of that line is blocked in. `None` if it is running.
+/// The kind of wait of the thread with that line. `None` if it is running.
 pub fn classify(line: &str) -> Option<Wait> {
     let mut words = line.split_ascii_whitespace();
     let number = words.next()?;

@@ -10,9 +10,9 @@ use toml::Spanned;
 /// One `[[site]]`, sound by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Where it stands in the file, from 1.
+    /// The line of the entry in the file, from 1.
     pub line: usize,
-    /// What it means.
+    /// The place that it means.
     pub at: At,
     /// The name of a policy.
     pub policy: String,
@@ -21,7 +21,7 @@ pub struct Entry {
 /// A place in programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum At {
-    /// All of a function, or the call that returns to so many bytes into it.
+    /// All of a function, or the call that returns to the offset `returns_to` in it.
     Function { name: String, module: Option<String>, returns_to: Option<u64> },
     /// The call that returns to an offset in a file.
     Offset { module: String, returns_to: u64 },
@@ -42,7 +42,7 @@ impl std::fmt::Display for At {
     }
 }
 
-/// What is wrong with a file.
+/// A defect of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Wrong {
     line: usize,
@@ -50,7 +50,7 @@ pub struct Wrong {
 }
 
 impl Wrong {
-    /// In one line, of the file at `path`.
+    /// The defect in one line, for the file at `path`.
     pub fn of(self, path: &Path) -> String {
         format!("{}:{}: {}", path.display(), self.line, self.what)
     }

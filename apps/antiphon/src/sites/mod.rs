@@ -25,7 +25,7 @@ use file::Entry;
 /// A file of sites has that many bytes at most: a place and a word a line.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Of `--help`, after the rest.
+/// The part of `--help` about sites, after the rest.
 pub const HELP: &str = "\
 Sites (--sites F): a TOML file that chooses the policy by which a mutex or readers-writer lock sorts
 its waiters, where threads wait for it, or where it is initialised (pthread_mutex_init, and
@@ -50,7 +50,7 @@ A lock that is waited for at several of these sites has the policy of the latest
 /// The rules of a file, in memory, for the library.
 pub struct Sites {
     memory: File,
-    /// What was meant, once for each entry of the file, with its line.
+    /// The site of each entry of the file, with its line.
     entries: Vec<(String, usize)>,
     /// The entry of each rule.
     entry_of: Vec<usize>,
@@ -83,12 +83,12 @@ impl Sites {
         Ok(Self { memory, entries, entry_of })
     }
 
-    /// By which CMD and its children open it, while this process is there.
+    /// The path by which CMD and its children open it, while this process is there.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.memory.as_raw_fd())
     }
 
-    /// The memory itself, for who hands it on.
+    /// The memory itself, for a caller that hands it on.
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ fn in_memory(bytes: &[u8]) -> std::io::Result<File> {
     if fd < 0 {
         return Err(std::io::Error::last_os_error());
     }
-    // SAFETY: a new descriptor, known to nobody else.
+    // SAFETY: a new descriptor that no other code knows.
     let file = unsafe { File::from_raw_fd(fd) };
     file.write_all_at(bytes, 0)?;
     Ok(file)

@@ -1,4 +1,4 @@
-//! Where the sites of a file are in programs: functions are looked up in CMD and in what the loader
+//! The places of a file's sites in programs: functions are looked up in CMD and in what the loader
 //! loads with it, which the loader is asked for (`--list`); nothing of CMD is run for that.
 //!
 //! What CMD loads later, or executes, is not known beforehand: such a file is named by its path.
@@ -12,18 +12,19 @@ use super::file::{At, Entry};
 use crate::program;
 use crate::run::symbols::Symbols;
 
-/// So many modules are named when a function is in none.
+/// How many modules are named when a function is in none.
 const NAMED: usize = 4;
 
 /// The files of a program.
 pub struct Modules {
-    /// As the kernel shows them, and as they were asked for: one may be a link to the other.
+    /// The paths as the kernel shows them, and as they were asked for: one may be a link to the
+    /// other.
     paths: Vec<(PathBuf, PathBuf)>,
     symbols: Symbols,
 }
 
 impl Modules {
-    /// Those of `program` as it starts.
+    /// The modules of `program` as it starts.
     pub fn of(program: &Path) -> Self {
         let program = program::interpreter(program);
         let mut paths = loaded(&resolved(&program));
@@ -88,7 +89,7 @@ impl Modules {
         Ok(found)
     }
 
-    /// Those that have that name, or were asked for by it.
+    /// The modules that have this name, or were asked for by it.
     fn called(&self, name: &str) -> Vec<String> {
         let is = |path: &PathBuf| path.file_name().is_some_and(|file| file == name);
         let found = self.paths.iter().filter(|(path, asked)| is(path) || is(asked));
@@ -127,7 +128,7 @@ fn resolved(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// What the loader loads with a program; nothing if it can't say.
+/// The modules that the loader loads with a program; none if it can't say.
 fn loaded(program: &Path) -> Vec<PathBuf> {
     let Some(loader) = program::loader(program) else { return Vec::new() };
     let listed = Command::new(loader).arg("--list").arg(program).stdin(Stdio::null()).output();
@@ -135,7 +136,7 @@ fn loaded(program: &Path) -> Vec<PathBuf> {
     String::from_utf8_lossy(&listed.stdout).lines().filter_map(listed_path).collect()
 }
 
-/// Of a line `name => /path (0x7f…)` or `/path (0x7f…)`, the path.
+/// The path in a line `name => /path (0x7f…)` or `/path (0x7f…)`.
 fn listed_path(line: &str) -> Option<PathBuf> {
     let line = line.trim();
     let path = line.split_once(" => ").map_or(line, |(_, path)| path);

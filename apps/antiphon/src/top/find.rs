@@ -18,7 +18,7 @@ use antiphon_report::shell;
 use super::pools::{Blind, Pools, Program};
 use crate::run::TAPE;
 
-/// A recording, and whose it is.
+/// A recording, and its program.
 pub struct Source {
     /// The recording, open: it stays even if the program ends.
     pub recording: Recording,
@@ -28,7 +28,7 @@ pub struct Source {
     pub name: String,
 }
 
-/// What there is to look at: one of the two at the least.
+/// The subject of `top`: at least one of the two is there.
 pub struct Found {
     /// The recording.
     pub source: Option<Source>,
@@ -36,11 +36,11 @@ pub struct Found {
     pub program: Option<(Program, Pools)>,
 }
 
-/// What is meant by `what`: a process id, a file, or the only program that runs.
+/// Finds the subject that `what` names: a process id, a file, or the only program that runs.
 ///
 /// # Errors
 ///
-/// If there is none, or, if nothing is said, more than one.
+/// If there is none, or if `what` is not given and there are several.
 pub fn find(what: Option<&OsStr>) -> Result<Found, Failure> {
     let Some(what) = what else { return only() };
     match what.to_str().and_then(|text| text.parse::<u32>().ok()) {

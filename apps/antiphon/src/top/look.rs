@@ -1,4 +1,4 @@
-//! What a recording says now, and what has changed since the last look.
+//! The state of a recording now, and the changes after the last look.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,9 +17,9 @@ use crate::run::symbols::Symbols;
 pub struct Lookout {
     source: Source,
     symbols: Symbols,
-    /// By call site and kind: nanoseconds waited, and waits.
+    /// Nanoseconds waited, and waits, by call site and kind, at the last look.
     before: HashMap<(String, &'static str), (u64, u64)>,
-    /// When that was.
+    /// The time of the last look.
     then: Option<Instant>,
 }
 
@@ -31,7 +31,7 @@ pub struct Look {
     pub runner: Option<u32>,
     /// Whether that is still there.
     pub runs: bool,
-    /// Nanoseconds since the first process began to record.
+    /// Nanoseconds from the moment when the first process began to record.
     pub age_ns: u64,
     /// Processes that have recorded something.
     pub processes: usize,
@@ -39,21 +39,21 @@ pub struct Look {
     pub threads: usize,
     /// Whether all acquisitions are recorded.
     pub profile: bool,
-    /// By lock and site.
+    /// Rows by lock and site.
     pub locks: Vec<LockRow>,
-    /// By site.
+    /// Rows by site.
     pub sites: Vec<SiteRow>,
-    /// Who waits now.
+    /// The threads that wait now.
     pub waiting: Vec<Waiting>,
 }
 
-/// What goes on at one call site.
+/// The waits at one call site.
 pub struct SiteRow {
     /// All that was recorded there. Waits that go on are in it, up to now.
     pub row: LockRow,
-    /// Since the last look, or since the begin: how many threads waited here, on average.
+    /// How many threads waited here, on average, from the last look on, or from the beginning.
     pub blocked: f64,
-    /// Likewise: how many waits ended or began in a second.
+    /// How many waits ended or began in a second, from the last look on, or from the beginning.
     pub waits_per_s: f64,
 }
 
@@ -108,7 +108,7 @@ impl Lookout {
         })
     }
 
-    /// What has changed at a site in `span_ns`.
+    /// The changes at a site in `span_ns`.
     fn changed(&mut self, row: LockRow, span_ns: f64) -> SiteRow {
         let before = self.before.entry((row.site.clone(), row.kind)).or_default();
         let now = (row.wait.sum_ns, row.contended);

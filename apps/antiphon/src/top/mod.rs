@@ -74,14 +74,14 @@ pub struct Arguments {
 }
 
 const REFRESH: Duration = Duration::from_secs(1);
-/// So many call sites are printed once, and so many workers and places of a pool.
+/// How many call sites are printed in a single output, and how many workers and places of a pool.
 const ROWS: usize = 20;
 /// Columns that the kind and the numbers take.
 const NUMBERS: usize = 76;
 /// Letters of a call site that are shown on the smallest terminal.
 const LEAST_NAME: usize = 20;
 
-/// By what the rows are sorted.
+/// The key by which the rows are sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     Blocked,
@@ -169,7 +169,7 @@ fn live(watched: &mut Watched) -> Result<Option<View>, Failure> {
         if let Some(look) = &mut view.locks {
             sort(look, order);
             let letters = screen::size().0.saturating_sub(NUMBERS).max(LEAST_NAME);
-            // What is more has no place beside pools.
+            // More rows have no place beside pools.
             let most = if view.pools.is_some() { ROWS } else { usize::MAX };
             lines.extend(highlighted(&table(look, most, letters)));
         }
@@ -206,7 +206,7 @@ fn sort(look: &mut Look, order: Order) {
     });
 }
 
-/// So many call sites at most, with so many letters of each.
+/// A table of at most `most` call sites, with at most `letters` letters of each.
 fn table(look: &Look, most: usize, letters: usize) -> Table {
     let heads = [
         "call site",

@@ -9,7 +9,7 @@ use super::find::{Found, command_of};
 use super::look::{Look, Lookout};
 use super::pools::{Blind, Part, Pools, Program};
 
-/// What is looked at again and again.
+/// The subject of repeated looks.
 pub struct Watched {
     locks: Option<Lookout>,
     program: Option<Program>,
@@ -20,7 +20,7 @@ pub struct Watched {
 
 /// One look.
 pub struct View {
-    /// What is waited for in the program.
+    /// The waits of the program.
     pub locks: Option<Look>,
     /// Its pools.
     pub pools: Option<Pools>,
@@ -101,7 +101,7 @@ impl View {
         lines
     }
 
-    /// What is to be said of its pools, so many rows of each table at most.
+    /// The text about the program's pools, at most `most` rows of each table.
     pub fn parts(&self, most: usize) -> Vec<Part> {
         self.pools.as_ref().map(|pools| pools.parts(most)).unwrap_or_default()
     }

@@ -2,7 +2,7 @@
 
 use regex_lite::Regex;
 
-/// What to look for in the program's output, and what to call it.
+/// A figure to look for in the program's output, and its name.
 #[derive(Clone, Debug)]
 pub struct Metric {
     name: String,
@@ -10,7 +10,7 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// Of `NAME=REGEX`, where the regular expression has one group: the number.
+    /// Parses `NAME=REGEX`, where the regular expression has one group: the number.
     ///
     /// # Errors
     ///
@@ -27,7 +27,7 @@ impl Metric {
         Ok(Self { name: name.to_owned(), pattern })
     }
 
-    /// What the user calls it.
+    /// The user's name for it.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -57,10 +57,10 @@ pub struct Arguments {
     /// Our lock
     #[arg(long, value_name = "L", default_value = "shfl-mutex", value_parser = preload::LOCKS)]
     lock: String,
-    /// Pairs of runs that count; the interval needs six
+    /// Number of pairs of runs that count; the interval needs six
     #[arg(long, value_name = "N", default_value_t = 15)]
     pairs: usize,
-    /// Of the order within pairs
+    /// Seed of the order within pairs
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Only CMD itself, and what it forks: what it executes keeps its own locks
@@ -85,7 +85,7 @@ pub struct Arguments {
 
 /// A pair needs this many to have a 95 % interval: 2 · ½⁶ < 5 %.
 const LEAST: usize = 6;
-/// More than anybody waits for.
+/// More pairs than a user waits for.
 const MOST: usize = 10_000;
 
 /// Runs the pairs and says what came of them.
@@ -118,7 +118,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let unmatched = sites.as_ref().map(Sites::unmatched).transpose();
     let unmatched = unmatched.map_err(Failure::missing)?.unwrap_or_default();
     if let Some(sentence) = sites::sentence(&unmatched) {
-        // Whoever closed stderr does not want to know.
+        // A user that has closed stderr does not want to know.
         let _ = writeln!(std::io::stderr(), "antiphon: {sentence}");
     }
     let metrics: Vec<_> = arguments.metric.iter().map(Metric::name).collect();
@@ -213,7 +213,7 @@ impl Output {
         if fd < 0 {
             return Err(failure(std::io::Error::last_os_error()));
         }
-        // SAFETY: just made, and nobody else's.
+        // SAFETY: just made, and no other code has it.
         let file = unsafe { File::from_raw_fd(fd) };
         command.stdout(file.try_clone().map_err(failure)?);
         command.stderr(file.try_clone().map_err(failure)?);

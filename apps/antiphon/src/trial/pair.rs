@@ -1,4 +1,4 @@
-//! What the pairs came to: a row for the time, one for CPU time, one for each metric.
+//! The results of the pairs: a row for the time, one for CPU time, one for each metric.
 
 use antiphon_report::stats::{Interval, median};
 use antiphon_report::table::{Cell, Table, duration, si};
@@ -6,25 +6,25 @@ use serde_json::{Value, json};
 
 use super::MOST;
 
-/// What one run took.
+/// The figures of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// From start to end.
+    /// The time from start to end.
     pub seconds: f64,
-    /// Of CPU time, the program's and that of children which it waited for.
+    /// CPU time of the program and of the children that it waited for.
     pub cpu_s: f64,
-    /// In the order of the metrics that were asked for.
+    /// The metrics, in the order in which they were asked for.
     pub metrics: Vec<f64>,
 }
 
 /// Two runs after each other.
 #[derive(Clone, Debug)]
 pub struct Pair {
-    /// With glibc's locks.
+    /// The run with glibc's locks.
     pub glibc: Run,
-    /// With ours.
+    /// The run with ours.
     pub ours: Run,
-    /// Which came first.
+    /// Whether the run with ours came first.
     pub ours_first: bool,
 }
 
@@ -65,7 +65,7 @@ impl<'a> Outcome<'a> {
         Some(Self { lock, pairs, time, rows })
     }
 
-    /// For scripts.
+    /// The object for scripts.
     pub fn json(&self) -> Value {
         let pairs: Vec<_> = self.pairs.iter().map(|pair| self.pair(pair)).collect();
         let metrics: serde_json::Map<_, _> = self.rows[2..]
@@ -98,7 +98,7 @@ impl<'a> Outcome<'a> {
         })
     }
 
-    /// For people.
+    /// The text for people.
     pub fn text(&self, colour: bool) -> String {
         let mut table = Table::new(&["", ">glibc", &format!(">{}", self.lock), ">ratio", ">95 %"]);
         for (index, row) in self.rows.iter().enumerate() {
@@ -131,7 +131,8 @@ impl<'a> Outcome<'a> {
         )
     }
 
-    /// Of the time, in words; where no difference was shown, how large one may be all the same.
+    /// The verdict on the time, in words; where no difference was shown, how large one may be all
+    /// the same.
     fn verdict(&self) -> String {
         let Interval { low95, high95, .. } = self.time;
         if low95 > 1.0 || high95 < 1.0 {

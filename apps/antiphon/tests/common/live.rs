@@ -16,9 +16,9 @@ fn terminal() -> (File, OwnedFd) {
         libc::openpty(&raw mut ours, &raw mut theirs, std::ptr::null_mut(), none, &raw const size)
     };
     assert_eq!(made, 0);
-    // SAFETY: a descriptor of ours. Who has both sides never learns that one is gone.
+    // SAFETY: a descriptor of ours. A process that has both sides never learns that one is gone.
     unsafe { libc::fcntl(ours, libc::F_SETFD, libc::FD_CLOEXEC) };
-    // SAFETY: new descriptors, known to nobody else.
+    // SAFETY: new descriptors that no other code knows.
     unsafe { (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) }
 }
 
@@ -56,7 +56,7 @@ impl Live {
         Self { top, ours, theirs, before, seen: String::new() }
     }
 
-    /// Reads until `words` have come, since the last time.
+    /// Reads until `words` have come after the last call.
     pub fn sees(&mut self, words: &str) {
         self.seen.clear();
         let end = Instant::now() + Duration::from_secs(60);
@@ -74,14 +74,14 @@ impl Live {
         }
     }
 
-    /// What it says next of how long the program has run.
+    /// The next words about how long the program has run.
     pub fn age(&mut self) -> String {
         self.sees(" processes · ");
         let age = self.seen.split(" · ").find(|part| part.contains("s\r\n") || part.ends_with('s'));
         age.and_then(|age| age.rsplit('\n').next()).expect("an age").to_owned()
     }
 
-    /// It ends, and the terminal is as it was.
+    /// Waits for the end; the terminal is then as it was.
     pub fn ends(mut self) {
         self.sees("\x1b[?1049l");
         self.has_ended();

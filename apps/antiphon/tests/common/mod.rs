@@ -1,4 +1,4 @@
-//! What the tests of the command share.
+//! Helpers that the tests of the command share.
 
 #![allow(dead_code, reason = "each test file is a program of its own and uses a part")]
 

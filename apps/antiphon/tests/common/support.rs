@@ -16,7 +16,7 @@ pub fn antiphon(arguments: &[&str]) -> Command {
     command
 }
 
-/// What the program with these arguments does.
+/// The output of the program with these arguments.
 pub fn output(arguments: &[&str]) -> Output {
     antiphon(arguments).output().expect("the program starts")
 }
@@ -28,12 +28,12 @@ pub fn json(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("stdout is one JSON object")
 }
 
-/// What it wrote to stderr.
+/// The program's stderr.
 pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Jain's index: 1 where all are equal, and 1 of so many where one has all.
+/// Jain's index: 1 where all are equal, and 1/n where one of n has all.
 pub fn jain(values: impl Iterator<Item = f64>) -> f64 {
     let values: Vec<_> = values.collect();
     let (sum, squares) = values.iter().fold((0.0, 0.0), |(s, q), v| (s + v, q + v * v));
@@ -45,7 +45,7 @@ pub fn rows(report: &Value) -> &[Value] {
     report["rows"].as_array().expect("rows")
 }
 
-/// What is said of bad input: one line, and 2.
+/// The message for bad input: one line, and exit code 2.
 pub fn refused(arguments: &[&str]) -> String {
     let output = output(arguments);
     let said = stderr(&output);
@@ -91,7 +91,7 @@ impl Folder {
         self.compile_as("program", "cc", name, &[&usual[..], arguments].concat())
     }
 
-    /// The same, to a program of that name, by that compiler.
+    /// Compiles it to a program of that name, with that compiler.
     pub fn compile_as(&self, to: &str, compiler: &str, name: &str, arguments: &[&str]) -> String {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name);
         let program = self.path(to);
@@ -116,7 +116,7 @@ impl Drop for Folder {
     }
 }
 
-/// What there is in a folder beside what a test has put there.
+/// The files in a folder beside those that a test has put there.
 pub fn files(folder: &Folder) -> Vec<String> {
     let entries = fs::read_dir(folder.path("")).expect("a folder").flatten();
     let mut names: Vec<_> =

@@ -1,4 +1,4 @@
-/* Exits with 7, and needs nobody's headers for it: for machines whose C library is not installed
+/* Exits with 7, and needs no headers for it: for machines whose C library is not installed
  * for development. */
 __attribute__((noreturn)) void _start(void)
 {

@@ -1,6 +1,6 @@
 /* Mutexes of three kinds that the main thread holds, one of them with three threads asleep in its
- * queue, in the order of their names. Calls `all_wait` when they are, and leaves it to who stops
- * there to end the program. */
+ * queue, in the order of their names. Calls `all_wait` when they are; a debugger that
+ * stops there has to end the program. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>

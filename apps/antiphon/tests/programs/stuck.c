@@ -1,5 +1,5 @@
 /* A program that ends while its threads wait. WHAT they wait for: "mutex", two threads that have
- * locked each other out, or "condition", one that nobody will notify. HOW it ends, 300 ms after all
+ * locked each other out, or "condition", one that is never notified. HOW it ends, 300 ms after all
  * of them have gone to sleep: "exit", with 7; "kill", of SIGKILL; "exec", as a shell that stays for
  * a second and exits with 7. */
 #include <pthread.h>

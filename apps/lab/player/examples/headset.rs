@@ -32,7 +32,7 @@ struct Case {
     cpu: u32,
 }
 
-/// Filters of so many samples: 16 ms.
+/// The filter length, in samples: 16 ms.
 const TAPS: usize = 256;
 /// Chunks that the card has in its buffer.
 const AHEAD: u64 = 1;
@@ -115,7 +115,7 @@ fn all(case: Case, tiers: &[Tier], here: &Available) -> Result<(), Box<dyn Error
 
 fn hog(cpu: u32, over: Arc<AtomicBool>) -> thread::JoinHandle<()> {
     thread::spawn(move || {
-        // Elsewhere it would be in nobody's way: the row would be too good.
+        // Elsewhere it would not be in the way: the row would be too good.
         pin(cpu).expect("the CPU that this program was on");
         while !over.load(Relaxed) {
             black_box(picture_block(0));
@@ -138,7 +138,7 @@ impl Desk {
         Ok(Self { conference, card, chunks: case.seconds * 100, late_ns: Vec::new() })
     }
 
-    /// When the next chunk is captured; `None`: it was the last one.
+    /// The time when the next chunk is captured; `None`: it was the last one.
     fn next_ns(&self) -> Option<u64> {
         let number = self.card.written;
         (number < self.chunks).then(|| self.card.captured_ns(number))
@@ -204,7 +204,7 @@ fn confer(tier: Tier, case: Case) -> Result<String, Box<dyn Error>> {
         let _slice = timers.worker()?;
         let (handle, (over, is_over)) = (events.handle(), mpsc::channel());
         beside(&timers, desk.clone(), move || {
-            // Who stops the loop has it to stop.
+            // The loop is stopped by an event that runs in it.
             let _ = (handle.stop(), over.send(()));
         });
         let _ = events.run();

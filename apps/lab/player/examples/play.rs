@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Where a clip is shown.
+/// The screen on which a clip is shown.
 fn screen(is_seen: bool, file: &Path, clip: &Clip) -> Result<Box<dyn Screen>, Box<dyn Error>> {
     if !is_seen {
         return Ok(Box::new(Headless));
@@ -41,7 +41,7 @@ fn screen(is_seen: bool, file: &Path, clip: &Clip) -> Result<Box<dyn Screen>, Bo
     Ok(Box::new(Window::open(&file.display().to_string(), width, height)?))
 }
 
-/// The sound of the first file that has some, and whose that is; or one that is made up.
+/// The sound of the first file that has some, and that file's name; or one that is made up.
 fn sound_of(files: &[PathBuf]) -> (Vec<i16>, String) {
     let is_enough = |samples: &Vec<i16>| samples.len() >= ffmpeg::SOUND_RATE as usize / 100;
     let mut of_files = files.iter().filter_map(|file| {

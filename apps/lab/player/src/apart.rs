@@ -16,14 +16,14 @@ use crate::picture::{Kept, Picture, Screen};
 
 /// Calls something at a time, in a thread of its own.
 pub trait Aside {
-    /// Has `run` called at that time, in nanoseconds of the loop's clock, with how late it is.
+    /// Calls `run` at that time, in nanoseconds of the loop's clock, and tells it how late it is.
     /// Calls come in the order of their times. Does not block.
     fn submit(&self, release_ns: u64, run: Box<dyn FnOnce(u64) + Send>);
 }
 
 /// A screen that another thread shows pictures on.
 pub struct Apart<S> {
-    /// Only the other thread has it while pictures are shown, so nobody waits for it.
+    /// Only the other thread has it while pictures are shown, so no thread waits for it.
     screen: Arc<Mutex<S>>,
     aside: Box<dyn Aside>,
     tell: Sender<Kept>,
@@ -87,7 +87,7 @@ impl<S: Screen + Send + 'static> Screen for Apart<S> {
 impl Drop for Returns {
     fn drop(&mut self) {
         if let Some(kept) = self.kept.take() {
-            // Who does not listen any more has gone, and wants no picture.
+            // A player that does not listen any more has gone, and wants no picture.
             let _ = self.tell.send(kept);
         }
     }

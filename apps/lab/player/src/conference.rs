@@ -67,7 +67,7 @@ struct Seat {
 }
 
 impl Noise {
-    /// That of this seed.
+    /// The noise of this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
@@ -86,7 +86,7 @@ impl Room {
     /// Samples after which it is silent again.
     pub const TAPS: usize = 128;
 
-    /// That of this seed: echoes that decay, after 20 samples of way; less than half as loud as
+    /// The room of this seed: echoes that decay, after 20 samples of way; less than half as loud as
     /// what is played.
     #[must_use]
     pub fn new(seed: u64) -> Self {
@@ -98,7 +98,7 @@ impl Room {
         Self { answer, played: vec![0.0; 2 * Self::TAPS], newest: 0 }
     }
 
-    /// What is heard while this is played.
+    /// The sound at the microphone while this sample is played.
     pub fn echo(&mut self, played: f32) -> f32 {
         self.newest = (self.newest + Self::TAPS - 1) % Self::TAPS;
         self.played[self.newest] = played;
@@ -114,7 +114,7 @@ impl Card {
         Self { start_ns, ahead, written: 0, underruns: 0 }
     }
 
-    /// When it has captured a chunk, which is when the work on that begins.
+    /// The time when it has captured a chunk, which is when the work on that begins.
     #[must_use]
     pub fn captured_ns(&self, number: u64) -> u64 {
         self.start_ns + number * CHUNK_NS
@@ -130,7 +130,7 @@ impl Card {
 }
 
 impl Conference {
-    /// Of so many people, with filters of so many samples.
+    /// A conference of `people` people, with filters of `taps` samples.
     ///
     /// # Errors
     ///
@@ -151,7 +151,7 @@ impl Conference {
         Ok(Self { seats: (0..people as u64).map(seat).collect(), number: 0 })
     }
 
-    /// A chunk of everybody, from capture to output.
+    /// Processes a chunk of each person, from capture to output.
     pub fn chunk(&mut self) {
         let speaker = (self.number / SPELL) as usize % self.seats.len();
         for (number, seat) in self.seats.iter_mut().enumerate() {
@@ -167,7 +167,7 @@ impl Conference {
         self.number += 1;
     }
 
-    /// By how much echoes were made quieter, in dB, of all people since this was asked last.
+    /// By how much echoes were made quieter, in dB, of all people, after the last call.
     pub fn attenuation_db(&mut self) -> f64 {
         let (mut heard, mut left) = (0.0, 0.0);
         for seat in &mut self.seats {

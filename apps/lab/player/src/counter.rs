@@ -1,4 +1,5 @@
-//! The frame's number, drawn in the frame, so that who sees a picture knows which one it is.
+//! The frame's number, drawn in the frame, so that a program that sees a picture knows which one it
+//! is.
 //!
 //! Sixteen pairs of squares at the top left, the lowest bit first: of a bit that is set the upper
 //! square is white and the lower one black, else the other way around. A reader compares the two,
@@ -18,9 +19,9 @@ use crate::picture::Picture;
 const BITS: usize = 16;
 /// A square's side, in pixels: a macroblock, so that compression keeps it apart.
 const SIDE: usize = 16;
-/// Where the first square is, from the left and from the top.
+/// The place of the first square, from the left and from the top.
 const EDGE: usize = 16;
-/// What two squares of a bit differ by at least, of 255.
+/// The least difference of the two squares of a bit, of 255.
 const CONTRAST: u32 = 64;
 
 /// The least width and height of a picture that has room for it.
@@ -76,7 +77,7 @@ fn square(number: usize) -> std::ops::Range<usize> {
     EDGE + number * SIDE..EDGE + (number + 1) * SIDE
 }
 
-/// The mean of what is inside of a square.
+/// The mean of the pixels inside of a square.
 fn mean(picture: &Picture, bit: usize, row: usize) -> u32 {
     let inside = |number| {
         let all = square(number);

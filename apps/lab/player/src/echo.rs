@@ -10,8 +10,8 @@
 //!                       ▲ learns from ───────────────────────────┘
 //! ```
 //!
-//! While somebody speaks into the microphone it learns nothing, or it would learn the voice: that
-//! is told by how loud it is beside the loudest of what was played (Geigel's detector).
+//! While a person speaks into the microphone the filter learns nothing, or it would learn the
+//! voice: that is told by how loud it is beside the loudest of what was played (Geigel's detector).
 
 /// Takes the echo of one loudspeaker out of one microphone. Samples are −1 to 1.
 #[derive(Clone, Debug)]
@@ -26,16 +26,16 @@ pub struct EchoCanceller {
     holds: usize,
 }
 
-/// Of the loudest that was played, what an echo has at the most.
+/// The loudest echo, as a part of the loudest sample that was played.
 const LOUDEST: f32 = 0.5;
-/// For how many samples it learns nothing after a voice: 30 ms at 16 kHz.
+/// The number of samples for which it learns nothing after a voice: 30 ms at 16 kHz.
 const HOLD: usize = 480;
 /// Below this energy of what was played there is nothing to learn.
 const QUIET: f32 = 1e-6;
 
 impl EchoCanceller {
-    /// For echoes of up to `taps` samples; `step` is how fast it learns, over 0 and under 2: 0.5 is
-    /// for noisy rooms.
+    /// A canceller for echoes of up to `taps` samples; `step` is how fast it learns, over 0 and
+    /// under 2: 0.5 is for noisy rooms.
     #[must_use]
     pub fn new(taps: usize, step: f32) -> Self {
         let (weights, played) = (vec![0.0; taps], vec![0.0; 2 * taps]);
@@ -48,7 +48,8 @@ impl EchoCanceller {
         self.weights.len()
     }
 
-    /// Of what was played (`far`) and heard (`near`) at one time: what of that is not an echo.
+    /// Takes the echo out: `far` was played and `near` was heard at one time; returns what of that
+    /// is not an echo.
     pub fn cancel(&mut self, far: f32, near: f32) -> f32 {
         let taps = self.taps();
         if taps == 0 {
@@ -103,7 +104,8 @@ fn loudest(samples: &[f32]) -> f32 {
     most.iter().fold(rest, |most, it| most.max(*it))
 }
 
-/// By how much the echo was made quieter, in dB: what was heard beside what is left of it.
+/// By how much the echo was made quieter, in dB, from the sound that was heard and the part that is
+/// left of it.
 #[must_use]
 pub fn attenuation_db(heard: f64, left: f64) -> f64 {
     10.0 * (heard.max(f64::MIN_POSITIVE) / left.max(f64::MIN_POSITIVE)).log10()

@@ -1,4 +1,4 @@
-//! What can be wrong with a clip, or with what makes and decodes it.
+//! The errors of a clip, and of the programs that make and decode it.
 
 use std::fmt;
 use std::io;
@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 pub enum Error {
     /// A file can't be read or written.
     File(PathBuf, io::Error),
-    /// It is no H.264 stream that can be played here; with what is wrong, and where (a byte).
+    /// The file is no H.264 stream that can be played here; with what is wrong, and where (a byte).
     Stream(&'static str, usize),
     /// The program `ffmpeg` is not installed.
     NoFfmpeg,
-    /// It is, and was built without an encoder that is needed.
+    /// `ffmpeg` is there, and was built without an encoder that is needed.
     NoEncoder,
     /// The file has no stream of that kind: `video`, `audio`.
     NoStream(&'static str),
@@ -33,7 +33,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What maps an error of a file to this one.
+    /// Maps an error of a file to this one.
     pub fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |error| Self::File(path, error)

@@ -15,10 +15,10 @@ use std::process::{Command, Stdio};
 use crate::{Error, counter};
 
 const PROGRAM: &str = "ffmpeg";
-/// What x264 is to do, so that frames have layers.
+/// The options by which x264 makes frames that have layers.
 const LAYERS: &str = "keyint=5:min-keyint=5:bframes=3:b-pyramid=strict:b-adapt=0:ref=2:scenecut=0:\
                       open-gop=0:threads=1";
-/// Of the samples of colour there are half as many each way: sides are even.
+/// Makes sides even, because there are half as many samples of colour each way.
 const EVEN: &str = "crop=trunc(iw/2)*2:trunc(ih/2)*2:0:0";
 /// The first stream of a kind, as ffmpeg names it.
 const VIDEO: &str = "0:v:0";
@@ -26,7 +26,7 @@ const SOUND: &str = "0:a:0";
 /// Samples a second of sound.
 pub const SOUND_RATE: u32 = 48_000;
 
-/// What kind of clip is made.
+/// The kind of clip that is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Scenes of one to three seconds that differ in noise and colours, so that what a frame costs
@@ -39,7 +39,7 @@ pub enum Kind {
 /// A clip to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Making {
-    /// What it shows.
+    /// The kind of the pictures.
     pub kind: Kind,
     /// Width and height, in pixels; even, and no less than [`counter::ROOM`].
     pub size: (u32, u32),
@@ -124,7 +124,7 @@ fn encode(source: &[&str], [quality, value, x264]: &[&str; 3], to: &Path) -> Res
     let out = ["-f", "h264", "-y", &name];
     let made = run(PROGRAM, &[source, &coding, &layers, &out].concat());
     if made.is_err() {
-        // What is left of it is no clip; the first error is the one to tell.
+        // An unfinished file is no clip; the first error is the one to tell.
         let _ = std::fs::remove_file(to);
     }
     made.map(drop)
@@ -146,8 +146,8 @@ pub fn make_sound(hertz: u32, seconds: u32, to: &Path) -> Result<(), Error> {
     run(PROGRAM, &arguments).map(drop)
 }
 
-/// The first video stream of a file, as a byte stream, without coding it anew: up to about so many
-/// bytes.
+/// The first video stream of a file, as a byte stream, without coding it anew: up to about
+/// `most_bytes` bytes.
 ///
 /// # Errors
 ///

@@ -9,7 +9,7 @@ use crate::importance::{Rank, Scale, spread};
 use crate::program::{Act, Job, Program, Timeline};
 use crate::{Error, Tardiness};
 
-/// What a [`Game`] has drawn.
+/// The work that a [`Game`] has drawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drawn {
     /// Ticks.
@@ -18,7 +18,7 @@ pub struct Drawn {
     pub empty: u64,
     /// Details that were drawn in time, without bases.
     pub details: u64,
-    /// By how much ticks were late.
+    /// The delays of ticks.
     pub tardiness: Tardiness,
 }
 
@@ -60,12 +60,12 @@ impl<W: FnMut(u64)> Game<W> {
         Ok(Self { rules, tick_ns, work, start_ns: 0, parts: 0, drawn: Drawn::default() })
     }
 
-    /// What it has drawn by now.
+    /// The work that it has drawn by now.
     pub fn drawn(&self) -> &Drawn {
         &self.drawn
     }
 
-    /// What part of the details was drawn, 0 to 1.
+    /// The part of the details that was drawn, 0 to 1.
     pub fn quality(&self) -> f64 {
         let due = self.drawn.ticks * self.rules.details;
         if due == 0 { 1.0 } else { self.drawn.details as f64 / due as f64 }

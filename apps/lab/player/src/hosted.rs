@@ -44,7 +44,7 @@ impl<P> Clone for Hosted<P> {
 }
 
 impl<P: Program + 'static> Hosted<P> {
-    /// Has `events` start the program when it runs, before all that is not due.
+    /// Makes `events` start the program when it runs, before all events that are not due.
     pub fn start<W: Wait>(events: &mut EventLoop<W>, program: P) -> Self {
         let hosted = Self::of(program);
         let starts = hosted.clone();
@@ -66,7 +66,7 @@ impl<P: Program + 'static> Hosted<P> {
         Self(Rc::new(Host { program, events }))
     }
 
-    /// Has something done to the program, from within an event of somebody else.
+    /// Does something to the program, from within an event of another one.
     pub(crate) fn with<W: Wait, R>(
         &self,
         context: &mut Context<'_, W>,
@@ -90,7 +90,7 @@ impl<P: Program + 'static> Hosted<P> {
     }
 }
 
-/// What a program sees of its loop.
+/// A program's view of its loop.
 struct View<'a, 'c, W: Wait, P> {
     context: &'a mut Context<'c, W>,
     hosted: &'a Hosted<P>,

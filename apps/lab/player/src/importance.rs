@@ -15,14 +15,14 @@
 //! A rank has levels, 0 to 65535, so that work that is alike is not lost alike: if all of a rank
 //! were at one place, each piece would be begun just before it is too late.
 //!
-//! A loop does the work of least importance value first, and drops what is due before its turn.
-//! So with too little of the CPU the front of what is done falls behind until what is due at it
-//! is dropped: the finest details first, then more of them, then the refined, and so on. How far
-//! it falls is found by the work itself, and nobody estimates what anything costs.
+//! A loop does the work of least importance value first, and drops work that is due before its
+//! turn. So with too little of the CPU the front of the work falls behind until the work at it is
+//! due and dropped: the finest details first, then more of them, then the refined, and so on. How
+//! far it falls is found by the work itself; costs are never estimated.
 //!
-//! Programs of a group that use one scale are at the same front, since the scheduler runs who is
-//! behind. So they lose the same ranks: their *quality* is alike, whatever it costs each of them
-//! (§5.3 of the document does this by numbers of frames; a rank also fits sound, games and
+//! Programs of a group that use one scale are at the same front, because the scheduler runs the one
+//! that is behind. So they lose the same ranks: their *quality* is alike, whatever it costs each of
+//! them (§5.3 of the document does this by numbers of frames; a rank also fits sound, games and
 //! players of different rates).
 //!
 //! After Krasic, Saubhasik, Sinha and Goel, "Fair and Timely Scheduling via Cooperative Polling"
@@ -33,11 +33,11 @@
 /// The higher its level, the sooner it is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rank {
-    /// Without it there is nothing.
+    /// Without such work there is nothing.
     Essential(u16),
-    /// Without it there is little.
+    /// Without such work there is little.
     Main(u16),
-    /// Without it there is half.
+    /// Without such work there is half.
     Refined(u16),
     /// A detail.
     Fine(u16),

@@ -3,9 +3,9 @@
 /// A decoded frame: a byte of luma a pixel, and a quarter of that for each chroma (4:2:0).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
-    /// In pixels.
+    /// The width, in pixels.
     pub width: usize,
-    /// In pixels.
+    /// The height, in pixels.
     pub height: usize,
     /// `width * height` bytes, row after row.
     pub luma: Vec<u8>,
@@ -27,7 +27,7 @@ impl Picture {
     }
 }
 
-/// Where a player shows its pictures.
+/// A screen on which a player shows its pictures.
 pub trait Screen {
     /// Shows frame `number` of its clip (in display order). Must be quick, and never block: it
     /// runs in a timer.
@@ -59,7 +59,7 @@ pub trait Screen {
 /// A picture that a screen has shown by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// As who it was given.
+    /// The id that came with the picture.
     pub id: u64,
     /// How late it was shown, in nanoseconds.
     pub late_ns: u64,

@@ -1,4 +1,4 @@
-//! What a program of this crate asks of its loop, and a loop of its programs.
+//! The interface between a program of this crate and its loop.
 //!
 //! Programs are plain state: a loop calls [`Program::run`] with a [`Job`] that was submitted, and
 //! the program submits others by a [`Timeline`]. So the same program runs on an event loop of the
@@ -8,18 +8,18 @@
 /// An event of a program; it is submitted at most once at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Job {
-    /// What is to be done.
+    /// The work to do.
     pub act: Act,
-    /// To which of its things: a frame, a chunk, a tick.
+    /// The number of the thing to work on: a frame, a chunk, a tick.
     pub number: u64,
 }
 
-/// What a job does: also the type by which a loop counts tardiness.
+/// The act of a job: also the type by which a loop counts tardiness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Act {
-    /// A timer: take in what comes within the look-ahead.
+    /// A timer: take in the work that comes within the look-ahead.
     Receive,
-    /// A timer: drop what was not done in time.
+    /// A timer: drop the work that was not done in time.
     Expire,
     /// A timer: show it, play it, step.
     Present,
@@ -39,11 +39,12 @@ impl Act {
     }
 }
 
-/// What a loop offers to the program it runs. Times are nanoseconds of its monotonic clock.
+/// The services that a loop offers to the program it runs. Times are nanoseconds of its monotonic
+/// clock.
 pub trait Timeline {
     /// The time.
     fn now_ns(&self) -> u64;
-    /// Until when this job may go on; `None`: as long as it likes.
+    /// The time until which this job may go on; `None`: as long as it likes.
     fn until_ns(&self) -> Option<u64>;
     /// Runs `job` as soon after `release_ns` as can be, before all best effort.
     fn timer(&mut self, release_ns: u64, job: Job);

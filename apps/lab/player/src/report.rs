@@ -1,4 +1,4 @@
-//! What a program tells of itself.
+//! The figures that a program tells of itself.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ impl Tardiness {
         &self.samples
     }
 
-    /// What `permille` of a thousand are at most; 0 if there are none.
+    /// The tardiness that `permille` of a thousand samples do not exceed; 0 if there are none.
     pub fn quantile(&self, permille: usize) -> u64 {
         let mut sorted = self.samples.clone();
         sorted.sort_unstable();
@@ -41,15 +41,15 @@ pub struct Count {
     pub dropped: u64,
 }
 
-/// What a player has shown.
+/// The frames that a player has shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// What decoded.
+    /// The name of the decoder.
     pub decoder: String,
-    /// By how much frames were shown late.
+    /// The delays of frames that were shown.
     pub tardiness: Tardiness,
     pub(crate) layers: [Count; 4],
-    /// Frames that were shown in each second since the first was due.
+    /// Frames that were shown in each second, counted from the time when the first was due.
     pub per_second: Vec<u32>,
     /// Frames shown after one that comes after them: never, or it is a fault.
     pub disorder: u64,
@@ -72,7 +72,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Of a layer.
+    /// The counts of a layer.
     pub fn layer(&self, layer: Layer) -> Count {
         self.layers[layer as usize]
     }
@@ -81,7 +81,7 @@ impl Report {
         &mut self.layers[layer as usize]
     }
 
-    /// A frame was shown, that late, in that second since the first was due.
+    /// A frame was shown, that late, in that second, counted from the time when the first was due.
     pub(crate) fn count_shown(&mut self, layer: Layer, second: usize, late_ns: u64) {
         self.tardiness.note(0, late_ns);
         self.layer_mut(layer).shown += 1;
@@ -101,7 +101,7 @@ impl Report {
         } += 1;
     }
 
-    /// Of all layers.
+    /// The counts of all layers.
     pub fn total(&self) -> Count {
         let add = |sum: Count, one: &Count| Count {
             shown: sum.shown + one.shown,
@@ -110,7 +110,7 @@ impl Report {
         self.layers.iter().fold(Count::default(), add)
     }
 
-    /// What part of the frames that were due was shown, 0 to 1; 1 if none was due.
+    /// The part of the frames that were due that was shown, 0 to 1; 1 if none was due.
     pub fn quality(&self) -> f64 {
         let Count { shown, dropped } = self.total();
         if shown + dropped == 0 { 1.0 } else { shown as f64 / (shown + dropped) as f64 }

@@ -9,7 +9,7 @@ use crate::importance::{Rank, Scale};
 use crate::program::{Act, Job, Program, Timeline};
 use crate::{Error, Tardiness};
 
-/// What plays samples.
+/// A device that plays samples.
 pub trait Sink {
     /// Plays a chunk: runs in a timer, so it must not block.
     fn play(&mut self, samples: &[i16]);
@@ -23,14 +23,14 @@ impl Sink for Silent {
     fn play(&mut self, _: &[i16]) {}
 }
 
-/// What a [`Sound`] has played.
+/// The chunks that a [`Sound`] has played.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Played {
     /// Chunks that were played.
     pub chunks: u64,
     /// Chunks that were not ready when they were due.
     pub underruns: u64,
-    /// By how much chunks were late, underruns too.
+    /// The delays of chunks, underruns too.
     pub tardiness: Tardiness,
 }
 
@@ -74,7 +74,7 @@ impl<W: FnMut(&mut [i16]), S: Sink> Sound<W, S> {
         Ok(Self { samples, chunk, chunk_ns, chunks, scale, work, sink, start_ns, ready, played })
     }
 
-    /// What it has played by now.
+    /// The chunks that it has played by now.
     pub fn played(&self) -> &Played {
         &self.played
     }

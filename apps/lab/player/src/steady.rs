@@ -20,7 +20,7 @@ const AHEAD: usize = 6;
 /// A player of one clip that does not adapt.
 pub struct Steady<D, S> {
     clip: Arc<Clip>,
-    /// Of the clip's frames, in display order.
+    /// The layers of the clip's frames, in display order.
     layers: Vec<Layer>,
     decoder: D,
     screen: S,
@@ -30,11 +30,12 @@ pub struct Steady<D, S> {
     next: u64,
     /// Whether its decode is submitted.
     decodes: bool,
-    /// By their place in display order, over all passes; `None` for one that was refused.
+    /// Decoded frames by their place in display order, over all passes; `None` for one that was
+    /// refused.
     decoded: BTreeMap<u64, Option<Picture>>,
     /// The place that is to be shown next.
     place: u64,
-    /// It is due, and not decoded.
+    /// Whether a frame is due that is not decoded.
     waits: bool,
     report: Report,
 }
@@ -64,7 +65,7 @@ impl<D: Decode, S: Screen> Steady<D, S> {
         }
     }
 
-    /// What it has shown by now. Each frame counts for the second in which it was due.
+    /// The frames that it has shown by now. Each frame counts for the second in which it was due.
     pub fn report(&self) -> &Report {
         &self.report
     }

@@ -40,7 +40,7 @@ impl Cpu {
     }
 }
 
-/// Where a job is: a program's number, and the key of one of the queues.
+/// The place of a job: a program's number, and the key of one of the queues.
 type Key = (u64, u64);
 
 /// Events of several programs.
@@ -75,7 +75,7 @@ impl Queues {
         self.timers.keys().next().map(|&(release_ns, _)| release_ns)
     }
 
-    /// What is to be done next at `now_ns`.
+    /// The job to do next at `now_ns`.
     fn next(&mut self, now_ns: u64) -> Option<(usize, Job)> {
         let is_due = self.release_ns().is_some_and(|release_ns| release_ns <= now_ns);
         let (_, whose) = self.queue(is_due).pop_first()?;
@@ -119,7 +119,7 @@ pub struct VirtualLoop {
 }
 
 impl VirtualLoop {
-    /// With nothing to do.
+    /// A loop with nothing to do.
     pub fn new(cpu: Cpu) -> Self {
         Self { queues: Queues::default(), cpu }
     }

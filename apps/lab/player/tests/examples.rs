@@ -112,7 +112,7 @@ fn stream_serves_players_of_several_bandwidths() {
     assert!(!said.contains("wrong: ") && !said.contains("nothing came"), "{said}");
 }
 
-/// As two programs, which know of each other what stands on the line.
+/// Plays as two programs, which know of each other what stands on the line.
 #[test]
 fn a_stream_is_played_by_another_program() {
     let Some(clip) = Made::clip("served") else { return };

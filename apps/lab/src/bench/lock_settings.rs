@@ -1,4 +1,4 @@
-//! What both families of locks may be asked, and the way from a plan to what is printed.
+//! The arguments that both families of locks share, and the way from a plan to the output.
 
 use std::process::ExitCode;
 
@@ -17,7 +17,7 @@ use super::{rows, tables};
 pub struct LockSettings {
     #[command(flatten)]
     pub settings: Settings,
-    /// How long to measure in each repetition; 0.2 if not said, and with a crowd as long as its
+    /// How long each repetition measures; the default is 0.2, and with a crowd as long as its
     /// threads take to have ten turns each
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     seconds: Option<f64>,
@@ -39,7 +39,7 @@ impl LockSettings {
         let (ours, peers) = ((ours, family.ours()), (peers, family.peers()));
         let rounds = self.settings.rounds("lock", ours, peers)?;
         if cells.is_empty() {
-            let wanted = "readers who never leave need a writer beside them: --threads 2 or more";
+            let wanted = "readers that never leave need a writer beside them: --threads 2 or more";
             return Err(Failure::arguments(wanted));
         }
         Ok(Plan { family, cells, rounds, seconds: self.seconds, ticks: Ticks::calibrate() })

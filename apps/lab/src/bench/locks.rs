@@ -14,7 +14,7 @@ use super::subjects::Family;
 const SUBJECTS: &str = "shfl-mutex,shfl-mutex+light,shfl-mutex+published,shfl-spin";
 const AGAINST: &str = "glibc,glibc-adaptive,std,parking_lot,nsync,absl";
 
-/// Locks: what they cost alone, and what becomes of them under contention
+/// Locks: what they cost alone, and how they do under contention
 #[derive(Args)]
 #[command(after_help = "\
 Each repetition runs in a process of its own; the first is rejected. A ratio is the median of the
@@ -29,7 +29,7 @@ Example:
   antiphon bench locks --case long --threads 2,8 --against glibc,std --seconds 1
   antiphon bench locks --case short,5us --threads 2,8,32 --load crowd,crowd=300")]
 pub struct Arguments {
-    /// Threads that meet at the lock
+    /// Numbers of threads that meet at the lock
     #[arg(long, value_name = "LIST", default_value = "2,4,8,16,32,64")]
     threads: Counts,
     /// Our locks: shfl-mutex, shfl-mutex+light, shfl-mutex+published, shfl-spin; with a policy,

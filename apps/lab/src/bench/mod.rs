@@ -12,17 +12,18 @@
 //! | [`tasks`] | the verb of tasks that do nothing |
 //! | [`serve`] | the verb of servers, with all that is its own |
 //! | [`clock`] | the verb for timestamps, with a way of its own to measure |
-//! | [`settings`], [`rounds`], [`repeat`], [`ratio`] | what all verbs share: what may be asked, who
-//!   takes turns, a repetition in a process of its own with an end to its time, paired ratios |
+//! | [`settings`], [`rounds`], [`repeat`], [`ratio`] | what all verbs share: what may be asked,
+//! which subjects take turns, a repetition in a process of its own with an end to its time, paired
+//! ratios |
 //! | [`pools`] | what verbs of pools share |
-//! | [`neighbours`], [`others`] | who else uses the machine: because we want it, or anyhow |
+//! | [`neighbours`], [`others`] | other users of the machine: those that we start, and all others |
 //! | [`lock_settings`] | what both families may be asked |
 //! | [`survey`] | a small measurement of every lock |
 //! | [`plan`] | which cells |
 //! | [`measure`] | what a repetition does |
 //! | [`subjects`] | the locks |
-//! | [`rows`] | medians, quartiles and ratios of what came back |
-//! | [`waits`] | whether anybody waits too long for it |
+//! | [`rows`] | medians, quartiles and ratios of the figures that came back |
+//! | [`waits`] | whether any thread waits too long for it |
 //! | [`tables`] | tables for people |
 
 pub mod clock;
@@ -73,25 +74,25 @@ pub const NEIGHBOUR: &str = neighbours::VERB;
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Order {
-    /// Of a lock.
+    /// A repetition of a lock.
     Lock(measure::Order),
-    /// Of a way to wake.
+    /// A repetition of a way to wake.
     Event(events::Order),
-    /// Of a pool.
+    /// A repetition of a pool.
     Packets(packets::Order),
-    /// Of a pool that runs chains.
+    /// A repetition of a pool that runs chains.
     Options(options::Order),
-    /// Of conferences.
+    /// A repetition of conferences.
     Mix(mix::Order),
-    /// Of all of these at once.
+    /// A repetition of all of these at once.
     Mixed(thesis::Order),
-    /// Of tasks.
+    /// A repetition of tasks.
     Task(tasks::Order),
-    /// Of a server, by its clients.
+    /// A repetition of a server, by its clients.
     Serve(serve::Order),
     /// A server, for those.
     Server(serve::ServerOrder),
-    /// Of programs that compete for a CPU.
+    /// A repetition of programs that compete for a CPU.
     Loop(event_loop::Order),
     /// One of those.
     Program(event_loop::ProgramOrder),

@@ -120,9 +120,9 @@ impl From<Load> for String {
 
 /// The hidden verb of such a process.
 pub const VERB: &str = "__neighbour";
-/// What it prints when all its threads are there.
+/// The byte that it prints when all its threads are there.
 const READY: u8 = b'.';
-/// Of each thread: it only counts.
+/// The stack of each thread, which only counts.
 const STACK_BYTES: usize = 64 << 10;
 
 /// The neighbours of a cell; they end with the value, or with this process.

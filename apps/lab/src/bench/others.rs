@@ -1,13 +1,13 @@
-//! Who else used the machine while we measured: figures of an idle machine need one.
+//! The CPU time that others used while we measured: figures of an idle machine need it.
 
 use std::time::Instant;
 
 use antiphon_report::cpu_time;
 
-/// What the kernel has counted up to some moment.
+/// The kernel's counts up to some moment.
 pub struct Moment {
     at: Instant,
-    /// CPU seconds of everybody.
+    /// CPU seconds of all processes.
     busy_s: f64,
     /// CPU seconds of the repetitions that have ended.
     ours_s: f64,
@@ -20,7 +20,7 @@ impl Moment {
         Some(Self { at: Instant::now(), busy_s: busy(&stat)?, ours_s: cpu_time::of_children() })
     }
 
-    /// How many CPUs were used on average since, by anybody but us.
+    /// How many CPUs others have used on average after this moment.
     pub fn others_since(&self) -> Option<f64> {
         let now = Self::now()?;
         let others = (now.busy_s - self.busy_s) - (now.ours_s - self.ours_s);
@@ -28,8 +28,8 @@ impl Moment {
     }
 }
 
-/// Of the first line, `cpu user nice system idle iowait irq softirq steal …`, in hundredths of a
-/// second: all but `idle` and `iowait`.
+/// The busy time in seconds, from the first line, `cpu user nice system idle iowait irq softirq
+/// steal …`, which is in hundredths of a second: all but `idle` and `iowait`.
 fn busy(stat: &str) -> Option<f64> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
     let times: Vec<u64> = line.split_whitespace().take(8).flat_map(str::parse).collect();

@@ -1,4 +1,4 @@
-//! Which cells of locks are measured: a cell is a load, a case and a number of threads.
+//! The cells of locks that are measured: a cell is a load, a case and a number of threads.
 
 use std::fmt;
 
@@ -27,30 +27,30 @@ pub struct Cell {
     pub threads: usize,
 }
 
-/// What threads do: a case, and the mixture of readers and writers in it.
+/// The work of threads: a case, and the mixture of readers and writers in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
     /// The case.
     pub case: Case,
-    /// As in [`Cell::reads`].
+    /// Reads of a hundred sections, as in [`Cell::reads`].
     pub reads: Option<u32>,
 }
 
 /// All that is to be measured.
 pub struct Plan {
-    /// Of which the locks are.
+    /// The family of the locks.
     pub family: Family,
-    /// In this order.
+    /// The cells, in this order.
     pub cells: Vec<Cell>,
-    /// Who takes turns in each.
+    /// The subjects that take turns in each cell.
     pub rounds: Rounds,
     /// The length of a repetition, if that was asked for.
     pub seconds: Option<f64>,
-    /// Of the counter that times waits.
+    /// The rate of the counter that times waits.
     pub ticks: Ticks,
 }
 
-/// What was measured of one lock in one cell.
+/// The measurements of one lock in one cell.
 pub type Measured = rounds::Measured<Cell, Figures>;
 
 /// The cells of these loads, workloads and thread counts.
@@ -58,7 +58,7 @@ pub fn cells(loads: &[Load], workloads: &[Workload], threads: &[usize]) -> Vec<C
     let mut cells = Vec::new();
     for &load in loads {
         for &Workload { case, reads } in workloads {
-            // Readers who never leave need a writer beside them.
+            // Readers that never leave need a writer beside them.
             let counts = match case {
                 Case::Justine => vec![JUSTINE_THREADS],
                 Case::Continuous => threads.iter().copied().filter(|&count| count > 1).collect(),

@@ -11,12 +11,13 @@ use antiphon_report::table::{Cell as Field, Tone};
 pub struct Ratio {
     /// The median of them is the ratio.
     pub of: Quartiles,
-    /// Where the true median is; `None` of fewer than six.
+    /// The interval in which the true median is; `None` of fewer than six.
     pub interval: Option<Interval>,
 }
 
 impl Ratio {
-    /// Of paired figures, ours and theirs. A pair without a figure of theirs has no ratio.
+    /// The ratio of paired figures, ours and theirs. A pair without a figure of theirs has no
+    /// ratio.
     pub fn of(pairs: impl Iterator<Item = (f64, f64)>) -> Option<Self> {
         let ratios: Vec<_> =
             pairs.filter(|&(_, theirs)| theirs > 0.0).map(|(ours, theirs)| ours / theirs).collect();

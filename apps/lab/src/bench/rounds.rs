@@ -20,11 +20,11 @@ pub trait Cell: Copy + PartialEq + Display {
     fn load(&self) -> Load;
 }
 
-/// What came of a repetition.
+/// The result of a repetition.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome<F> {
-    /// It was measured.
+    /// The figures, because it was measured.
     Figures(F),
     /// This machine can't have it: what is missing, and how to get it.
     Missing(String),
@@ -33,7 +33,7 @@ pub enum Outcome<F> {
 }
 
 impl<F> Outcome<F> {
-    /// The same of other figures.
+    /// The result with other figures.
     pub fn map<G>(self, of: impl FnOnce(F) -> G) -> Outcome<G> {
         match self {
             Self::Figures(figures) => Outcome::Figures(of(figures)),
@@ -43,25 +43,25 @@ impl<F> Outcome<F> {
     }
 }
 
-/// Who takes turns, and how often.
+/// The subjects that take turns, and how often.
 pub struct Rounds {
     /// Ours.
     pub subjects: Vec<&'static str>,
-    /// Those beside them; ratios are to the first.
+    /// The peers beside ours; ratios are to the first.
     pub peers: Vec<&'static str>,
     /// Repetitions that count.
     pub repetitions: usize,
-    /// Of the order of subjects.
+    /// The seed of the order of subjects.
     pub seed: u64,
 }
 
-/// What was measured of one subject in one cell.
+/// The measurements of one subject in one cell.
 pub struct Measured<C, F> {
     /// The conditions.
     pub cell: C,
     /// Its name.
     pub subject: &'static str,
-    /// By repetition, the rejected one left out; shorter if there was trouble.
+    /// Figures by repetition, the rejected one left out; shorter if there was trouble.
     pub figures: Vec<F>,
     /// CPUs that others used meanwhile, by repetition.
     pub others: Vec<f64>,
@@ -74,7 +74,7 @@ pub struct Measured<C, F> {
 pub enum Trouble {
     /// This machine can't have it.
     Missing(String),
-    /// It failed.
+    /// The subject failed.
     Failed(String),
 }
 
@@ -84,7 +84,7 @@ impl Rounds {
         self.subjects.iter().chain(&self.peers).copied()
     }
 
-    /// How many repetitions so many cells need in all.
+    /// How many repetitions `cells` cells need in all.
     pub fn steps(&self, cells: usize) -> usize {
         cells * self.all_subjects().count() * (self.repetitions + 1)
     }
@@ -164,7 +164,7 @@ impl<C: Cell, F> Measured<C, F> {
 }
 
 impl Trouble {
-    /// As JSON has it: the key and what it says.
+    /// The key and the words in JSON.
     pub fn json(&self) -> (&'static str, &str) {
         match self {
             Self::Missing(what) => ("skipped", what),
@@ -172,7 +172,7 @@ impl Trouble {
         }
     }
 
-    /// What went wrong with any of them, in one line; what this machine can't have is not wrong.
+    /// The failures among these, in one line; subjects that this machine can't have are none.
     pub fn failures<'a>(all: impl Iterator<Item = &'a Self>) -> Option<String> {
         let failed = all.filter_map(|trouble| match trouble {
             Self::Failed(what) => Some(what.as_str()),

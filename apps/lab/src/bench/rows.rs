@@ -19,7 +19,7 @@ use super::rounds::{Trouble, mean};
 use super::subjects::Family;
 use super::waits::{self, Verdict};
 
-/// What was measured of one lock in one cell.
+/// The results of one lock in one cell.
 pub struct Row {
     /// The lock.
     pub subject: &'static str,
@@ -31,17 +31,17 @@ pub struct Row {
     pub lead: Option<Quartiles>,
     /// Medians of everything else that a contended cell has.
     pub contended: Option<Contended>,
-    /// Medians of what a given number of critical sections took.
+    /// Medians of the time of a given number of critical sections.
     pub spent: Option<Spent>,
-    /// Of the CPU time of those, or of each critical section, to the first peer.
+    /// The ratio of the CPU time of those, or of each critical section, to the first peer.
     pub ratio_cpu: Option<Ratio>,
     /// How long a repetition measured.
     pub seconds: f64,
     /// The longest waits of all repetitions.
     pub worst: Worst,
-    /// To the first peer.
+    /// The ratio to the first peer.
     pub ratio: Option<Ratio>,
-    /// To the best of the common mutexes, and which that is.
+    /// The ratio to the best of the common mutexes, and which that is.
     pub ratio_best: Option<(f64, &'static str)>,
     /// Repetitions that count.
     pub repetitions: usize,
@@ -54,11 +54,11 @@ pub struct Row {
 /// The longest waits of all repetitions, in nanoseconds.
 #[derive(Clone, Copy)]
 pub struct Worst {
-    /// Of all.
+    /// The longest wait of all.
     pub wait: Option<f64>,
-    /// Of those who only read.
+    /// The longest wait of a reader.
     pub reader: Option<f64>,
-    /// Of those who write.
+    /// The longest wait of a writer.
     pub writer: Option<f64>,
 }
 
@@ -96,18 +96,18 @@ pub struct Summary {
 pub struct Report {
     /// The first peer, to which ratios are.
     pub reference: Option<&'static str>,
-    /// In the order of cells.
+    /// Rows in the order of cells.
     pub rows: Vec<Row>,
-    /// By load and lock of ours.
+    /// Summaries by load and lock of ours.
     pub summaries: Vec<Summary>,
-    /// Whether ours let anybody wait too long; by load, lock and rule.
+    /// Whether ours made any thread wait too long; by load, lock and rule.
     pub waits: Vec<Verdict>,
     family: Family,
     seconds: Option<f64>,
     seed: u64,
 }
 
-/// Makes rows of what `plan` has measured.
+/// Makes rows of the measurements of `plan`.
 pub fn put_together(plan: &Plan, measured: &[Measured]) -> Report {
     let reference = plan.rounds.peers.first().copied();
     let rows: Vec<_> = measured
@@ -230,7 +230,7 @@ fn summaries(plan: &Plan, rows: &[Row]) -> Vec<Summary> {
 }
 
 impl Report {
-    /// What went wrong, in one line; a lock that this machine can't have is not wrong.
+    /// The failures, in one line; a lock that this machine can't have is none.
     pub fn trouble(&self) -> Option<String> {
         Trouble::failures(self.rows.iter().filter_map(|row| row.trouble.as_ref()))
     }

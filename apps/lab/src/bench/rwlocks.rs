@@ -15,7 +15,7 @@ const SUBJECTS: &str = "shfl-rwlock,shfl-rwlock+recursive";
 const AGAINST: &str = "glibc,glibc-writer,std,parking_lot";
 const CASES: &str = "uncontended,short,5us,continuous";
 
-/// Readers-writer locks: what they cost alone, and what becomes of readers and writers together
+/// Readers-writer locks: what they cost alone, and how readers and writers do together
 #[derive(Args)]
 #[command(after_help = "\
 Each repetition runs in a process of its own; the first is rejected. A ratio is the median of the
@@ -25,7 +25,7 @@ continuous, all threads but one read again and again; that one writes.
 Example:
   antiphon bench rwlocks --reads 90 --case short --threads 2,8,32 --against glibc,std")]
 pub struct Arguments {
-    /// Threads that meet at the lock
+    /// Numbers of threads that meet at the lock
     #[arg(long, value_name = "LIST", default_value = "1,2,4,8,16,32,64")]
     threads: Counts,
     /// How many of a hundred critical sections only read

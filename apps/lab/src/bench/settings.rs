@@ -1,4 +1,4 @@
-//! What every verb of `bench` may be asked, and the way from what was measured to what is printed.
+//! The arguments that all verbs of `bench` share, and the way from figures to the output.
 
 use std::process::ExitCode;
 
@@ -14,14 +14,14 @@ use super::rounds::Rounds;
 /// How to measure.
 #[derive(Args)]
 pub struct Settings {
-    /// What we start beside what is measured: idle (nothing), noisy (two busy neighbours), crowd
+    /// Load beside the measured threads: idle (nothing), noisy (two busy neighbours), crowd
     /// (another process of 100 threads that want a CPU each), or another number: crowd=300
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "idle")]
     pub load: Vec<Load>,
-    /// Repetitions that count
+    /// Number of repetitions that count
     #[arg(long, value_name = "N", default_value_t = 11)]
     repetitions: usize,
-    /// Of the order of subjects
+    /// Seed of the order of subjects
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Print one JSON object instead of tables
@@ -29,7 +29,7 @@ pub struct Settings {
     json: bool,
 }
 
-/// What is printed of a run.
+/// The output of a run.
 pub struct Printed {
     /// The body of the JSON report.
     pub json: Value,
@@ -37,12 +37,13 @@ pub struct Printed {
     pub text: String,
     /// CPUs that others used on average while the machine was meant to be idle.
     pub others_cpus: Option<f64>,
-    /// What went wrong, in one line.
+    /// The failures, in one line.
     pub trouble: Option<String>,
 }
 
 impl Settings {
-    /// Who takes turns: of `ours` and `peers`, each with the names that are known.
+    /// The subjects that take turns: those of `ours` and `peers`, each with the names that are
+    /// known.
     ///
     /// # Errors
     ///

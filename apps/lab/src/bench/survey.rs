@@ -23,11 +23,11 @@ use super::subjects::Family;
 pub struct Extent {
     /// Seconds of each.
     pub seconds: f64,
-    /// As many.
+    /// The number of repetitions.
     pub repetitions: usize,
 }
 
-/// Of a hundred critical sections of a readers-writer lock, those that read.
+/// How many of a hundred critical sections of a readers-writer lock only read.
 const READS: u32 = 90;
 /// Threads for each CPU of an oversubscribed machine.
 const CROWD: usize = 8;
@@ -78,7 +78,7 @@ fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// What a cell stands for in the table.
+/// The role of a cell in the table.
 fn role(cell: Cell) -> &'static str {
     match cell.case {
         _ if !cell.case.contended() => "low",
@@ -111,7 +111,7 @@ fn rows(plans: &[Plan], progress: &mut Progress) -> Result<Vec<Value>, Failure> 
 mod tests {
     use super::*;
 
-    /// What `antiphon locks` shows, as it was when its marks were measured.
+    /// The list that `antiphon locks` shows, as it was when its marks were measured.
     const LISTED: &str = include_str!("../../../../docs/results/locks.json");
 
     #[test]

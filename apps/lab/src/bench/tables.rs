@@ -51,7 +51,7 @@ pub fn text(report: &Report) -> String {
     text += "Medians of repetitions; a ratio is the median of paired ratios.\n";
     if report.rows.iter().any(|row| row.cell.case.contended()) {
         text += "Jain: fairness over the whole time and over windows of 10 ms, 1 is equal shares.\n\
-                 * of the waits that somebody meets who looks at a random instant.\n";
+                 * of the waits that an observer meets at a random instant.\n";
     }
     text
 }
@@ -80,7 +80,7 @@ fn heading(cell: Cell) -> String {
             )
         }
         Case::Continuous => {
-            format!("One writer, and readers of 5 µs who come again at once, load {load}")
+            format!("One writer, and readers of 5 µs that come again at once, load {load}")
         }
     }
 }
@@ -104,7 +104,7 @@ fn alone(rows: &[&Row], reference: &str) -> Table {
     table
 }
 
-/// What a given number of critical sections took.
+/// The table of the costs of a given number of critical sections.
 fn justine(rows: &[&Row], reference: &str) -> Table {
     let ratio = format!(">to {reference}");
     let mut table = Table::new(&[
@@ -172,7 +172,7 @@ fn contended(rows: &[&Row], reference: &str) -> Table {
     table
 }
 
-/// What waiters take while critical sections are long.
+/// The table of the costs of waiters while critical sections are long.
 fn long(rows: &[&Row], reference: &str) -> Table {
     let ratio = format!(">to {reference}");
     let columns =
@@ -234,7 +234,8 @@ fn mixed(rows: &[&Row], reference: &str) -> Table {
     table
 }
 
-/// Where readers never leave, the work done says nothing: who starves the writer does most.
+/// The table of readers and writers. Where readers never leave, the work done says nothing: a lock
+/// that starves the writer does the most.
 fn sides(rows: &[&Row]) -> Table {
     let mut table = Table::new(&[
         ">threads",
@@ -269,7 +270,7 @@ fn sides(rows: &[&Row]) -> Table {
     table
 }
 
-/// What was done, and as a share of what others did.
+/// The work done, and its share of what others did.
 fn throughput(row: &Row, lead: Quartiles) -> [Field; 4] {
     [
         Field::number(si(lead.median)),
@@ -279,7 +280,7 @@ fn throughput(row: &Row, lead: Quartiles) -> [Field; 4] {
     ]
 }
 
-/// What it took.
+/// The cost of the work.
 fn price(one: &Contended) -> [Field; 2] {
     [
         Field::number(format!("{:.2}", one.switches_per_kop)),

@@ -1,5 +1,5 @@
-//! What is asked of waits, so that no lock is fast by starving somebody: cell by cell, against the
-//! first peer of the same cell.
+//! Rules for waits, so that no lock is fast by starving threads: cell by cell, against the first
+//! peer of the same cell.
 //!
 //! | rule | of |
 //! |---|---|
@@ -18,12 +18,12 @@ use super::neighbours::Load;
 use super::plan::Cell;
 use super::rows::Row;
 
-/// A wait may be so many times as long.
+/// A wait may be this many times as long.
 const LONGER: f64 = 2.0;
 /// Jain's index may be so much less.
 const LESS_EVEN: f64 = 0.05;
 
-/// What is compared.
+/// The figure that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// The median of the waits at a random instant.
@@ -40,9 +40,9 @@ pub enum Rule {
 pub struct Miss {
     /// The conditions.
     pub cell: Cell,
-    /// Of our lock.
+    /// The figure of our lock.
     pub ours: f64,
-    /// Of the peer.
+    /// The figure of the peer.
     pub theirs: f64,
 }
 
@@ -56,14 +56,14 @@ pub struct Verdict {
     pub rule: Rule,
     /// Cells with a figure of both.
     pub cells: usize,
-    /// Those of them that break the rule.
+    /// The cells that break the rule.
     pub misses: Vec<Miss>,
 }
 
 impl Rule {
     const ALL: [Self; 4] = [Self::Median, Self::Late, Self::Longest, Self::Even];
 
-    /// In JSON.
+    /// The key in JSON.
     fn key(self) -> &'static str {
         match self {
             Self::Median => "wait_ns_at_random_instant.p50",
@@ -73,7 +73,7 @@ impl Rule {
         }
     }
 
-    /// In tables.
+    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Median => "wait p50* ≤ 2×",
@@ -145,7 +145,7 @@ fn pairs<'a>(
 }
 
 impl Verdict {
-    /// As JSON has it.
+    /// The object in JSON.
     pub fn json(&self, peer: Option<&str>) -> Value {
         let missed: Vec<_> = self
             .misses
@@ -213,7 +213,7 @@ mod tests {
         }
     }
 
-    /// Which cells of `rows` miss which rule.
+    /// The cells of `rows` that miss a rule, by rule.
     fn missed(rows: &[Row]) -> Vec<(Rule, usize, Vec<usize>)> {
         let verdicts = verdicts(rows, &[OURS], "glibc");
         let threads =

@@ -18,17 +18,18 @@ pub struct Groups {
     folders: Vec<PathBuf>,
 }
 
-/// Of the names of groups.
+/// The beginning of the names of groups.
 const PREFIX: &str = "antiphon-";
 /// Real-time threads of all groups together have so much of a second, in microseconds: less than
 /// the kernel gives all of them as a rule.
 const REAL_TIME_US: usize = 900_000;
-/// A wait for the last process of a group to end, of so many.
+/// How long one wait for the last process of a group to end takes, and how many such waits there
+/// are.
 const NAP: Duration = Duration::from_millis(10);
 const NAPS: u32 = 100;
 
 impl Groups {
-    /// Makes so many.
+    /// Makes `number` groups.
     ///
     /// # Errors
     ///
@@ -105,7 +106,8 @@ fn refused(place: &Path, error: &Error) -> String {
     )
 }
 
-/// Where groups are made, by `/proc/self/cgroup`, and the file that one has if it is a level.
+/// The folder in which groups are made, by `/proc/self/cgroup`, and the file that a group has if it
+/// is a level.
 fn place(text: &str) -> Option<(PathBuf, &'static str)> {
     let lines = || text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
     if let Some((names, own)) = lines().find(|(names, _)| names.split(',').any(|it| it == "cpu")) {
@@ -124,7 +126,7 @@ fn remove_old(place: &Path) {
         let process = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next());
         let process = process.and_then(|process| process.parse::<u32>().ok());
         if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
-            // Somebody else may just have done so.
+            // Another process may just have done so.
             let _ = fs::remove_dir(place.join(name));
         }
     }
@@ -162,7 +164,7 @@ mod tests {
         assert!(folders.len() == 2 && folders.iter().all(|folder| folder.exists()));
         drop(groups);
         assert!(folders.iter().all(|folder| !folder.exists()));
-        // As of a process that is no more: there are no such numbers.
+        // A folder as of a process that is no more: there are no such numbers.
         let old = folders[0].with_file_name(format!("{PREFIX}{}-0", u32::MAX));
         fs::create_dir(&old).expect("as above");
         drop(Groups::make(1).expect("as above"));

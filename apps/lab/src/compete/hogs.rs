@@ -18,8 +18,8 @@ pub fn spin_for_good(pace: Pace) -> ! {
     }
 }
 
-/// gcc's compiler proper, and a file for it, which is in memory: whoever kills this process leaves
-/// nothing behind.
+/// gcc's compiler proper, and a file for it, which is in memory: when this process is killed,
+/// nothing is left behind.
 pub struct Compiler {
     program: PathBuf,
     source: File,
@@ -29,7 +29,7 @@ pub struct Compiler {
 const FUNCTIONS: usize = 400;
 
 impl Compiler {
-    /// With a file to compile.
+    /// A compiler with a file to compile.
     ///
     /// # Errors
     ///
@@ -41,13 +41,13 @@ impl Compiler {
         if fd == -1 {
             return Err(failed(std::io::Error::last_os_error()));
         }
-        // SAFETY: a descriptor that was opened just now, and is nobody else's.
+        // SAFETY: a descriptor that was opened just now, and that no other code has.
         let mut source = unsafe { File::from_raw_fd(fd) };
         source.write_all(text(FUNCTIONS).as_bytes()).map_err(failed)?;
         Ok(Self { program: program.to_owned(), source })
     }
 
-    /// Where others find the file.
+    /// The path by which others find the file.
     fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.source.as_raw_fd())
     }
@@ -75,7 +75,7 @@ impl Compiler {
     }
 }
 
-/// Where gcc has its compiler; or, in one line, what is missing.
+/// The path of gcc's compiler; or, in one line, what is missing.
 pub fn compiler() -> Result<PathBuf, String> {
     let missing = "gcc's cc1 is not there: apt install gcc, or give --competitor spin";
     let output = Command::new("gcc").arg("-print-prog-name=cc1").output();
@@ -84,7 +84,7 @@ pub fn compiler() -> Result<PathBuf, String> {
     if path.is_absolute() && path.is_file() { Ok(path) } else { Err(missing.to_owned()) }
 }
 
-/// A C file of so many functions, none like the other.
+/// A C file of `functions` functions, none like the other.
 fn text(functions: usize) -> String {
     let mut text = String::new();
     for number in 0..functions {

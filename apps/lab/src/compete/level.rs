@@ -43,7 +43,7 @@ impl Level {
         Self { first: first && refused.is_none(), not_first: refused, ..Self::here() }
     }
 
-    /// Has the session weigh as much as one may.
+    /// Makes the session weigh as much as a session may.
     fn weigh_most() -> Result<(), String> {
         Self::can_be_taken()?;
         fs::write(AUTOGROUP, FIRST.to_string()).map_err(|error| {
@@ -73,7 +73,7 @@ impl Level {
         }
     }
 
-    /// That of this process, and of all that it starts.
+    /// The level of this process, and of all that it starts.
     pub fn here() -> Self {
         let cgroup = fs::read_to_string("/proc/self/cgroup").ok().and_then(|text| group(&text));
         let on = fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled");
@@ -84,7 +84,7 @@ impl Level {
         Self { cgroup, autogroup, ..Self::default() }
     }
 
-    /// For people.
+    /// The level in words, for people.
     pub fn said(&self) -> String {
         let cgroup = self.cgroup.as_deref().unwrap_or("unknown");
         let autogroup = self.autogroup.as_deref().unwrap_or("no autogroup");

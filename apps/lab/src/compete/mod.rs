@@ -7,9 +7,9 @@
 //! | [`order`] | what it is told |
 //! | [`work`] | the clock, and work of a known length |
 //! | [`hogs`] | programs that only want the CPU |
-//! | [`terms`] | how many, of which kind, and who shares with whom |
+//! | [`terms`] | how many, of which kind, and which of them share |
 //! | [`usage`] | what they have used |
-//! | [`level`], [`cgroup`] | whom they compete with |
+//! | [`level`], [`cgroup`] | the programs that they compete with |
 //! | [`tardiness`] | how late timers were |
 //! | [`tier_stats`] | what their tier has done for them |
 
@@ -29,7 +29,7 @@ use antiphon_linux::allowed;
 /// Leaves these CPUs to the programs, if there is another.
 pub fn stand_aside(cpus: &[u32]) {
     if let Some(&other) = allowed().iter().find(|cpu| !cpus.contains(cpu)) {
-        // Who can't looks on from there, and takes little.
+        // A process that can't be moved looks on from where it is, and takes little.
         let _ = antiphon_linux::pin(other);
     }
 }

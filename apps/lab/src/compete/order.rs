@@ -1,4 +1,4 @@
-//! What a program is told when it is started, and what those do that only want the CPU.
+//! The order of a program when it is started, and the work of those that only want the CPU.
 
 use std::path::PathBuf;
 
@@ -13,13 +13,13 @@ use super::{cgroup, hogs};
 /// A program; of those that play, `P` says how.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order<P> {
-    /// Where it runs, as the kernel numbers CPUs.
+    /// The CPU that it runs on, by the kernel's number.
     pub cpu: u32,
     /// How fast it works.
     pub pace: Pace,
     /// If it is to have a run-queue level of its own.
     pub own_level: Option<OwnLevel>,
-    /// What it does.
+    /// The role of the program.
     pub role: Role<P>,
 }
 
@@ -36,30 +36,30 @@ pub enum OwnLevel {
     Group(PathBuf),
 }
 
-/// What a program does.
+/// The role of a program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role<P> {
-    /// It plays.
+    /// The program plays.
     Play(P),
-    /// It computes nothing.
+    /// The program computes nothing.
     Spin,
-    /// It compiles, by that compiler.
+    /// The program compiles, by that compiler.
     Compile(PathBuf),
 }
 
-/// What a program that only wants the CPU has of its begin.
+/// The part of the begin message that a program that only wants the CPU reads.
 #[derive(Deserialize)]
 struct Begin {
     at_ns: u64,
 }
 
 impl<P> Role<P> {
-    /// Of a program that only wants the CPU.
+    /// The role of a program that only wants the CPU.
     ///
     /// # Errors
     ///
-    /// It is to compile, and nobody has looked for a compiler.
+    /// It is to compile, and no compiler was looked for.
     pub fn hog(competitor: Competitor, compiler: Option<&PathBuf>) -> Result<Self, String> {
         match (competitor, compiler) {
             (Competitor::Spin, _) => Ok(Self::Spin),

@@ -1,7 +1,7 @@
 //! A program as a process, which begins when it is told, and tells what it saw.
 //!
 //! ```text
-//!   who starts it                      program
+//!   its starter                        program
 //!       │ ──── its order (argument) ───► │ takes its CPU
 //!       │ ◄────────── "ready" ────────── │
 //!       │ ───── when to begin: JSON ───► │ sleeps until then, and works
@@ -77,7 +77,7 @@ impl Program {
         serde_json::from_str(&line).map_err(|error| format!("a program said no figures: {error}"))
     }
 
-    /// Its lines from now on, for who reads them in another thread. The first call has them.
+    /// Its lines from now on, for a reader in another thread. The first call has them.
     pub fn lines(
         &mut self,
     ) -> Option<impl Iterator<Item = std::io::Result<String>> + Send + use<>> {
@@ -109,8 +109,8 @@ impl Program {
         self.change(libc::WSTOPPED | libc::WNOHANG).is_some()
     }
 
-    /// What has become of it, of what is asked for: the code of SIGCHLD, and a status. It can still
-    /// be waited for, so that its number is its.
+    /// A change of its state, of the kinds in `of`: the code of SIGCHLD, and a status. It can still
+    /// be waited for, so that its number stays its own.
     fn change(&self, of: libc::c_int) -> Option<(i32, i32)> {
         let (id, flags) = (self.child.id(), of | libc::WNOWAIT);
         // SAFETY: all zero is a value of it.
@@ -141,11 +141,11 @@ impl Drop for Program {
     }
 }
 
-/// In the program: says that it is ready, and waits until it is told when to begin.
+/// Called in the program: says that it is ready, and waits until it is told when to begin.
 ///
 /// # Errors
 ///
-/// One line: who started it has gone.
+/// One line: the process that started it has gone.
 pub fn is_ready<T: DeserializeOwned>() -> Result<T, String> {
     say(READY)?;
     let mut line = String::new();
@@ -153,7 +153,7 @@ pub fn is_ready<T: DeserializeOwned>() -> Result<T, String> {
     serde_json::from_str(&line).map_err(|error| error.to_string())
 }
 
-/// In the program: tells what it saw.
+/// Called in the program: tells what it saw.
 ///
 /// # Errors
 ///
@@ -163,5 +163,5 @@ pub fn tell(seen: &impl Serialize) -> Result<(), String> {
 }
 
 fn say(line: &str) -> Result<(), String> {
-    writeln!(std::io::stdout(), "{line}").map_err(|error| format!("nobody listens: {error}"))
+    writeln!(std::io::stdout(), "{line}").map_err(|error| format!("no reader: {error}"))
 }

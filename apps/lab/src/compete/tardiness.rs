@@ -10,9 +10,9 @@ const ON_TIME_NS: u64 = 1_000_000;
 /// How late timers were.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Tardiness {
-    /// Half of them less, …
+    /// Half of the timers were less late than this.
     pub p50_us: f64,
-    /// … and so on.
+    /// 90 of 100 timers were less late than this.
     pub p90_us: f64,
     /// 99 of 100.
     pub p99_us: f64,
@@ -27,7 +27,7 @@ pub struct Tardiness {
 }
 
 impl Tardiness {
-    /// Of timers in any order.
+    /// The tardiness of timers in any order.
     pub fn of(all_ns: &[u64]) -> Self {
         let sorted = sorted_us(all_ns);
         let at = |share| quantile(&sorted, share).unwrap_or(0.0);
@@ -45,7 +45,7 @@ impl Tardiness {
 }
 
 impl Tardiness {
-    /// Of repetitions: medians; but the most of all, and how many timers there were in all.
+    /// The medians of repetitions; but the most of all, and how many timers there were in all.
     pub fn medians(all: &[Self]) -> Self {
         let of = |figure: fn(&Self) -> f64| median(all.iter().map(figure).collect());
         let of = |figure| of(figure).unwrap_or(0.0);
@@ -60,7 +60,7 @@ impl Tardiness {
         }
     }
 
-    /// As reports have it; of no timers there is nothing to say.
+    /// The object in reports; without timers its figures are null.
     pub fn json(&self) -> Value {
         let of = |figure: f64| (self.timers > 0).then_some(figure);
         json!({
@@ -71,7 +71,7 @@ impl Tardiness {
     }
 }
 
-/// The same in microseconds, the least first.
+/// The delays in microseconds, the least first.
 pub fn sorted_us(all_ns: &[u64]) -> Vec<f64> {
     let mut all: Vec<_> = all_ns.iter().map(|&ns| ns as f64 / 1e3).collect();
     all.sort_by(f64::total_cmp);

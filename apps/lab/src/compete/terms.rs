@@ -1,4 +1,4 @@
-//! How many programs there are, of which kind, and who shares with whom.
+//! How many programs there are, of which kind, and which of them share.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use antiphon_report::words::several;
 
-/// What has no timers and wants all of the CPU.
+/// A program that has no timers and wants all of the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Competitor {
@@ -17,17 +17,17 @@ pub enum Competitor {
     Cc,
 }
 
-/// Who shares what with whom.
+/// How players share the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grouping {
     /// Each player its own share of the CPU
     Each,
-    /// All players one share, which goes to who has shown the fewest frames
+    /// All players one share, which goes to the player that has shown the fewest frames
     One,
 }
 
-/// On which run-queue level programs compete.
+/// The run-queue level on which programs compete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Levels {
@@ -102,7 +102,7 @@ pub fn wanted(average: f64, number: usize, players: usize) -> f64 {
     average * (LEAST_PART + (MOST_PART - LEAST_PART) * part)
 }
 
-/// So many, in words.
+/// A number of CPUs, in words.
 pub fn cpus(number: usize) -> String {
     if number == 1 { "one CPU".to_owned() } else { several(number as u64, "CPU") }
 }

@@ -1,10 +1,10 @@
-//! What a tier has done for a program, or to it.
+//! The work of a tier for a program, or against it.
 
 use antiphon::coop::{Booster, Demotion, MemberStatus, Split};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// The same for each tier, with nothing where a tier does not do it.
+/// Counts that all tiers have, with nothing where a tier does not do it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TierStats {
     /// T1, T3: how often it was demoted, for each of [`Demotion::ALL`].
@@ -22,7 +22,7 @@ pub struct TierStats {
 }
 
 impl TierStats {
-    /// Of all loops that are raised by it.
+    /// The counts of all loops that are raised by it.
     pub fn of_booster(booster: &Booster) -> Self {
         let stats = booster.stats();
         Self {
@@ -35,17 +35,17 @@ impl TierStats {
         }
     }
 
-    /// Of a member of a domain.
+    /// The counts of a member of a domain.
     pub fn of_member(status: &MemberStatus) -> Self {
         Self { demotions: Some(status.demotions.map(u64::from)), ..Self::default() }
     }
 
-    /// Of a thread for timers.
+    /// The counts of a thread for timers.
     pub fn of_split(timers: &Split) -> Self {
         Self { panics: Some(u64::from(timers.panics())), ..Self::default() }
     }
 
-    /// Of several programs, or of several runs.
+    /// The sums over several programs, or several runs.
     pub fn sum<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
         fn add<T>(to: &mut Option<T>, more: Option<T>, add: impl Fn(T, T) -> T) {
             *to = to.take().into_iter().chain(more).reduce(add);
@@ -70,7 +70,7 @@ impl TierStats {
         Some(if words.is_empty() { "never".to_owned() } else { words.join(", ") })
     }
 
-    /// For scripts.
+    /// The object for scripts.
     pub fn json(&self) -> Value {
         let demotions = self.demotions.map(|counts| {
             let named = Demotion::ALL.iter().zip(counts);

@@ -1,4 +1,4 @@
-//! What the kernel has counted for a program, asked from outside: it may not have the CPU to say.
+//! The kernel's counts for a program, asked from outside: the program may not have the CPU to say.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Of that process, up to now; nothing, if it has ended.
+    /// The usage of that process, up to now; nothing, if it has ended.
     pub fn of(process: u32) -> Self {
         let mut usage = Self { cpu_ns: running_ns(process) + ended_ns(process), switches: 0 };
         let entries = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
@@ -30,7 +30,7 @@ impl Usage {
         usage
     }
 
-    /// Since an earlier moment.
+    /// The usage after an earlier moment, `before`.
     pub fn since(self, before: Self) -> Self {
         Self {
             cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns),

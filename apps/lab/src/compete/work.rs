@@ -7,9 +7,9 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Platform as _};
 use serde::{Deserialize, Serialize};
 
-/// What a player decodes at a time: it gives the CPU away only between two of these.
+/// The work that a player decodes at a time: it gives the CPU away only between two of these.
 pub const CHUNK_NS: u64 = 250_000;
-/// What it costs to show a frame.
+/// The cost of showing a frame.
 pub const SHOW_NS: u64 = 50_000;
 /// How long it is calibrated at a time, and how often; the fastest counts.
 const TRIAL_NS: u64 = 2_000_000;
@@ -50,8 +50,9 @@ pub fn cpu_ns(clock: libc::clockid_t) -> Option<u64> {
     Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// How many turns of a loop are a millisecond of this machine's CPU: the same for all who compete,
-/// so that what they do is comparable, and does not get less when the CPU is taken away meanwhile.
+/// How many turns of a loop are a millisecond of this machine's CPU: the same for all programs that
+/// compete, so that their work is comparable, and does not get less when the CPU is taken away
+/// meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pace {
     turns_per_ms: u64,
@@ -68,13 +69,13 @@ impl Pace {
         Self { turns_per_ms: (turns * 1_000_000 / fastest.max(1)).max(1) }
     }
 
-    /// Works for so long, if nobody takes the CPU.
+    /// Works for `ns` nanoseconds, if the CPU is not taken away.
     pub fn burn(self, ns: u64) {
         turn(self.turns_per_ms * ns / 1_000_000);
     }
 }
 
-/// The CPU time of so many turns.
+/// The CPU time of `turns` turns.
 fn spent_ns(turns: u64) -> u64 {
     let cpu = || cpu_ns(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_else(now_ns);
     let before = cpu();

@@ -1,4 +1,4 @@
-//! What the models are to notice: the mutants of `crates/models/mutants.toml`, by model.
+//! The mutants that the models are to notice: those of `crates/models/mutants.toml`, by model.
 //!
 //! A mutant names the tests that must fail with it, and [`TESTS`] which models they run. So a
 //! mutant belongs to each of those models, one of which at least must notice. Which mutants *were*
@@ -41,7 +41,7 @@ pub struct Mutants {
 }
 
 impl Mutants {
-    /// Those of the tree that the command was built from.
+    /// The mutants of the tree that the command was built from.
     ///
     /// # Errors
     ///
@@ -62,8 +62,8 @@ impl Mutants {
         all.map(|mutant| mutant.name.as_str()).collect()
     }
 
-    /// Those of `names` that were noticed when they were tried last. `None` if one of them has
-    /// never been tried.
+    /// The mutants among `names` that were noticed when they were tried last. `None` if one of them
+    /// has never been tried.
     pub fn killed<'a>(&self, names: &[&'a str]) -> Option<Vec<&'a str>> {
         let fate = |name: &str| self.record.mutants.iter().find(|tried| tried.name == name);
         let mut killed = Vec::new();

@@ -1,4 +1,4 @@
-//! `sim clock`: what timestamps cost on machines that nobody has.
+//! `sim clock`: the cost of timestamps on machines that no user has.
 //!
 //! The clock is measured on the simulated machine first, by the lines that measure it on a real
 //! one. Then each thread takes stamps, on a CPU of its own, until the time is up.
@@ -35,13 +35,13 @@ pub struct Arguments {
     /// The machine: a name that `antiphon sim machines` has, host, or a file
     #[arg(long, value_name = "M", default_value = "8s-192c")]
     machine: String,
-    /// Threads; one, a socket, the machine, if not said
+    /// Numbers of threads; the default is one, a socket, the machine
     #[arg(long, value_name = "LIST")]
     threads: Option<Counts>,
     /// shared, counter, clock, ordo, ordo-new, tl2-shared, tl2-ordo, or all
     #[arg(long, value_name = "LIST", default_value = "all")]
     subject: String,
-    /// Of all randomness
+    /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Simulated milliseconds
@@ -52,7 +52,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Rounds with each CPU: nobody is interrupted here.
+/// Rounds with each CPU: no thread is interrupted here.
 const ROUNDS: u32 = 32;
 /// Simulated time that no measurement takes.
 const LONG_NS: u64 = 10_000_000_000;
@@ -139,15 +139,15 @@ fn measured(machine: &Machine, seed: u64) -> Result<u64, Failure> {
     Ok(apart.ticks())
 }
 
-/// A subject with so many threads.
+/// The figures of a subject with a number of threads.
 struct Row {
     subject: Subject,
     threads: usize,
     ops_per_s: f64,
-    /// That a thread takes for an operation; none if nobody has come to an end.
+    /// The time that a thread takes for an operation; none if no operation came to its end.
     ns_per_op: Option<f64>,
     aborts_per_kop: f64,
-    /// To the reference.
+    /// The ratio to the reference.
     ratio: Option<f64>,
 }
 
@@ -224,7 +224,7 @@ fn text(rows: &[Row], colour: bool) -> String {
     format!("{}A ratio is of times: less is better.\n", table.render(colour))
 }
 
-/// Until the simulated time is up; returns how often an operation had to begin anew.
+/// Repeats until the simulated time is up; returns how often an operation had to begin anew.
 struct UntilFinished;
 
 impl Repeat for UntilFinished {

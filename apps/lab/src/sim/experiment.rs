@@ -1,4 +1,4 @@
-//! One row: a lock, in a case, with so many threads.
+//! One row: a lock, in a case, with a number of threads.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -14,19 +14,19 @@ use serde::{Deserialize, Serialize};
 
 use super::cases::{Case, Hand, Operation, Site};
 
-/// Who has a contended line next. No manual says it, and how much NUMA-aware locks gain depends on
-/// it more than on anything else.
+/// Which CPU has a contended line next. No manual says it, and how much NUMA-aware locks gain
+/// depends on it more than on anything else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arbitration {
     /// First come, first served
     Fifo,
-    /// Who is nearest to the owner, but nobody is passed by more than 16
+    /// The CPU nearest to the owner first, but none is passed by more than 16
     Near,
 }
 
 impl Arbitration {
-    /// As arguments and rows have it.
+    /// The name in arguments and rows.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fifo => "fifo",
@@ -42,7 +42,7 @@ impl Arbitration {
     }
 }
 
-/// Where memory is: `near`, `first-touch`, `interleaved`, or the number of a node.
+/// The placement of memory: `near`, `first-touch`, `interleaved`, or the number of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Pages(pub Placement);
@@ -87,7 +87,7 @@ impl fmt::Display for Pages {
     }
 }
 
-/// What is simulated beside the lock, the case and the number of threads.
+/// The settings of a simulation, beside the lock, the case and the number of threads.
 #[derive(Clone)]
 pub struct Setting {
     pub machine: Machine,
@@ -114,25 +114,25 @@ const GRACE_NS: u64 = 100_000_000_000;
 /// Acquisitions in a window of [`Measured::lwss`].
 const WINDOW: usize = 1000;
 
-/// What came of it.
+/// The result of a simulation.
 pub struct Measured {
     pub outcome: Outcome,
     /// All operations, also those that ended behind the limit: what counts are to be divided by.
     pub completed: u64,
     /// How long acquisitions took.
     pub waits: Histogram,
-    /// Hand-overs to one who had waited, and the time that the lock had no owner in them.
+    /// Hand-overs to a thread that had waited, and the time that the lock had no owner in them.
     pub handovers: (u64, u64),
-    /// Those of them to one who slept when the lock was given back.
+    /// Hand-overs to a thread that slept when the lock was given back.
     pub wakes: u64,
-    /// Acquisitions of what somebody had before, and those of them from the same socket.
+    /// Acquisitions of a lock that had an owner before, and those of them from the same socket.
     pub kept: (u64, u64),
     /// Tries that failed.
     pub failed_tries: u64,
     /// Different threads among a thousand that had the first lock in a row, on average; `None` if
     /// there were no thousand.
     pub lwss: Option<f64>,
-    /// What each thread did, if that was to be recorded.
+    /// The events of each thread, if they were to be recorded.
     pub events: Vec<Vec<Event>>,
 }
 
@@ -209,7 +209,7 @@ fn simulate<L: Sections + ?Sized + 'static>(
             }
             site.leave();
         };
-        // The model has threads stay where they begin. Nobody begins where a server is.
+        // The model leaves threads where they begin. No thread begins where a server is.
         let place = topology.place(servers + number % (cpus - servers));
         simulation = simulation.thread_on(place, work);
     }

@@ -24,7 +24,7 @@ use super::sweep::{self, Cell};
 use super::{cases, page, published, rows, search, tables, timeline, trace};
 use crate::bench::Family;
 
-/// What is simulated, and what is printed of it.
+/// The arguments of a simulation.
 #[derive(Args)]
 #[command(after_help = "\
 Every figure is simulated: a prediction of the model for that machine, not a measurement. The same
@@ -40,19 +40,21 @@ pub struct Arguments {
     /// The machine: a name that `antiphon sim machines` has, host, or a file
     #[arg(long, value_name = "M", default_value = "8s-192c")]
     machine: String,
-    /// Threads; one, a socket, two, half the machine, the machine and twice that, if not said
+    /// Numbers of threads; the default is one, a socket, two, half the machine, the machine and
+    /// twice that
     #[arg(long, value_name = "LIST")]
     threads: Option<Counts>,
     /// Locks, or all of them: all
     #[arg(long, value_name = "LIST")]
     subject: Option<String>,
-    /// What threads do, or all of it: all
+    /// The cases, or all of them: all
     #[arg(long, value_name = "LIST", default_value = "create")]
     case: String,
-    /// Of all randomness
+    /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Simulate each row with so many seeds, from --seed on; it is the median's, with the range
+    /// Simulate each row with this many seeds, from --seed on; the row is the median's, with the
+    /// range
     #[arg(long, value_name = "N", default_value_t = 1)]
     seeds: u16,
     /// Simulated milliseconds
@@ -61,11 +63,12 @@ pub struct Arguments {
     /// In which order requests for a contended line are served
     #[arg(long, value_name = "A", value_enum, default_value = "fifo")]
     arbitration: Arbitration,
-    /// Whose memory lines are in: near (always the reader's), first-touch, interleaved, or a node
+    /// The node whose memory lines are in: near (always the reader's), first-touch, interleaved, or
+    /// a number
     #[arg(long, value_name = "P", default_value = "near")]
     pages: Pages,
-    /// Locks with other parameters than they come with; who is not beaten in work, fairness and
-    /// wakes together is marked
+    /// Locks with other parameters than they come with; those that are not beaten in work, fairness
+    /// and wakes together are marked
     #[arg(long, conflicts_with = "subject")]
     search: bool,
     /// Locks by the year in which they were published, with as many threads as the machine has CPUs
@@ -118,7 +121,7 @@ pub fn run(family: Family, arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let rows = serde_json::to_value(rows).map_err(Failure::measured)?;
     let Value::Array(mut rows) = rows else { unreachable!("a list is a list") };
-    // Of a part it can't be said who is beaten.
+    // A part does not show which locks are beaten.
     if plan.search && arguments.shard.is_none() {
         search::mark(&mut rows);
     }
@@ -146,7 +149,7 @@ pub fn run(family: Family, arguments: &Arguments) -> Result<ExitCode, Failure> {
     failed.map_or(Ok(ExitCode::SUCCESS), |trouble| Err(Failure::measured(trouble)))
 }
 
-/// For scripts.
+/// The object for scripts.
 fn object(plan: &Plan, shard: Option<Shard>, rows: Vec<Value>, operations: u64) -> Value {
     let published = published::rows(&plan.machine, &rows);
     let mut object = json!({
@@ -212,7 +215,8 @@ fn simulate(
     Ok((Simulated { plan, rows, operations }, traced))
 }
 
-/// What the arguments say, in the order of the tables of cases and locks, whatever theirs is.
+/// The plan that the arguments name, in the order of the tables of cases and locks, whatever theirs
+/// is.
 fn plan(family: Family, arguments: &Arguments, described: &Description) -> Result<Plan, Failure> {
     let machine = &described.machine;
     let Arguments { seed, seeds, ms, arbitration, pages, search, .. } = *arguments;

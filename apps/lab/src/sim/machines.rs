@@ -24,10 +24,10 @@ Example:
   antiphon sim machines 8s-192c
   antiphon sim machines xeon-2s --toml > mine.toml; antiphon sim machines --check mine.toml")]
 pub struct Arguments {
-    /// Show this one whole, each number with its source; the file of one, or `host`, too
+    /// Show this one whole, each number with its source; also a file, or `host`
     #[arg(value_name = "MACHINE")]
     machine: Option<String>,
-    /// Say what is wrong with a machine file, or that nothing is
+    /// Check a machine file: say what is wrong with it, or that nothing is
     #[arg(long, value_name = "FILE", conflicts_with_all = ["machine", "toml", "json"])]
     check: Option<PathBuf>,
     /// Print the machine's file, to start from
@@ -95,7 +95,7 @@ fn cores(topology: &Topology) -> u32 {
     }
 }
 
-/// What a distance is called: `socket`, `machine, 2 hops`.
+/// The name of a distance: `socket`, `machine, 2 hops`.
 fn class_name(topology: &Topology, class: &Class) -> String {
     let name = &topology.levels()[class.level].name;
     match class.hops {

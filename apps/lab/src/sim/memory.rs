@@ -48,11 +48,10 @@ pub struct Arguments {
     /// Inodes, each with a lock
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     inodes: u64,
-    /// How often each inode's lock is taken by somebody anywhere once it is there, on average; at
-    /// most 64
+    /// How often each inode's lock is taken once it is there, by any CPU, on average; at most 64
     #[arg(long, value_name = "N", default_value_t = 0)]
     visits: u32,
-    /// Of all randomness
+    /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Write the bars to a page, too
@@ -113,13 +112,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     written.map(|()| ExitCode::SUCCESS)
 }
 
-/// What was counted in a simulation with CST.
+/// The counts of a simulation with CST.
 pub struct Counted {
     /// Inodes that were simulated.
     pub inodes: usize,
     /// Structures for sockets that their locks had made in the end, all together.
     pub of_inodes: usize,
-    /// Those of the directory's.
+    /// Structures for sockets that the directory's lock had made.
     pub of_directory: usize,
 }
 
@@ -149,7 +148,7 @@ impl Counted {
         Ok(Self { inodes, of_inodes, of_directory })
     }
 
-    /// For each inode, on average.
+    /// Structures for each inode, on average.
     pub fn each(&self) -> f64 {
         self.of_inodes as f64 / self.inodes as f64
     }
@@ -167,14 +166,14 @@ struct Site {
     directory: Mutex,
     inodes: Vec<Mutex>,
     created: Cell<usize>,
-    /// That are to come.
+    /// The visits that are to come.
     visits: Cell<usize>,
     over: Cell<usize>,
     counted: Cell<(usize, usize)>,
 }
 
 impl Site {
-    /// What each of `threads` threads does.
+    /// The work of each of `threads` threads.
     fn work(&self, threads: usize) {
         while let Some(inode) = self.inodes.get(self.created.replace(self.created.get() + 1)) {
             Self::takes(&self.directory, 1_500);
@@ -189,13 +188,13 @@ impl Site {
         }
         self.over.set(self.over.get() + 1);
         if self.over.get() == threads {
-            // Inside of the simulation, whose the structures are.
+            // Inside of the simulation, because the structures are part of it.
             let of_inodes = self.inodes.iter().map(|inode| inode.sockets()).sum();
             self.counted.set((of_inodes, self.directory.sockets()));
         }
     }
 
-    /// Has a lock for `ns` nanoseconds.
+    /// Holds a lock for `ns` nanoseconds.
     fn takes(lock: &CstMutex<Sim>, ns: u64) {
         lock.lock();
         work(ns);
@@ -208,7 +207,7 @@ impl Site {
 pub struct Row {
     pub lock: &'static str,
     about: &'static str,
-    /// In each inode.
+    /// The size of the lock in each inode.
     size: usize,
     /// Made for sockets, for each inode on average.
     structures: f64,
@@ -217,7 +216,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Of the application's memory.
+    /// The share of the application's memory.
     fn share(&self) -> f64 {
         self.bytes / APPLICATION_BYTES
     }

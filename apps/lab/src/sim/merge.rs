@@ -21,7 +21,7 @@ use crate::bench::Family;
 /// lock is in each case.
 const MOST_BYTES: usize = 64 << 20;
 
-/// What was simulated, and what came of it.
+/// A simulation, and its result.
 pub struct Simulated {
     pub plan: Plan,
     pub rows: Vec<Row>,
@@ -68,7 +68,7 @@ pub fn merge(family: Family, files: &[PathBuf]) -> Result<Simulated, Failure> {
     };
     others.iter().try_for_each(|part| same_plan(first, part))?;
     let plan = first.report.simulated.clone();
-    // Before there are cells: whoever says that there are more has to bring them.
+    // Before there are cells: a part that says that there are more has to bring them.
     let count = plan.rows().ok_or_else(|| first.fail("too many rows"))?;
     parts.iter().try_for_each(|part| part.has_its_share(count))?;
     let cells = plan.cells(family).map_err(|why| first.fail(&why))?;
@@ -150,7 +150,7 @@ fn same_plan(first: &Part<'_>, part: &Part<'_>) -> Result<(), Failure> {
     Err(part.fail(&format!("{what}: parts of different simulations don't add up")))
 }
 
-/// `row`, if it is of that cell. Who is not beaten is said anew of all rows.
+/// `row`, if it is of that cell. Which rows are not beaten is found anew from all of them.
 fn of_cell(plan: &Plan, cell: Cell, row: Row) -> Result<Row, String> {
     let Cell { subject, case, threads, .. } = cell;
     let wanted = Head {

@@ -1,4 +1,4 @@
-//! What is simulated: all rows that there are to be, in their order.
+//! The plan of a simulation: all rows that there are to be, in their order.
 
 use antiphon_replay::locks::{LOCKS, SimLock};
 use antiphon_report::table::printable;
@@ -15,10 +15,10 @@ use crate::bench::Family;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Of `sim`: `locks` or `rwlocks`.
+    /// The verb of `sim`: `locks` or `rwlocks`.
     pub verb: String,
     pub machine: String,
-    /// Of the machine's file.
+    /// The hash of the machine's file.
     pub hash: String,
     /// The first of `seeds`.
     pub seed: u64,
@@ -58,7 +58,7 @@ pub fn locks(family: Family, search: bool) -> Result<Vec<&'static SimLock>, Stri
 }
 
 impl Plan {
-    /// How many rows there are; `None` if so many can't be counted.
+    /// How many rows there are; `None` if the number is too large.
     pub fn rows(&self) -> Option<usize> {
         let Self { cases, subjects, threads, .. } = self;
         cases.len().checked_mul(subjects.len())?.checked_mul(threads.len())
@@ -92,7 +92,7 @@ impl Plan {
         Ok(cells)
     }
 
-    /// For people, in a line.
+    /// The heading for people, in a line.
     pub fn heading(&self) -> String {
         let Self { seed, ms, pages, .. } = self;
         let (machine, arbitration) = (printable(&self.machine), self.arbitration.name());

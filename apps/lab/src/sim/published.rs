@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 pub struct Published {
     pub machine: &'static str,
     pub case: &'static str,
-    /// What was measured, by our name for it.
+    /// The published lock, by our name for it.
     pub subject: &'static str,
     /// Threads, and millions of operations a second.
     pub points: [(u64, f64); 10],
 }
 
-/// Where all of them are from.
+/// The source of all of them.
 pub const SOURCE: &str = "cover letter of the CNA patches for Linux, version 11: 4 x E7-8895 v3, \
                           25 runs; stock is qspinlock, an MCS queue";
 
@@ -59,12 +59,13 @@ pub const PUBLISHED: [Published; 2] = [
     },
 ];
 
-/// Those of a machine and a case.
+/// The published curves of a machine and a case.
 pub fn of(machine: &str, case: &str) -> impl Iterator<Item = &'static Published> {
     PUBLISHED.iter().filter(move |known| known.machine == machine && known.case == case)
 }
 
-/// Those that `rows` can be held against, for scripts: rows of measurements, so no models.
+/// The published rows that `rows` can be held against, for scripts: rows of measurements, so no
+/// models.
 pub fn rows(machine: &str, rows: &[Value]) -> Vec<Value> {
     let mut cases: Vec<_> = rows.iter().filter_map(|row| row["case"].as_str()).collect();
     cases.dedup();

@@ -13,15 +13,15 @@ pub struct Row {
     pub head: Head,
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// Of a search: whether no other row beats this one. Known only with all rows.
+    /// Whether no other row of a search beats this one. Known only with all rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub front: Option<bool>,
 }
 
-/// What was simulated.
+/// The conditions of a simulated row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Head {
-    /// That it is no measurement.
+    /// Says that it is no measurement.
     pub model: bool,
     pub machine: String,
     pub arbitration: Arbitration,
@@ -32,14 +32,14 @@ pub struct Head {
     pub threads: usize,
 }
 
-/// What came of it.
+/// The result of a row.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Outcome {
     Figures(Box<Figures>),
     /// The lock could not go on.
     Failed(Failed),
-    /// It is not in that case.
+    /// The lock is not in that case.
     NotHere(NotHere),
 }
 

@@ -1,4 +1,4 @@
-//! What came of simulations, as rows.
+//! The results of simulations, as rows.
 
 use super::experiment::{Measured, Missing, Setting, busier_half};
 use super::row::{Failed, Figures, Head, NotHere, Outcome, Range, Row, Waits};

@@ -10,7 +10,7 @@ use antiphon_sync::lock::{Form, ShflMutex, ShflSpin};
 use antiphon_sync::policy::{self, Numa, Policy, Waiting};
 use serde_json::Value;
 
-/// By socket; and nobody is passed more than `BYPASS` times, nor is a group larger.
+/// By socket; and no waiter is passed more than `BYPASS` times, nor is a group larger.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Bounded<const BYPASS: u16>;
 
@@ -28,7 +28,7 @@ impl<const BYPASS: u16> Policy for Bounded<BYPASS> {
     }
 }
 
-/// As the standard form, but waiters spin for so many nanoseconds where there are CPUs to spare.
+/// The standard form, but waiters spin for `NS` nanoseconds where there are CPUs to spare.
 struct Spinning<const NS: u32>;
 
 impl<const NS: u32> Form for Spinning<NS> {
@@ -65,7 +65,7 @@ pub const VARIANTS: [SimLock; 25] = [
     SimLock::mutex::<Malthusian<Sim, 30_000>>("malthusian+spin-30us"),
 ];
 
-/// Marks the rows that no other of their case and number of threads beats: whoever does more work
+/// Marks the rows that no other of their case and number of threads beats: a row with more work
 /// is less fair there, or wakes more. The front of V. Pareto.
 pub fn mark(rows: &mut [Value]) {
     let goods: Vec<_> = rows.iter().map(goods).collect();

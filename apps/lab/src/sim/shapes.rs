@@ -1,5 +1,6 @@
-//! What comes out: the documented shapes, for both arbitrations of lines, and those that do not
-//! come out as they are documented. All figures are simulated; `docs/simulator.md` has them whole.
+//! The shapes that come out: the documented ones, for both arbitrations of lines, and those that do
+//! not come out as they are documented. All figures are simulated; `docs/simulator.md` has them
+//! whole.
 
 use antiphon_replay::locks::{LOCKS, SimLock};
 use antiphon_sim::{Machine, Placement};
@@ -53,7 +54,7 @@ fn every_lock_goes_on_in_every_case_that_it_is_in() {
     }
 }
 
-/// Who serves has nobody to serve if it is alone.
+/// A server that is alone has no thread to serve.
 #[test]
 fn a_server_needs_somebody_who_asks() {
     let setting = setting(Machine::two_sockets(), 50_000);
@@ -109,7 +110,7 @@ impl Eight {
         self.operations(one, threads) / self.operations(other, threads)
     }
 
-    /// What is left of a lock's work from one number of threads to another.
+    /// The part of a lock's work that is left from one number of threads to another.
     fn left(&self, subject: &str, from: usize, to: usize) -> f64 {
         self.operations(subject, to) / self.operations(subject, from)
     }
@@ -137,7 +138,7 @@ fn the_mutex_is_handed_over_within_sockets() {
 }
 
 /// `000_…`, "Locks performance": throughput collapses after one socket. A lock that knows sockets
-/// does not; and who lets all barge is down to less than a tenth of what one thread does.
+/// does not; and a lock that lets all barge is down to less than a tenth of what one thread does.
 #[test]
 fn short_sections_collapse_beyond_a_socket_but_for_locks_that_know_sockets() {
     for arbitration in [Fifo, Near] {
@@ -206,8 +207,8 @@ fn the_order_of_locks_on_eight_sockets() {
 }
 
 /// Sections that move to the data: on a socket, a combining queue is ahead of all that move the
-/// data. On eight, each section comes from another socket, whoever runs it, so both kinds are
-/// behind who keeps the lock on a socket.
+/// data. On eight, each section comes from another socket, whichever thread runs it, so both kinds
+/// are behind a lock that stays on a socket.
 #[test]
 fn sections_that_move_gain_on_a_socket_and_lose_on_eight() {
     for (arbitration, case) in
@@ -235,8 +236,8 @@ fn one_thread_pays_for_no_sockets() {
 }
 
 /// `000_…`: the blocking ShflLock holds its throughput when there are two and four times as many
-/// threads as cores. Queues of spinners, who yield as on Linux, lose much of theirs: who is next
-/// has often lost its core. That takes some milliseconds to show.
+/// threads as cores. Queues of spinners, which yield as on Linux, lose much of theirs: the next
+/// waiter has often lost its core. That takes some milliseconds to show.
 #[test]
 fn two_threads_a_core_are_no_matter_to_who_sleeps() {
     for arbitration in [Fifo, Near] {
@@ -338,7 +339,7 @@ fn locks_of_ten_million_inodes() {
         println!("simulated, {visits} visits: {each:.2} sockets an inode, {bytes:?} bytes");
         assert!(bytes.is_sorted_by(|one, next| one > next), "{bytes:?}");
         assert!(less.contains(&(bytes[0] / bytes[1])), "{bytes:?}");
-        // Who creates it comes first, and is alone if nobody visits.
+        // The thread that creates it comes first, and is alone if there are no visits.
         assert!(if visits == 0 { each == 1.0 } else { each > 1.5 }, "{each}");
     }
     let (each, [cohort, cst, ..]) = rows(8);

@@ -58,7 +58,7 @@ impl Shard {
     /// All of it.
     pub const WHOLE: Self = Self { number: 1, of: 1 };
 
-    /// How many of so many rows are in this part.
+    /// How many of `rows` rows are in this part.
     pub fn share(self, rows: usize) -> usize {
         rows / self.of + usize::from(self.number <= rows % self.of)
     }

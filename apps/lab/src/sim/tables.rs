@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::cases;
 
-/// For each case, work by the number of threads; and more of the rows with the most threads. Rows
-/// of a case stand together, and in it those of a lock.
+/// Tables of the rows: for each case, work by the number of threads; and more of the rows with the
+/// most threads. Rows of a case stand together, and in it those of a lock.
 pub fn text(rows: &[Value], colour: bool) -> String {
     let mut text = String::new();
     for of_case in rows.chunk_by(|one, next| one["case"] == next["case"]) {
@@ -99,7 +99,7 @@ fn more<'a>(rows: impl Iterator<Item = &'a Value>) -> Table {
     table
 }
 
-/// What is to be said of locks beside their figures, one line each: who serves, and why a figure is
+/// The notes on locks beside their figures, one line each: which threads serve, and why a figure is
 /// not there.
 pub fn notes(rows: &[Value]) -> String {
     let mut notes = Vec::new();
@@ -138,9 +138,9 @@ busier half  of all operations, those of the busier half of the threads: 0.5 is 
 of 1000      different threads among a thousand in a row that had the (first) lock, on average
 remote/op    lines that moved from socket to socket for an operation
 on socket    acquisitions whose last owner was on the same socket
-hand-over    from giving back to having, if somebody waited
+hand-over    from giving back to having, if a thread waited
 woken        of those, to one that slept when it was given back: the wake is on the critical path
-longest      the longest wait of anybody, also if it ended when the time was over
+longest      the longest wait of any thread, also if it ended when the time was over
 bytes        of all locks of the case, without what waiters bring along
 seeds        half of how far the work differs between seeds, if --seeds says several
 *            of a search: no other row has more work, fairness and fewer wakes at once

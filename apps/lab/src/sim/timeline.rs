@@ -23,8 +23,8 @@ const fn at(year: u16, lock: &'static str, source: &'static str) -> Published {
     Published { year, lock, source }
 }
 
-/// In the order of years. Where a lock's own file names several, the year is that of the form that
-/// is simulated.
+/// The history of locks, in the order of years. Where a lock's own file names several, the year is
+/// that of the form that is simulated.
 const HISTORY: [Published; 26] = [
     at(1964, "tas", "IBM System/360, the instruction Test and Set (recalled)"),
     at(1984, "ttas", "Rudolph, Segall, ISCA 1984; 004 has a backoff lock in 1989"),
@@ -54,7 +54,8 @@ const HISTORY: [Published; 26] = [
     at(2019, "shfl-rwlock", "Kashyap et al., SOSP 2019; in this project's form"),
 ];
 
-/// What `004_…`, "Lock's research efforts", has beside them, and why there is no figure for it.
+/// Locks that `004_…`, "Lock's research efforts", has beside them, and why there is no figure for
+/// them.
 const NOT_HERE: [Published; 4] = [
     at(1962, "Dekker's algorithm", "not simulated: for two threads"),
     at(1965, "semaphore", "not simulated: it leaves open how one waits"),
@@ -111,7 +112,7 @@ fn line<'a>(published: &Published, row: &'a Value) -> (u16, &'a str, Option<f64>
     (published.year, published.lock, row["ops_per_s"].as_f64(), about)
 }
 
-/// For people: a table for each case.
+/// The text for people: a table for each case.
 pub fn text(rows: &[Value], colour: bool) -> String {
     let mut text = String::new();
     for of_case in rows.chunk_by(|one, next| one["case"] == next["case"]) {
@@ -129,7 +130,7 @@ pub fn text(rows: &[Value], colour: bool) -> String {
     text
 }
 
-/// As a page: bars for each case.
+/// The page: bars for each case.
 pub fn page(about: &str, rows: &[Value]) -> String {
     let mut body = format!("<p>{}</p>\n", escape(about));
     for of_case in rows.chunk_by(|one, next| one["case"] == next["case"]) {

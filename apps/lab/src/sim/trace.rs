@@ -6,7 +6,7 @@ use antiphon_trace::{About, Lock, LockKind, Site, Thread, Trace};
 use super::experiment::{Measured, Missing, Setting};
 use super::sweep::{Cell, Row};
 
-/// What each thread of a row did with its locks, and what that is called.
+/// The trace of a row: what each thread did with its locks, and what that is called.
 ///
 /// # Errors
 ///

@@ -39,9 +39,9 @@ ratio is not decided if its repetitions are more than 1.5 times apart.
 pub enum Says {
     /// The two worlds say the same.
     Agree,
-    /// They differ in which of two locks is ahead.
+    /// The two worlds differ in which of two locks is ahead.
     Order,
-    /// They differ in how far.
+    /// The two worlds differ in how far a lock is ahead.
     Ratio,
     /// The measured ratios differ among themselves.
     Undecided,
@@ -58,11 +58,11 @@ pub struct Compared {
     pub measured: Option<[f64; 3]>,
     /// Simulated.
     pub predicted: Option<f64>,
-    /// What that says.
+    /// The verdict on the lock.
     pub says: Says,
 }
 
-/// On which side of another lock a ratio to it is: 1, 0 where they are level, or −1.
+/// The side of another lock on which a ratio to it is: 1, 0 where they are level, or −1.
 pub fn side(ratio: f64) -> i8 {
     i8::from(ratio > LEVEL) - i8::from(ratio < 1.0 / LEVEL)
 }
@@ -74,7 +74,7 @@ pub fn times(ratio: f64) -> String {
 }
 
 impl Compared {
-    /// Of the measured ratios of repetitions and the predicted one.
+    /// Compares the measured ratios of repetitions with the predicted one.
     pub fn of(ratios: Vec<f64>, predicted: Option<f64>) -> Self {
         let least = ratios.iter().copied().reduce(f64::min);
         let most = ratios.iter().copied().reduce(f64::max);
@@ -95,7 +95,7 @@ impl Compared {
         Self { measured, predicted, says }
     }
 
-    /// In words.
+    /// The comparison in words.
     pub fn words(&self) -> String {
         let place = |ratio: f64| match side(ratio) {
             1 => "ahead",
@@ -125,7 +125,7 @@ impl Compared {
         }
     }
 
-    /// For scripts.
+    /// The object for scripts.
     pub fn object(&self) -> Value {
         let [median, least, most] = self.measured.map_or([None; 3], |ratios| ratios.map(Some));
         json!({
@@ -136,7 +136,7 @@ impl Compared {
 }
 
 impl Says {
-    /// For scripts.
+    /// The name for scripts.
     pub fn name(self) -> &'static str {
         match self {
             Self::Agree => "agree",
@@ -159,7 +159,7 @@ impl Says {
 pub struct Ranking {
     /// Pairs of locks that are level in neither world.
     pub pairs: usize,
-    /// Those of them that are in the same order in both.
+    /// Pairs among these that are in the same order in both.
     pub same: usize,
     /// The lock that did most work here, and the one that did simulated.
     pub first: [&'static str; 2],
@@ -168,7 +168,7 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    /// Of locks and their work, measured and predicted; `None` of fewer than two.
+    /// The ranking of locks by their work, measured and predicted; `None` for fewer than two.
     pub fn of(locks: &[(&'static str, f64, f64)]) -> Option<Self> {
         let most = |of: fn(&(&'static str, f64, f64)) -> f64| {
             locks.iter().max_by(|one, other| of(one).total_cmp(&of(other)))

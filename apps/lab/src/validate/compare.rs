@@ -30,13 +30,13 @@ const FIRST: f64 = 0.7;
 
 /// A lock in a setting, and what came of it in both worlds.
 pub struct Cell {
-    /// What its threads do, and where.
+    /// The work of its threads, and their CPUs.
     pub setting: Setting,
     /// The lock.
     pub lock: &'static str,
-    /// By repetition; `None` if it was disturbed.
+    /// Measurements by repetition; `None` if it was disturbed.
     pub measured: Vec<Option<native::Measured>>,
-    /// By seed.
+    /// Predictions by seed.
     pub predicted: Vec<simulated::Predicted>,
     /// How the lock failed.
     pub trouble: Option<String>,
@@ -173,7 +173,7 @@ impl Cell {
         }
     }
 
-    /// With one seed; `None` if there was no time.
+    /// The prediction with one seed; `None` if there was no time.
     fn predict(
         &self,
         machine: &Machine,

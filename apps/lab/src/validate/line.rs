@@ -25,7 +25,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// `None` if nobody measured what `described` says of it, or there is one CPU.
+    /// `None` if no transfer time in `described` was measured, or there is one CPU.
     ///
     /// # Errors
     ///

@@ -2,14 +2,14 @@
 
 use crate::pinned::Switches;
 
-/// What a thread notes from time to time.
+/// Counts that a thread notes from time to time.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
     /// When, in ticks.
     pub at: u64,
     /// Rounds so far.
     pub rounds: u64,
-    /// Of the thread, so far.
+    /// The thread's switches so far.
     pub switches: Switches,
 }
 
@@ -28,7 +28,7 @@ pub fn switches(marks: &[Mark], from: u64, to: u64) -> f64 {
     at(marks, to, all) - at(marks, from, all)
 }
 
-/// What a count was at a moment: on the line between the marks around it.
+/// The value of a count at a moment: on the line between the marks around it.
 fn at(marks: &[Mark], moment: u64, count: impl Fn(&Mark) -> u64) -> f64 {
     let after = marks.partition_point(|mark| mark.at <= moment);
     let value = |mark: &Mark| count(mark) as f64;

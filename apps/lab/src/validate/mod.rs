@@ -70,7 +70,7 @@ pub struct Arguments {
     /// Predict for this machine instead of calibrating one: a name, or the path of a file
     #[arg(long, value_name = "M")]
     machine: Option<String>,
-    /// How long it may take, latencies not counted
+    /// How long it may take, without measuring latencies
     #[arg(long, value_name = "T", default_value_t = 10.0, allow_negative_numbers = true)]
     minutes: f64,
     /// Measure and simulate in short runs, once each
@@ -84,7 +84,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Where reports are written if no folder is named.
+/// The folder in which reports are written if none is named.
 const FOLDER: &str = "antiphon-validate";
 
 /// Measures, predicts, writes and prints.
@@ -197,7 +197,7 @@ impl Files {
         Ok(Self { machine, json: file("report.json")?, html: file("report.html")? })
     }
 
-    /// Before all else, which takes minutes.
+    /// Writes the machine's file, before all else, which takes minutes.
     fn put_machine(mut self, text: &str) -> Result<Self, Failure> {
         self.machine.take().map_or(Ok(()), |file| file.write(text))?;
         Ok(self)

@@ -22,13 +22,14 @@ use crate::pinned::{Figure, Stopwatch, Switches, on_each};
 const MARK_NS: f64 = 50_000.0;
 /// The windows that time is cut into.
 const WINDOW_NS: f64 = 300_000.0;
-/// What is not counted at the beginning.
+/// The time that is not counted at the beginning.
 const WARM_UP_NS: f64 = 5_000_000.0;
-/// The same where threads outnumber CPUs: all of them have had one by then, several times.
+/// The warm-up where threads outnumber CPUs: all of them have had one by then, several times.
 const CROWDED_WARM_UP_NS: f64 = super::settings::CROWDED_WARM_UP_NS as f64;
 /// Hand-overs that a thread keeps at most.
 const KEPT: usize = 1 << 16;
-/// Of the loop that is the work: an odd number of many bits, so that no compiler sees its end.
+/// The factor of the loop that is the work: an odd number of many bits, so that no compiler sees
+/// its end.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The work of `turns`: a chain of multiplications, each of which waits for the one before.
@@ -37,19 +38,19 @@ fn chain(turns: u32, start: u64) -> u64 {
     (0..turns).fold(start, |value, _| value.wrapping_mul(FACTOR).wrapping_add(1))
 }
 
-/// What a nanosecond of this machine is worth.
+/// The worth of a nanosecond of this machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
     watch: Stopwatch,
     pace: Pace,
 }
 
-/// How the work's loop is run for so many nanoseconds.
+/// How the work's loop is run for a number of nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     /// Turns of the loop, in 65 536ths.
     turns_per_ns: u64,
-    /// What a call takes beside its turns: the end of a loop of a length drawn by lot is
+    /// The time that a call takes beside its turns: the end of a loop of a length drawn by lot is
     /// mispredicted, most of all. In 65 536ths of a nanosecond.
     call: u64,
 }
@@ -85,7 +86,7 @@ impl Rates {
         if case.away_ns == 0 {
             return Ok(Self { watch, pace });
         }
-        // What the case asks for, and what that takes.
+        // The time that the case asks for, and the time that it takes.
         let asked = alone(case, |_| {});
         let took = figure(&|| {
             let mut value = 0;
@@ -100,7 +101,7 @@ impl Rates {
 /// One thread of this machine.
 struct Thread<'a> {
     rates: Rates,
-    /// When to stop, in ticks.
+    /// The time to stop, in ticks.
     end: u64,
     /// Rounds between two looks at the counter, less one.
     mask: u64,
@@ -123,8 +124,8 @@ impl Stage for Thread<'_> {
         let mut sum = 0;
         for line in &lines.0[..count] {
             let word = Cell::as_ptr(&line.word);
-            // SAFETY: the word is there; that nobody else is at it is what the lock is for, and
-            // volatile keeps the accesses as they stand.
+            // SAFETY: the word is there; the lock has to keep other threads from it, and volatile
+            // keeps the accesses as they stand.
             unsafe {
                 sum = ptr::read_volatile(word) + 1;
                 ptr::write_volatile(word, sum);
@@ -161,19 +162,19 @@ impl Thread<'_> {
 
 /// One run.
 pub struct Run<'a> {
-    /// Of which machine.
+    /// The rates of the machine.
     pub rates: Rates,
     /// The CPUs of the threads.
     pub places: &'a [usize],
-    /// What they do.
+    /// The work of the threads.
     pub case: Case,
-    /// For how long, in nanoseconds.
+    /// How long it runs, in nanoseconds.
     pub ns: f64,
     /// Whether threads outnumber CPUs: then losing one is what is measured, and hand-overs are.
     pub crowded: bool,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// Rounds of all threads a second.
@@ -184,7 +185,7 @@ pub struct Measured {
     pub switches_per_1000: f64,
 }
 
-/// What the threads of a run share.
+/// The state that the threads of a run share.
 struct Shared<L> {
     lock: Own<L>,
     lines: Own<UnsafeCell<Lines>>,
@@ -192,7 +193,7 @@ struct Shared<L> {
     ready: Own<AtomicU64>,
 }
 
-/// On lines of its own, and what machines fetch along with them.
+/// A value on lines of its own, and those that machines fetch along with them.
 #[repr(align(128))]
 struct Own<T>(T);
 
@@ -244,7 +245,7 @@ impl Run<'_> {
         let mask = if self.crowded { 0 } else { 15 };
         let (rounds, next) = (mask, 0);
         let mut stage = Thread { rates: self.rates, end, mask, rounds, next, marks: &mut marks };
-        // SAFETY: whoever calls the workload touches them under the lock only.
+        // SAFETY: the workload touches them under the lock only.
         let lines = unsafe { &*shared.lines.0.get() };
         if self.crowded {
             hand_over(&mut stage, &shared.lock.0, lines, (self.case, number), |ns| {
@@ -262,7 +263,7 @@ impl Run<'_> {
     /// Returns when all threads are here: the moment at which the last one came.
     fn together<L>(&self, shared: &Shared<L>) -> u64 {
         let all = self.places.len() as u64;
-        // Release and acquire: whoever sees that all are ready sees when the last one came.
+        // Release and acquire: a thread that sees that all are ready sees when the last one came.
         shared.begin.0.fetch_max(ticks(), Relaxed);
         shared.ready.0.fetch_add(1, Release);
         while shared.ready.0.load(Acquire) < all {
@@ -290,7 +291,7 @@ impl Run<'_> {
         };
         let rates: Vec<_> = (0..windows).map(rate).collect();
         let rounds_per_s = match rates.as_slice() {
-            // Who is outnumbered is disturbed all the time: one window, the whole.
+            // Threads that outnumber CPUs are disturbed all the time: one window, the whole.
             &[Some(rate)] if self.crowded => {
                 Figure { median: rate, p25: rate, p75: rate, windows: 1, dropped: 0 }
             }
@@ -309,7 +310,7 @@ mod tests {
     use super::super::workload::{EMPTY, LOCKS, SHORT, visit};
     use super::*;
 
-    /// Keeps nobody out.
+    /// Keeps no thread out.
     struct Open;
 
     // SAFETY: it is not. Nothing but counters is guarded by it here, and they are read by one

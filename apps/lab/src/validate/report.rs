@@ -23,23 +23,23 @@ pub struct Report {
     pub interrupted: bool,
     /// Parts that this machine can't have.
     pub skipped: Vec<String>,
-    /// In the order of cells.
+    /// Rows in the order of cells.
     pub rows: Vec<Row>,
-    /// By case, threads and metric.
+    /// Means by case, threads and metric.
     pub means: Vec<Mean>,
-    /// What came of it.
+    /// The verdicts.
     pub verdicts: Vec<Verdict>,
 }
 
-/// A part of what came of it.
+/// A part of the result.
 pub struct Verdict {
-    /// Of what it is.
+    /// The rule that the verdict is of.
     pub rule: &'static str,
-    /// In words.
+    /// The verdict in words.
     pub says: String,
-    /// Where that is seen.
+    /// The places where that is seen.
     pub evidence: Vec<String>,
-    /// What would make it more certain.
+    /// Ways to make it more certain.
     pub could_help: &'static str,
 }
 
@@ -50,7 +50,7 @@ impl Report {
         Self { means, verdicts, ..self }
     }
 
-    /// What was measured where, and what was simulated; a line each.
+    /// The machine and the times of the measurement, and of the simulation; a line each.
     pub fn origin(&self) -> [String; 3] {
         let machine = report::machine();
         let text = |key: &str| machine[key].as_str().unwrap_or("unknown").to_owned();
@@ -65,7 +65,7 @@ impl Report {
         ]
     }
 
-    /// What could not be seen, and why.
+    /// The parts that could not be seen, and why.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.interrupted {

@@ -20,11 +20,11 @@ pub struct Row {
     pub crowded: bool,
     /// The lock.
     pub subject: &'static str,
-    /// Which figure, with its unit.
+    /// The figure, with its unit.
     pub metric: &'static str,
     /// Measured here: the median, and the quartiles of all repetitions' windows.
     pub measured: Option<[f64; 3]>,
-    /// Of the simulation.
+    /// The figure of the simulation.
     pub predicted: Option<f64>,
     /// The work beside that of the futex mutex.
     pub compared: Option<Compared>,
@@ -39,7 +39,7 @@ impl Row {
         (measured > 0.0 && predicted > 0.0).then(|| predicted / measured)
     }
 
-    /// For scripts.
+    /// The object for scripts.
     pub fn object(&self) -> Value {
         let [measured, p25, p75] = match self.measured {
             Some(quartiles) => quartiles.map(Some),
@@ -176,7 +176,7 @@ impl Mean {
         Some((self.ratio? - 1.0).abs() <= self.band?)
     }
 
-    /// For scripts.
+    /// The object for scripts.
     pub fn object(&self) -> Value {
         json!({
             "case": self.case, "threads": self.threads, "metric": self.metric,

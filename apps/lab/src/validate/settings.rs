@@ -1,4 +1,4 @@
-//! Which threads are compared: how many, on which CPUs, and what they do.
+//! The threads that are compared: how many, on which CPUs, and their work.
 
 use std::iter::successors;
 
@@ -9,7 +9,7 @@ use super::workload::{CASES, Case, EMPTY};
 /// Some threads on some CPUs.
 #[derive(Clone)]
 pub struct Setting {
-    /// What they do.
+    /// The work of the threads.
     pub case: Case,
     /// The CPU of each.
     pub places: Vec<usize>,
@@ -22,13 +22,13 @@ pub struct Setting {
 pub struct Extent {
     /// Runs of each setting and lock on this machine, at most.
     pub repetitions: usize,
-    /// Time of one, in nanoseconds.
+    /// The length of a measured run, in nanoseconds.
     pub native_ns: f64,
-    /// The same where threads share CPUs.
+    /// The length of a measured run where threads share CPUs, in nanoseconds.
     pub crowded_ns: f64,
     /// Simulated time, in nanoseconds.
     pub simulated_ns: u64,
-    /// The same where threads share CPUs.
+    /// The length of a simulated run where threads share CPUs, in nanoseconds.
     pub crowded_simulated_ns: u64,
     /// Simulations of each setting and lock, at most.
     pub seeds: u64,
@@ -38,7 +38,7 @@ pub struct Extent {
 /// have run, they don't.
 pub const CROWDED_WARM_UP_NS: u64 = 30_000_000;
 
-/// For a first look.
+/// The extent of a first look.
 pub const QUICK: Extent = Extent {
     repetitions: 1,
     native_ns: 3e7,
@@ -47,7 +47,7 @@ pub const QUICK: Extent = Extent {
     crowded_simulated_ns: 20_000_000,
     seeds: 1,
 };
-/// For figures to be told to others.
+/// The extent for figures that are published.
 pub const FULL: Extent = Extent {
     repetitions: 5,
     native_ns: 6e7,

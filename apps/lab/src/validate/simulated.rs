@@ -18,9 +18,9 @@ struct Thread {
     begun: bool,
     /// Rounds before that are not counted, in nanoseconds of simulated time.
     from_ns: u64,
-    /// When to stop.
+    /// The time to stop.
     to_ns: u64,
-    /// Of real time: beyond it threads stop, and what they did is not used.
+    /// The budget of real time: beyond it threads stop, and what they did is not used.
     budget: Budget,
 }
 
@@ -54,19 +54,19 @@ pub struct Run<'a> {
     pub machine: &'a Machine,
     /// The CPUs of the threads.
     pub places: &'a [usize],
-    /// What they do.
+    /// The work of the threads.
     pub case: Case,
-    /// For how long, in nanoseconds of simulated time.
+    /// How long it runs, in nanoseconds of simulated time.
     pub ns: u64,
     /// Whether threads outnumber CPUs, and hand-overs are measured.
     pub crowded: bool,
-    /// Of all that is random.
+    /// The seed of all that is random.
     pub seed: u64,
     /// How much real time there is.
     pub budget: Budget,
 }
 
-/// What a run came to.
+/// The result of a simulated run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Predicted {
     /// Rounds of all threads a second.
@@ -103,8 +103,8 @@ impl Visitor for Run<'_> {
 }
 
 impl Run<'_> {
-    /// What happens until `to_ns`, where rounds count from `from_ns`; and the hand-overs from there
-    /// on.
+    /// Simulates until `to_ns`, where rounds count from `from_ns`; returns the outcome, and the
+    /// hand-overs from there on.
     fn simulate<L: Lock>(&self, from_ns: u64, to_ns: u64) -> Result<(Outcome, Vec<f64>), Failure> {
         let Self { case, crowded, budget, .. } = *self;
         // Not dropped: what a lock has allocated is gone with the simulation.

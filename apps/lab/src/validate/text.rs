@@ -8,7 +8,7 @@ use super::rows::{Mean, Row, THROUGHPUT};
 
 const NOTHING: &str = "–";
 
-/// What came of it, in a few lines.
+/// The verdicts, in a few lines.
 pub fn verdict(report: &Report) -> String {
     let mut text = String::new();
     for verdict in &report.verdicts {

@@ -1,4 +1,4 @@
-//! What both worlds run: threads that take one lock, written once.
+//! The work of both worlds: threads that take one lock, written once.
 //!
 //! ```text
 //!   ┌─► lock ─► write the lines, one word in each ─► work ─► unlock ─► work elsewhere ─┐
@@ -20,7 +20,7 @@ use antiphon_report::stats::Random;
 
 /// A world in which threads run.
 pub trait Stage {
-    /// What their locks run on.
+    /// The platform that their locks run on.
     type P: Platform;
 
     /// Counts a round of the calling thread; `false` if there is none after it. Called before the
@@ -38,7 +38,7 @@ pub trait Stage {
 /// The most lines of a critical section.
 pub const LINES: usize = 4;
 
-/// What the lock guards.
+/// The lines that the lock guards.
 #[repr(align(128))]
 #[derive(Default)]
 pub struct Lines(pub [Line; LINES]);
@@ -47,16 +47,16 @@ pub struct Lines(pub [Line; LINES]);
 #[repr(align(64))]
 #[derive(Default)]
 pub struct Line {
-    /// What is added to.
+    /// The word that is added to.
     pub word: std::cell::Cell<u64>,
-    /// In the first line: when the lock was given back, by whom.
+    /// The time when the lock was given back, and by which thread; in the first line only.
     pub given: std::cell::Cell<(u64, usize)>,
 }
 
 /// How large the critical section is, and what is between two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// What reports call it.
+    /// The name in reports.
     pub name: &'static str,
     /// Lines that the critical section writes.
     pub lines: usize,
@@ -95,7 +95,7 @@ pub fn contend<S: Stage, L: Lock>(
 }
 
 /// As [`contend`], and notes how long the lock is on its way from one thread to another: from the
-/// clock's reading by who gives it back to that by who has it next. `handed` is called with
+/// last owner's reading of the clock to that of the next owner. `handed` is called with
 /// nanoseconds. The readings cost what they cost, in either world.
 pub fn hand_over<S: Stage, L: Lock>(
     stage: &mut S,
@@ -121,12 +121,12 @@ pub fn hand_over<S: Stage, L: Lock>(
     }
 }
 
-/// So much work was asked for.
+/// The work that was asked for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked {
     /// How often.
     pub calls: u64,
-    /// In all, in nanoseconds.
+    /// The work of all calls, in nanoseconds.
     pub ns: u64,
 }
 
@@ -153,7 +153,7 @@ fn elsewhere(random: &mut Random, case: Case) -> u32 {
 
 /// Something to be done with a lock whose name is known only when the program runs.
 pub trait Visitor {
-    /// What comes of it.
+    /// The result of a visit.
     type Output;
 
     /// Does it.

@@ -39,7 +39,7 @@ pub fn number(of: &Value, key: &str) -> f64 {
     of[key].as_f64().unwrap_or_else(|| panic!("no number {key} in {of:#}"))
 }
 
-/// What is true of each player, however little of the CPU there is.
+/// Checks that hold for each player, however little of the CPU there is.
 pub fn plays(player: &Value) {
     has_keys(player, &["kind", "plays", "decoder", "tardiness_us", "fps", "drops", "layers"]);
     has_keys(player, &["quality", "cpu", "fps_by_second", "tier_stats"]);
@@ -62,7 +62,7 @@ pub fn plays_video(player: &Value) {
     };
     assert_eq!(Some(of("shown")), player["shown"].as_u64(), "{player:#}");
     assert_eq!(Some(of("dropped")), player["drops"].as_u64(), "{player:#}");
-    // A second at 60 Hz; less for who was kept from beginning with the others.
+    // A second at 60 Hz; less for a player that was kept from beginning with the others.
     assert!((30..=61).contains(&(of("shown") + of("dropped"))), "{player:#}");
     let by_second = player["fps_by_second"].as_array().expect("a list");
     let shown: u64 = by_second.iter().filter_map(Value::as_u64).sum();

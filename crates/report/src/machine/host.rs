@@ -12,7 +12,7 @@ use antiphon_sim::{CPUS, Description, Topology, known};
 use crate::failure::Failure;
 use crate::{folders, input};
 
-/// What it is called.
+/// The name of the machine.
 pub const NAME: &str = "host";
 /// The measured one, in the folder where the command keeps things.
 const KEPT: &str = "host.toml";
@@ -35,7 +35,7 @@ pub fn found() -> Result<(String, String), Failure> {
     }
 }
 
-/// Where the measured file belongs.
+/// The path of the measured file.
 ///
 /// # Errors
 ///
@@ -62,7 +62,7 @@ fn mark() -> String {
     format!("# Measured on: {model}, {cpus} CPUs\n")
 }
 
-/// What a file of this machine describes.
+/// The description in a file of this machine.
 ///
 /// # Errors
 ///

@@ -6,20 +6,22 @@ use super::escape;
 
 const WIDTH: f64 = 1000.0;
 const LEFT: f64 = 200.0;
-/// Where the figure behind the longest bar stands.
+/// The room for the figure behind the longest bar.
 const RIGHT: f64 = 140.0;
 const ROW: f64 = 22.0;
 const TALL: f64 = 14.0;
 
 /// One bar.
 pub struct Bar {
-    /// What stands before it; the same as the one above has is not said again.
+    /// The group that stands before the bar; it is not printed again where the bar above has the
+    /// same.
     pub group: String,
-    /// What it is called.
+    /// The name of the bar.
     pub name: String,
     /// How long it is; `None` if there is nothing to draw.
     pub value: Option<f64>,
-    /// What is said of it: behind it if it has no length, else to who points at it.
+    /// The text about the bar. It stands behind a bar without a length, and else is shown to a
+    /// reader that points at it.
     pub about: String,
 }
 

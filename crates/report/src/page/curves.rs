@@ -10,7 +10,7 @@ use crate::words::{noun, several};
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 340.0;
 const LEFT: f64 = 80.0;
-/// Where the names of the curves stand.
+/// The room for the names of the curves.
 const RIGHT: f64 = 190.0;
 const TOP: f64 = 16.0;
 const BASE: f64 = HEIGHT - 40.0;
@@ -21,7 +21,7 @@ const MARK: f64 = 36.0;
 
 /// One curve.
 pub struct Curve {
-    /// What it is called.
+    /// The name of the curve.
     pub name: String,
     /// A number of threads, and the figure for it; in the order of the threads. In place of the
     /// threads also a time, or how rare a value is.
@@ -31,7 +31,7 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// Of a [`distribution`].
+    /// The curve of a [`distribution`].
     pub fn of_distribution(name: &str, cdf: &[Below], dashed: bool) -> Self {
         let points = cdf.iter().map(|one| (rarity(one.share), one.value)).collect();
         Self { name: name.to_owned(), points, dashed }
@@ -43,7 +43,7 @@ pub fn drawing(curves: &[Curve], words: impl Fn(f64) -> String) -> String {
     drawing_of("thread", curves, words)
 }
 
-/// The same of something else than threads.
+/// A drawing of something else than threads.
 pub fn drawing_of(one: &str, curves: &[Curve], words: impl Fn(f64) -> String) -> String {
     let (name, said) = (noun(2, one), |at| several(at as u64, one));
     let across = Across { name: &name, mark: &|at| at.to_string(), said: &said, place: f64::log2 };
@@ -66,7 +66,7 @@ pub fn distribution(curves: &[Curve], words: impl Fn(f64) -> String) -> String {
     draw_all(curves, &across, &Up::by_tens(curves), &words)
 }
 
-/// Where a share of trials stands in a [`distribution`]: one in how many is not among them.
+/// The place of a share of trials in a [`distribution`]: one in how many is not among them.
 fn rarity(share: f64) -> f64 {
     1.0 / (1.0 - share)
 }
@@ -76,12 +76,12 @@ fn percent(rarity: f64) -> String {
     format!("{} %", text.trim_end_matches(".0"))
 }
 
-/// What stands across.
+/// The horizontal axis.
 struct Across<'a> {
     name: &'a str,
     /// Below a point.
     mark: Words<'a>,
-    /// Of a point alone.
+    /// The words about a single point.
     said: Words<'a>,
     /// How far to the right a point is.
     place: fn(f64) -> f64,
@@ -122,7 +122,7 @@ impl Up {
         BASE - part * (BASE - TOP)
     }
 
-    /// Where lines are drawn.
+    /// The values at which lines are drawn.
     fn marks(&self) -> Vec<f64> {
         match *self {
             Self::Linear { most } => (0..=4).map(|part| most * f64::from(part) / 4.0).collect(),
@@ -237,7 +237,7 @@ fn names(curves: &[Curve], y: Scale) -> Vec<f64> {
         below = end(&curves[curve]).min(below - LINE);
         places[curve] = below;
     }
-    // Those that would stand above the drawing push others down again.
+    // Names that would stand above the drawing push others down again.
     let mut free = TOP;
     for &curve in order.iter().rev() {
         places[curve] = places[curve].max(free);

@@ -7,8 +7,8 @@ use std::hash::{BuildHasher as _, RandomState};
 
 const STYLE: &str = include_str!("page.css");
 
-/// A page with that title, which is text, and that body. Its policy lets no script run but the one
-/// that is given here, which gets a number that nobody could know before.
+/// A page with this title, which is text, and this body. The page's policy lets no script run but
+/// `script`, which gets a number that no writer of the text could know before.
 pub fn page(title: &str, body: &str, script: Option<&str>) -> String {
     let title = escape(title);
     // Random by what the standard library seeds its tables with.

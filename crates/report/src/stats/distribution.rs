@@ -6,7 +6,7 @@ use super::quantile;
 
 /// A share of values, and what those are below.
 pub struct Below {
-    /// As reports have it.
+    /// The name in reports.
     pub name: &'static str,
     /// The share.
     pub share: f64,
@@ -38,7 +38,7 @@ pub fn distribution(sorted: &[f64]) -> Vec<Below> {
 }
 
 impl Below {
-    /// As reports have all of them.
+    /// The object of all values in reports.
     #[must_use]
     pub fn object(all: &[Self]) -> Value {
         all.iter().map(|one| (one.name.to_owned(), json!(one.value))).collect::<Map<_, _>>().into()

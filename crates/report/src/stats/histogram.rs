@@ -1,8 +1,8 @@
 //! A log-linear histogram: 32 buckets an octave, so a value is known within 3 %.
 //!
 //! Two kinds of quantile come out of it. The ordinary one weighs each value once. The
-//! *length-biased* one weighs a wait by how long it was: it is what somebody sees who looks at a
-//! random instant at a random waiting thread. A lock that lets one thread monopolise it and starves
+//! *length-biased* one weighs a wait by its length: it is what an observer sees that looks at a
+//! random waiting thread at a random instant. A lock that lets one thread monopolise it and starves
 //! the others looks excellent by the first and terrible by the second.
 
 const SUB_BITS: u32 = 5;

@@ -3,7 +3,7 @@
 
 use super::order::median;
 
-/// Where the true median of the ratios is.
+/// The interval in which the true median of the ratios is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// The lower end of the 95 % interval.
@@ -26,7 +26,7 @@ impl Interval {
         })
     }
 
-    /// What the interval says: one word or two.
+    /// The verdict of the interval: one word or two.
     pub fn verdict(self) -> &'static str {
         match self {
             Self { high95, .. } if high95 < 1.0 => "faster",
@@ -38,7 +38,7 @@ impl Interval {
 
 /// The largest k with 2·P(B(n, ½) < k) ≤ 5 %. `None` if that is 0.
 fn rank(n: usize) -> Option<usize> {
-    // Of B = k, as a logarithm: of a thousand pairs, none is beneath every f64.
+    // The probability of B = k, as a logarithm: of a thousand pairs, none is beneath every f64.
     let mut log = n as f64 * 0.5_f64.ln();
     let mut below = 0.0;
     let mut k = 0;

@@ -1,4 +1,4 @@
-//! What stands in the list of the battery.
+//! The entries in the list of the battery.
 
 use std::path::PathBuf;
 
@@ -35,13 +35,13 @@ pub struct Case {
     pub around: Option<String>,
     /// CMD. A line without any of the shell's characters is executed without a shell.
     pub run: String,
-    /// Of a server: succeeds when it answers.
+    /// The check of a server: it succeeds when the server answers.
     pub ready: Option<String>,
-    /// Of a server: a client, whose output is the answer.
+    /// The client of a server; its output is the answer.
     pub ask: Option<String>,
     /// Whether the server goes to the background.
     pub daemon: bool,
-    /// Where the server writes its process id.
+    /// The file to which the server writes its process id.
     pub pid_file: Option<String>,
     /// Whether it belongs to the quick part.
     pub quick: bool,
@@ -90,7 +90,7 @@ impl Case {
     }
 }
 
-/// What makes a line one for a shell.
+/// The characters that make a line one for a shell.
 const SHELLS: &[char] =
     &['|', '&', ';', '<', '>', '$', '`', '"', '\'', '*', '?', '(', ')', '{', '}', '#', '\n', '='];
 

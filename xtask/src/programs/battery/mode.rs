@@ -7,7 +7,7 @@ use crate::Failure;
 pub struct Mode {
     /// How it is called here.
     pub name: &'static str,
-    /// What of `antiphon` it is.
+    /// The arguments of `antiphon` in this mode.
     pub arguments: &'static [&'static str],
     /// Whether it writes a trace, to the file that is named after `--out`.
     pub traces: bool,

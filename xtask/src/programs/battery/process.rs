@@ -58,7 +58,7 @@ pub fn wait(child: &mut Child, end: Instant) -> Result<Option<ExitStatus>, Failu
     }
 }
 
-/// The same of an adopted process. An error if it is none of ours.
+/// Waits for an adopted process. An error if it is none of ours.
 pub fn wait_adopted(pid: libc::pid_t, end: Instant) -> Result<Option<ExitStatus>, Failure> {
     loop {
         let mut status = 0;
@@ -78,7 +78,7 @@ pub fn signal(pid: libc::pid_t, signal: libc::c_int) {
     unsafe { libc::kill(pid, signal) };
 }
 
-/// In words, as a shell has it: `antiphon` exits with 128 + N where signal N killed CMD.
+/// The status in words, as a shell has it: `antiphon` exits with 128 + N where signal N killed CMD.
 pub fn words(status: ExitStatus) -> String {
     let code = status.code().or_else(|| Some(128 + status.signal()?));
     code.map_or_else(|| "unknown".to_owned(), |code| format!("code {code}"))

@@ -1,11 +1,11 @@
-//! What a run showed, and how two runs differ.
+//! The observations of a run, and the differences of two runs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::Failure;
 
-/// What a run showed: by what it is called, the bytes of it.
+/// The observations of a run: bytes, by their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen(BTreeMap<String, Vec<u8>>);
 
@@ -55,7 +55,7 @@ impl Seen {
         Ok(())
     }
 
-    /// In what another run, with `antiphon`, differs from this one: the first thing.
+    /// The first difference from another run, with `antiphon`.
     pub fn difference(&self, other: &Self) -> Option<String> {
         if let Some(why) = other.trouble() {
             return Some(why);
@@ -88,8 +88,8 @@ fn differ(name: &str, one: &[u8], two: &[u8]) -> Option<String> {
     Some(format!("{name} differs at byte {at}: {} without, {} with", show(one), show(two)))
 }
 
-/// What CMD wrote to stderr, of what it and `antiphon` wrote, whose report is `report`: what
-/// `antiphon` says before CMD begins is left out, too.
+/// The lines that CMD wrote to stderr, among those that it and `antiphon` wrote. `report` is the
+/// report; the lines of `antiphon` before CMD begins are left out, too.
 ///
 /// # Errors
 ///

@@ -17,10 +17,10 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// How long what a program left behind may still run.
 const LEAVING: Duration = Duration::from_secs(5);
 
-/// What a shell exits with when a program is not there.
+/// The exit code of a shell when a program is not there.
 const NOT_FOUND: i32 = 127;
 
-/// Where runs take place. Gone when it is dropped.
+/// The folder in which runs take place. Removed when it is dropped.
 pub struct Place {
     root: PathBuf,
     /// The command, where other users can execute it, too.
@@ -36,7 +36,7 @@ struct Run<'a> {
     port: u16,
 }
 
-/// What a script of a case did.
+/// The result of a case's script.
 struct Scripted {
     /// `None` if it had to be ended.
     ended: Option<ExitStatus>,
@@ -71,7 +71,7 @@ impl Place {
         self.root.join("work")
     }
 
-    /// What a case's preparation has made, if that is good for all runs.
+    /// The folder that a case's preparation has made, if that is good for all runs.
     fn prepared(&self) -> PathBuf {
         self.root.join("prepared")
     }
@@ -122,7 +122,7 @@ impl Place {
         Ok(seen)
     }
 
-    /// With owners, rights and times.
+    /// Copies it, with owners, rights and times.
     fn copy_prepared(&self) -> Result<(), Failure> {
         let mut copy = Command::new("cp");
         copy.arg("-a").arg(self.prepared().join(".")).arg(self.work());
@@ -143,7 +143,7 @@ fn empty(folder: &Path) -> Result<(), Failure> {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // What stays behind in the temporary directory fails nothing.
+        // A folder that stays behind in the temporary directory fails nothing.
         let _ = fs::remove_dir_all(&self.root);
     }
 }
@@ -249,7 +249,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What the server has written to its PID file; not all do at once.
+    /// The process id that the server has written to its PID file; not all do at once.
     fn pid(&self) -> Option<libc::pid_t> {
         let path = self.place.work().join(self.case.pid_file.as_deref()?);
         let end = Instant::now() + LEAVING;
@@ -278,7 +278,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What CMD wrote.
+    /// Adds the output of CMD.
     fn outputs(&self, seen: &mut Seen) -> Result<(), Failure> {
         seen.add("stdout", fs::read(self.stdout())?);
         let stderr = fs::read(self.stderr())?;

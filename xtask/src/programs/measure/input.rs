@@ -1,4 +1,4 @@
-//! What the compressors compress: the same on every machine.
+//! The input of the compressors: the same on every machine.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};

@@ -18,7 +18,7 @@ impl Ratio {
         Some(Self { low95: of("low95")?, median: of("median")?, high95: of("high95")? })
     }
 
-    /// Of the inverse quantity: of throughput, where this is of time.
+    /// The ratio of the inverse quantity: of throughput, where this is of time.
     fn inverse(self) -> Self {
         Self { low95: 1.0 / self.high95, median: 1.0 / self.median, high95: 1.0 / self.low95 }
     }
@@ -48,12 +48,12 @@ pub struct Row {
 }
 
 impl Row {
-    /// What the columns are.
+    /// The names of the columns.
     pub const HEAD: &'static str = "program       threads  throughput               \
                                     CPU an operation         latencies";
 
-    /// Of what `antiphon try --json` printed. A metric of operations a second is the throughput;
-    /// without one the work is the same each time, and the time tells.
+    /// The row in the output of `antiphon try --json`. A metric of operations a second is the
+    /// throughput; without one the work is the same each time, and the time tells.
     pub fn of(program: &str, threads: u32, metrics: &[String], trial: &Value) -> Option<Self> {
         let metric = |name: &str| Ratio::read(trial.get("metrics")?.get(name)?.get("ratio")?);
         let (rate, times): (Vec<_>, Vec<_>) =
@@ -72,7 +72,7 @@ impl Row {
         })
     }
 
-    /// For the record.
+    /// The object for the record.
     pub fn json(&self) -> Value {
         let latencies: serde_json::Map<_, _> =
             self.latencies.iter().map(|(name, ratio)| (name.clone(), ratio.json())).collect();

@@ -1,4 +1,4 @@
-//! What came of the replays.
+//! The results of the replays.
 
 mod notes;
 
@@ -17,10 +17,10 @@ use super::rehearse::{Job, all};
 
 /// Each row is the median of these.
 pub const SEEDS: [u64; 3] = [1, 2, 3];
-/// So many call sites are looked at.
+/// The greatest number of call sites that are looked at.
 const SITES: usize = 5;
 
-/// What is to be replayed, and how.
+/// The subject of a replay, and how it is replayed.
 pub struct Asked {
     pub machine: Machine,
     pub locks: Vec<Subject>,
@@ -37,11 +37,11 @@ pub struct Asked {
 pub struct Study {
     pub asked: Asked,
     pub command: Vec<String>,
-    /// From the first event to the last, as recorded.
+    /// The time from the first event to the last, as recorded.
     pub recorded_ns: u64,
     pub recorded_threads: usize,
     pub takes: u64,
-    /// What recording took of all threads' time, and was left out; `None` if that isn't known.
+    /// The time that recording took of all threads, which was left out; `None` if that isn't known.
     pub recorder_ns: Option<u64>,
     pub rows: Vec<Row>,
     pub sites: Vec<SiteRow>,
@@ -84,7 +84,7 @@ impl Study {
         study
     }
 
-    /// The row of a lock with so many threads.
+    /// The row of a lock with `threads` threads.
     pub fn row(&self, lock: &str, threads: usize) -> Option<&Row> {
         self.rows.iter().find(|row| row.lock == lock && row.threads == threads)
     }
@@ -94,7 +94,7 @@ impl Study {
         Some(row.ops_per_s()? / self.row(GLIBC, row.threads)?.ops_per_s()?)
     }
 
-    /// For scripts.
+    /// The object for scripts.
     pub fn json(&self) -> Value {
         let row = |row: &Row| {
             json!({

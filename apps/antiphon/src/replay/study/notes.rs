@@ -1,4 +1,4 @@
-//! What has to be known to judge the figures.
+//! Notes that a reader needs to judge the figures.
 
 use antiphon_replay::{Cleaned, Evidence, Lock, Plan, Played, Subject};
 use antiphon_report::table::duration;
@@ -10,7 +10,7 @@ use super::Study;
 const NOTICEABLE: f64 = 0.01;
 
 impl Study {
-    /// What one has to know to judge the figures.
+    /// Notes the facts that a reader needs to judge the figures.
     pub(super) fn note(&mut self, plan: &Plan) {
         let Evidence { dropped, cut_off, .. } = self.asked.evidence;
         let mut notes = Vec::new();
@@ -37,7 +37,7 @@ impl Study {
             } = self.cleaned;
             notes.push(format!(
                 "left out: {} never given back, {} of what was not taken, {} of unnamed locks; {} \
-                 and {} by nobody known",
+                 and {} by unknown threads",
                 several(taken_for_ever, "acquisition"),
                 several(released_untaken, "release"),
                 several(unnamed, "acquisition"),
@@ -63,7 +63,7 @@ impl Study {
     }
 }
 
-/// What is to be said of the recorder's own time, if that is more than a detail.
+/// The note about the recorder's own time, if that is more than a detail.
 fn recorder(recorder_ns: Option<u64>, program_ns: u64) -> Option<String> {
     let Some(recorder_ns) = recorder_ns else {
         return Some("what recording took is not in the trace: it counts as the program's".into());
@@ -78,7 +78,7 @@ fn recorder(recorder_ns: Option<u64>, program_ns: u64) -> Option<String> {
     })
 }
 
-/// What each lock has for readers-writer locks.
+/// The readers-writer lock that goes with each lock.
 fn readers_writer(locks: &[Subject]) -> String {
     let of = |lock: &Subject| format!("{} under {}", lock.rwlock.name, lock.name);
     let all: Vec<_> = locks.iter().map(of).collect();

@@ -8,10 +8,10 @@ use antiphon_record::{BUCKETS, Histogram, bucket_floor};
 use antiphon_report::table::{count, duration};
 
 const WIDTH: f64 = 1000.0;
-/// From the left border to the first bar, and from the last one to the right border.
+/// The space from the left border to the first bar, and from the last one to the right border.
 const LEFT: f64 = 100.0;
 const RIGHT: f64 = 40.0;
-/// Where the panels begin, and how high they are.
+/// The tops of the panels, and their height.
 const TOPS: [f64; 2] = [34.0, 174.0];
 const HEIGHT: f64 = 100.0;
 const AXIS: f64 = TOPS[1] + HEIGHT;

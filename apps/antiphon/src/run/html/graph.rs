@@ -10,7 +10,7 @@ use antiphon_report::table::{count, shortened};
 use super::layout::{NODE_HEIGHT, NODE_WIDTH, Point, layered};
 use crate::run::order::{Order, Place, Step};
 
-/// More sorts than these are not drawn: nobody could tell them apart.
+/// The greatest number of sorts that are drawn: a reader could not tell more apart.
 const MOST: usize = 40;
 /// Characters of a call site that fit in a node.
 const LETTERS: usize = 32;
@@ -22,7 +22,7 @@ fn sort(place: &Place) -> Sort<'_> {
     (&place.first_site, place.kind)
 }
 
-/// What is drawn between two sorts.
+/// An arrow between two sorts.
 #[derive(Default)]
 struct Arrow {
     count: u64,
@@ -76,7 +76,7 @@ pub fn draw(order: &Order) -> Option<String> {
     (!drawn.is_empty()).then_some(svg)
 }
 
-/// What tells a step from others.
+/// The key that tells a step from others.
 fn ends(step: &Step) -> (u32, u64, u64) {
     (step.pid, step.held.address, step.taken.address)
 }
@@ -146,7 +146,7 @@ fn way(points: &[Point]) -> String {
     way
 }
 
-/// From a node to itself, over its upper right corner.
+/// A path from a node to itself, over its upper right corner.
 fn own_way((x, y): Point) -> String {
     let (right, top) = (x + NODE_WIDTH, y);
     let (from, to) = (right - 40.0, top + 12.0);

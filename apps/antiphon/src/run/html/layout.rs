@@ -1,5 +1,5 @@
-//! Where the nodes and edges of a directed graph go on a page: in layers from left to right, so
-//! that most edges lead to the right.
+//! The places of the nodes and edges of a directed graph on a page: in layers from left to right,
+//! so that most edges lead to the right.
 //!
 //! The usual steps (Sugiyama, Tagawa, Toda: "Methods for visual understanding of hierarchical
 //! system structures", 1981): edges that close a circle are turned round; each node goes one layer
@@ -85,10 +85,10 @@ fn forward(count: usize, edges: &[(usize, usize)]) -> Vec<bool> {
     forward
 }
 
-/// What stands in the layers: nodes first, then the bends of edges.
+/// The contents of the layers: nodes first, then the bends of edges.
 struct Grid {
     nodes: usize,
-    /// By layer, from the top.
+    /// The contents of each layer, from the top.
     layers: Vec<Vec<usize>>,
     /// Neighbours in the layer before and in the one behind.
     before: Vec<Vec<usize>>,
@@ -104,7 +104,7 @@ impl Grid {
             if forward[edge] { (from, to) } else { (to, from) }
         };
         let mut layer_of = vec![0; count];
-        // As many rounds as the longest way has edges; there is no circle.
+        // There are as many rounds as the longest way has edges; there is no circle.
         let mut moved = true;
         while moved {
             moved = false;

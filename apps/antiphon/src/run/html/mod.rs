@@ -1,9 +1,9 @@
 //! The report of a run as one page that needs nothing else: no network, no font, no library.
 //!
-//! Everything is there without the script, which only sorts tables and picks a histogram. What the
-//! program is called and what its functions are called is text wherever it stands; and should that
-//! fail, the page's policy lets no script run but its own, which has a number that nobody could
-//! know before.
+//! Everything is there without the script, which only sorts tables and picks a histogram. The names
+//! of the program and of its functions are text wherever they stand. Should that fail, the page's
+//! policy lets no script run but its own, which has a number that no writer of a name could know
+//! before.
 
 mod charts;
 mod graph;
@@ -20,7 +20,7 @@ use serde_json::Value;
 use super::summary::{LockRow, Report};
 
 const SCRIPT: &str = include_str!("page.js");
-/// So many call sites have a histogram of their own.
+/// How many call sites have a histogram of their own.
 const HISTOGRAMS: usize = 12;
 const SECOND_NS: f64 = 1e9;
 
@@ -43,7 +43,7 @@ pub fn page(report: &Report) -> String {
     page::page(&shell::line(&report.run.command), &body, Some(SCRIPT))
 }
 
-/// Which program on which machine.
+/// The program and the machine, below the title.
 fn under_the_title(report: &Report) -> String {
     let machine = report::machine();
     let text = |key: &str| match &machine[key] {

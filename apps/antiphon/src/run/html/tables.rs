@@ -1,4 +1,4 @@
-//! What a report has by rows: call sites, event loops, locks in both orders, threads.
+//! The parts of a report that are rows: call sites, event loops, locks in both orders, threads.
 
 use antiphon_record::Histogram;
 use antiphon_report::page::escape;
@@ -8,9 +8,9 @@ use super::graph;
 use crate::run::order::Step;
 use crate::run::summary::{LockRow, Report, ThreadRow};
 
-/// So many threads are shown.
+/// How many threads are shown.
 const THREADS: usize = 64;
-/// So many groups of locks that were taken in both orders are shown.
+/// How many groups of locks that were taken in both orders are shown.
 const INVERSIONS: usize = 20;
 
 fn head(name: &str, number: bool, sorted: bool) -> String {
@@ -19,7 +19,7 @@ fn head(name: &str, number: bool, sorted: bool) -> String {
     format!("<th{class}{sort}><button>{name}</button>")
 }
 
-/// A cell with what it is sorted by.
+/// A cell with the value that it is sorted by.
 fn number(value: u64, text: &str) -> String {
     format!("<td class=n data-v={value}>{text}")
 }
@@ -45,7 +45,8 @@ pub fn locks(sites: &[LockRow], profile: bool) -> String {
     }
     heads.push(head("locks", true, false));
     format!(
-        "<h2>Waits by call site</h2>\n<p class=faint>A call site is who called the lock function. \
+        "<h2>Waits by call site</h2>\n<p class=faint>A call site is the caller of the lock \
+         function. \
          A click on a head sorts.</p>\n<div class=wide><table class=sortable id=sites><thead><tr>{}\
          <tbody>\n{rows}</table></div>\n",
         heads.concat()
@@ -164,7 +165,7 @@ pub fn threads(report: &Report) -> String {
     )
 }
 
-/// Of the kinds of waits that are recorded.
+/// The shades of the kinds of waits that are recorded.
 const SHADES: [&str; 4] = ["ours", "ours second", "ours third", "ours fourth"];
 
 fn thread(row: &ThreadRow, most: u64) -> String {

@@ -42,20 +42,20 @@ struct Segment {
 /// The functions of a file.
 #[derive(Default)]
 struct Functions {
-    /// As they stand in the symbol tables, the larger one first.
+    /// The functions in the order of the symbol tables, the larger table first.
     list: Vec<Function>,
     /// How many were looked for by address.
     looked: Cell<u32>,
     /// Their places in the list, by address. Made when many are looked for.
     sorted: OnceCell<Vec<u32>>,
-    /// Where in the file their names are.
+    /// The places of their names in the file.
     strings: Vec<Range<u64>>,
 }
 
 struct Function {
     address: u64,
     size: u64,
-    /// Where the name begins, and which of the ranges of names it is in.
+    /// The place where the name begins, and the range of names that it is in.
     name: u64,
     strings: usize,
 }
@@ -92,7 +92,7 @@ impl Image {
         Some(segment.address + (offset - segment.offset))
     }
 
-    /// Where in the file the bytes are that are meant for these addresses.
+    /// The places in the file of the bytes that are meant for these addresses.
     pub fn offsets(&self, addresses: Range<u64>) -> Option<Range<u64>> {
         let Range { start, end } = addresses;
         let inside = |s: &&Segment| (s.address..s.address + s.bytes).contains(&start);
@@ -140,7 +140,7 @@ impl Image {
         until_zero(&bytes).map(str::to_owned)
     }
 
-    /// What is in that range of the file; nothing if the file is shorter.
+    /// The bytes in that range of the file; none if the file is shorter.
     fn read(&self, range: &Range<u64>) -> Vec<u8> {
         let length = self.file.metadata().map_or(0, |about| about.len());
         if range.end > length || range.start > range.end {
@@ -246,7 +246,7 @@ impl Functions {
     }
 }
 
-/// Of the functions that begin nearest before `address`, the first that reaches there.
+/// The first function that reaches `address`, among those that begin nearest before it.
 fn first_of_nearest<'a>(
     functions: impl Iterator<Item = &'a Function>,
     address: u64,

@@ -22,15 +22,15 @@ use super::image::Image;
 /// Why the functions of a module have no names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unnamed {
-    /// At its path is another file.
+    /// Another file is at its path.
     Replaced,
-    /// At its path is no file, and that is how the process had it.
+    /// No file is at its path, and that is how the process had it.
     Deleted,
     /// It has never been in a file system.
     InMemory,
     /// There was no room for the whole path.
     LongPath,
-    /// For this reason.
+    /// Its file can't be read, for this reason.
     Unreadable(String),
 }
 
@@ -48,9 +48,9 @@ impl fmt::Display for Unnamed {
     }
 }
 
-/// What the kernel puts behind the path of a file that has none any more.
+/// The mark that the kernel puts behind the path of a file that has none any more.
 const DELETED: &str = " (deleted)";
-/// What the kernel calls files without a file system.
+/// The kernel's name for files without a file system.
 const MEMORY: &str = "/memfd:";
 
 /// The path of a module, without what the kernel adds.
@@ -85,14 +85,14 @@ fn unreadable(error: io::Error) -> Unnamed {
     Unnamed::Unreadable(words(&error))
 }
 
-/// What the system says, without its number.
+/// The system's words, without the number of the error.
 fn words(error: &io::Error) -> String {
     let words = error.to_string();
     let end = words.find(" (os error").unwrap_or(words.len());
     format!("it can't be read: {}", words[..end].to_lowercase())
 }
 
-/// What tells the file here from others. Its time is always known.
+/// The key that tells the file here from others. Its time is always known.
 struct About(FileId);
 
 impl About {

@@ -34,13 +34,13 @@ const VERSION: u32 = antiphon::look::VERSION;
 pub struct Program {
     /// Its process.
     pub pid: u32,
-    /// By pool: the name and how many tasks had begun; and when that was.
+    /// The last look: its time, and by pool the name and how many tasks had begun.
     before: Option<(Instant, Vec<(String, u64)>)>,
 }
 
 /// One look.
 pub struct Pools {
-    /// As the program has it.
+    /// The program's own answer.
     pub told: Value,
     pools: Vec<Pool>,
 }
@@ -74,7 +74,7 @@ struct Pool {
     /// `Some(None)`: it records nothing.
     #[serde(default, deserialize_with = "times::said")]
     latency: Option<Option<Latency>>,
-    /// Since the last look, if there was one.
+    /// The rate from the last look on, if there was one.
     #[serde(skip)]
     tasks_per_s: Option<f64>,
 }
@@ -95,7 +95,8 @@ struct Host {
     waiting: Option<u64>,
     with_deadline: Option<u64>,
     for_files: Option<u64>,
-    /// Where a thread is that does not answer, the innermost first, if the program looks at that.
+    /// The frames of a thread that does not answer, the innermost first, if the program looks at
+    /// that.
     #[serde(default)]
     busy: Option<Vec<Frame>>,
 }
@@ -116,14 +117,14 @@ struct Frame {
 
 /// Why there is no look.
 pub enum Blind {
-    /// It shows none, or is gone.
+    /// The program shows no pools, or is gone.
     Shows(io::Error),
-    /// It has said no, or something else than an answer.
+    /// The program has said no, or something else than an answer.
     Says(Failure),
 }
 
 impl Program {
-    /// That process, whether it shows its pools or not.
+    /// A process, whether it shows its pools or not.
     pub fn new(pid: u32) -> Self {
         Self { pid, before: None }
     }
@@ -134,7 +135,7 @@ impl Program {
         let named = |line: &str| {
             let name = line.rsplit_once("@antiphon-look-")?.1.trim();
             let pid = name.split('-').next()?.parse::<u32>().ok()?;
-            // Of one that has ended, a child may have a copy.
+            // If that process has ended, a child may have a copy.
             let address = antiphon::look::address(pid).ok()?;
             let name = format!("antiphon-look-{name}");
             let lives = name_of(&address).is_some_and(|it| it == name.as_bytes());
@@ -172,7 +173,7 @@ impl Program {
         let mut socket = UnixStream::connect_addr(&antiphon::look::address(self.pid)?)?;
         socket.set_read_timeout(Some(PATIENCE))?;
         socket.set_write_timeout(Some(PATIENCE))?;
-        // Anybody may have taken the name.
+        // Any program may have taken the name.
         if peer(socket.as_fd())?.pid != self.pid {
             return Err(io::ErrorKind::ConnectionRefused.into());
         }
@@ -191,7 +192,7 @@ fn owner(pid: u32) -> Option<u32> {
     fs::metadata(format!("/proc/{pid}")).ok().map(|about| about.uid())
 }
 
-/// What a program has answered.
+/// The pools in a program's answer.
 fn parsed(pid: u32, text: &str) -> Result<Pools, Failure> {
     let garbled =
         || Failure::measured(format!("process {pid} shows its pools, but its answer is garbled"));

@@ -16,7 +16,7 @@ fn silent_thread(host: &Host) -> String {
     format!("{thread} (in {}{})", shortened(&printable(name), LETTERS), place.unwrap_or_default())
 }
 
-/// A part of what is printed.
+/// A part of the output.
 pub enum Part {
     /// A line.
     Line(String),
@@ -25,7 +25,7 @@ pub enum Part {
 }
 
 impl Pools {
-    /// What is to be said of all, so many rows of each table at most.
+    /// The text about all pools, at most `most` rows of each table.
     pub fn parts(&self, most: usize) -> Vec<Part> {
         if self.pools.is_empty() {
             return vec![Part::Line("no pools".to_owned())];
@@ -179,7 +179,7 @@ fn places(places: &[Place], most: usize) -> Table {
     table
 }
 
-/// The last so many words of a path, without what is in angle brackets.
+/// The last `words` words of a path, without the text in angle brackets.
 pub(super) fn last_words(name: &str, words: usize) -> String {
     let (mut plain, mut depth) = (String::new(), 0_usize);
     for letter in name.chars() {

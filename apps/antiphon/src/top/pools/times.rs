@@ -1,5 +1,5 @@
-//! Which tasks of a pool were too long, and what the time of all of them went to: as it is told,
-//! and as it is printed.
+//! The tasks of a pool that were too long, and where the time of all tasks went: as the program
+//! tells it, and as it is printed.
 
 use antiphon_report::table::{Cell, Table, Tone, count, duration, printable, shortened};
 use antiphon_report::words::several;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use super::Frame;
 use super::text::{LETTERS, Part, file_and_line, last_words};
 
-/// So many tasks are printed by themselves.
+/// How many tasks are printed by themselves.
 const WORST: usize = 5;
 
 /// A task that was too long.
@@ -21,7 +21,7 @@ pub(super) struct Hog {
     user: Option<Frame>,
 }
 
-/// What the time of tasks went to.
+/// Where the time of tasks went.
 #[derive(Deserialize)]
 pub(super) struct Latency {
     window_ms: Option<u64>,
@@ -89,8 +89,8 @@ struct Group<'a> {
     hogs: Vec<&'a Hog>,
 }
 
-/// What a program of an earlier version does not say is not there; what this one says may be
-/// `null`.
+/// A field that a program of an earlier version does not say is not there; one that this version
+/// says may be `null`.
 pub(super) fn said<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
 where
     T: Deserialize<'de>,
@@ -99,8 +99,8 @@ where
     T::deserialize(from).map(Some)
 }
 
-/// Tasks that were too long, by the functions that they were in; so many of these at most, those
-/// first that are there still, and then the longest.
+/// Tasks that were too long, by the functions that they were in; at most `most` rows. Those that
+/// still run come first, then the longest.
 pub(super) fn hogs(hogs: &[Hog], most: usize) -> Table {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for hog in hogs {
@@ -146,7 +146,7 @@ impl Group<'_> {
 }
 
 impl Latency {
-    /// So many rows of each table at most.
+    /// The parts of the text, at most `most` rows of each table.
     pub(super) fn parts(&self, most: usize) -> Vec<Part> {
         let Sums { recorded, tasks, live, .. } = self.all;
         if recorded == 0 {

@@ -1,4 +1,4 @@
-//! The client that has the server show frames.
+//! The client that makes the server show frames.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,36 +21,36 @@ use x11rb::rust_connection::RustConnection;
 use crate::watch::{self, int64};
 use crate::{Options, RATE, Result, now};
 
-/// Who minds when a frame is due.
+/// Which side waits until a frame is due.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// The server: the frame is sent ahead of its time, behind an `XSyncAwait`.
     Await,
     /// The client: it is sent when it is due, from a loop on the server's CPU.
     Timer {
-        /// In the server's domain.
+        /// Whether the client joins the server's domain.
         joins: bool,
     },
 }
 
 /// How late frames were.
 pub struct Shown {
-    /// In order of size, in nanoseconds, by when the server was asked to show them.
+    /// Delays in order of size, in nanoseconds, from when the server was asked to show the frames.
     pub late_ns: Vec<u64>,
     /// How much later than wanted that was on average, in nanoseconds.
     pub rounded_ns: u64,
-    /// Whether who looked on was first in line for its CPU.
+    /// Whether the watcher was first in line for its CPU.
     pub first: bool,
 }
 
-/// A frame's size in pixels: 21 kB, of which a socket takes several. Who blocks since it is full,
-/// with the CPU its own, keeps the server from that.
+/// A frame's size in pixels: 21 kB, of which a socket takes several. A client that blocks because
+/// it is full, with the CPU its own, keeps the server from reading.
 const SIZE: (u16, u16) = (96, 54);
-/// So long before its time a frame is sent, if the server minds that.
+/// How long before its time a frame is sent, if the server waits until it is due.
 const AHEAD_NS: u64 = 12_000_000;
 const MS: u64 = 1_000_000;
 
-/// What shows frames: a window, and a counter that is set behind each.
+/// The client that shows frames: a window, and a counter that is set behind each.
 struct Client {
     server: RustConnection,
     window: Window,
@@ -89,7 +89,7 @@ impl Client {
         Ok(Self { server, window, gc, depth, picture, counter, clock })
     }
 
-    /// Has the server hold what follows until that time.
+    /// Makes the server hold the requests that follow until that time.
     fn wait_until(&self, ms: u64) -> Result<()> {
         let trigger = Trigger {
             counter: self.clock,
@@ -102,7 +102,7 @@ impl Client {
         Ok(())
     }
 
-    /// Has it show a frame, and set the counter to its number.
+    /// Makes the server show a frame, and set the counter to its number.
     fn show(&self, number: u64) -> Result<()> {
         let ((width, height), data) = (SIZE, &self.picture);
         let format = ImageFormat::Z_PIXMAP;
@@ -143,8 +143,8 @@ pub fn display(
         Way::Timer { .. } => by_timer(shows, frames, cpu, name, asked),
     };
     let run = move || run().map_err(|why| why.to_string());
-    thread::spawn(run).join().map_err(|_| "who shows frames has failed")??;
-    let seen = watcher.join().map_err(|_| "who looks on has failed")??;
+    thread::spawn(run).join().map_err(|_| "the client that shows frames has failed")??;
+    let seen = watcher.join().map_err(|_| "the watcher has failed")??;
     let late = |(number, &at): (usize, &u64)| at.saturating_sub(asked(number as u64));
     let mut late_ns: Vec<_> = seen.at_ns.iter().enumerate().map(late).collect();
     late_ns.sort_unstable();

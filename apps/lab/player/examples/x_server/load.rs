@@ -10,9 +10,9 @@ use x11rb::protocol::xproto::{ConnectionExt as _, CreateGCAux, CreateWindowAux, 
 
 use crate::Result;
 
-/// What is copied at a time, in pixels: some 0.9 MB.
+/// The size of a copy, in pixels: some 0.9 MB.
 const SIZE: (u16, u16) = (640, 360);
-/// So many copies are under way.
+/// How many copies are under way.
 const BATCH: u64 = 4;
 
 /// Client number `at`, on that CPU, until `stop`; says how many copies it had made.

@@ -42,9 +42,9 @@ use server::{Hogs, Server};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// What can be chosen.
+/// The options of the example.
 pub struct Options {
-    /// For how long frames are shown in a round, by each scheme.
+    /// How long each scheme shows frames in a round.
     seconds: u64,
     /// How often.
     rounds: u64,
@@ -52,9 +52,9 @@ pub struct Options {
     clients: usize,
     /// Programs that want the server's CPU.
     hogs: usize,
-    /// That CPU.
+    /// The server's CPU.
     cpu: u32,
-    /// What the names of schemes must have in them.
+    /// A text that the names of schemes must contain.
     scheme: String,
     /// One object to stdout instead of a table.
     json: bool,
@@ -66,7 +66,7 @@ const USAGE: &str = "x_server [--seconds S] [--rounds N] [--clients N] [--hogs N
 /// Frames a second.
 pub const RATE: u64 = 60;
 
-/// By what the server, and who shows frames, are on time.
+/// The means by which the server and the client that shows frames are on time.
 struct Scheme {
     name: &'static str,
     /// The tier of `antiphon run --coop`, if the server is run by that.
@@ -132,23 +132,23 @@ fn options() -> Result<Options> {
     Ok(options)
 }
 
-/// Those that were asked for.
+/// The schemes that were asked for.
 fn schemes(options: &Options) -> Vec<&'static Scheme> {
     SCHEMES.iter().filter(|scheme| scheme.name.contains(&options.scheme)).collect()
 }
 
-/// They can be measured here; or, in one line, what is missing.
+/// Checks that the schemes can be measured here; the error is, in one line, what is missing.
 fn check(schemes: &[&Scheme]) -> Result<()> {
     if antiphon_linux::allowed().len() < 2 {
-        return Err("two CPUs are needed: one for the server, one for who looks on".into());
+        return Err("two CPUs are needed: one for the server, one for the watcher".into());
     }
     server::check(schemes)
 }
 
-/// What was seen of a scheme, in all rounds.
+/// The figures of a scheme, in all rounds.
 #[derive(Default)]
 struct Seen {
-    /// In nanoseconds.
+    /// Delays of frames, in nanoseconds.
     late_ns: Vec<u64>,
     rounded_ns: u64,
     copies: u64,
@@ -222,9 +222,9 @@ fn table(options: &Options, rows: &[Value]) {
             row["copies_per_s"].to_string()
         );
     }
-    println!("+ is what a frame waits longer on average since XSyncAwait knows whole ms only");
+    println!("+ is what a frame waits longer on average because XSyncAwait knows whole ms only");
     if rows.iter().any(|row| row["watcher_first"] == false) {
-        println!("who looked on was not first in line: no real-time rights");
+        println!("the watcher was not first in line: no real-time rights");
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{Result, Scheme};
 /// A server; ended when it is dropped.
 pub struct Server {
     child: Child,
-    /// As clients call it.
+    /// The name of the display, as clients use it.
     pub display: String,
 }
 
@@ -56,7 +56,8 @@ impl Drop for Server {
     }
 }
 
-/// What these schemes need is here; or, in one line, what is missing.
+/// Checks that the programs that these schemes need are here; the error is, in one line, what is
+/// missing.
 pub fn check(schemes: &[&Scheme]) -> Result<()> {
     for (program, package) in [("taskset", "util-linux"), ("Xvfb", "xvfb")] {
         let mut asked = Command::new(program);

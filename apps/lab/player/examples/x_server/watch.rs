@@ -1,4 +1,4 @@
-//! Who is told when the server has shown a frame.
+//! The watcher, which is told when the server has shown a frame.
 
 use std::thread::{self, JoinHandle};
 
@@ -12,7 +12,7 @@ use x11rb::protocol::sync::{
 
 use crate::{Result, now};
 
-/// Before all that share time.
+/// A real-time priority: before all programs that share time.
 const PRIORITY: u8 = 50;
 
 /// A number, as the protocol has it.
@@ -20,9 +20,9 @@ pub fn int64(number: u64) -> Int64 {
     Int64 { hi: (number >> 32) as i32, lo: number as u32 }
 }
 
-/// When the server has set the counter to 1, 2, 3 and so on.
+/// The times at which the server has set the counter to 1, 2, 3 and so on.
 pub struct Seen {
-    /// By the monotonic clock, in nanoseconds; those that were set at once stand together.
+    /// Times of the monotonic clock, in nanoseconds; those that were set at once stand together.
     pub at_ns: Vec<u64>,
     /// Whether the thread was first in line for its CPU.
     pub first: bool,

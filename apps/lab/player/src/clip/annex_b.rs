@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-/// What a NAL unit is, by its first byte (table 7-1): as far as a player cares.
+/// The type of a NAL unit, by its first byte (table 7-1): as far as a player cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A part of a picture.
     Slice {
-        /// It begins a closed unit: nothing after it needs anything before it.
+        /// Whether it begins a closed unit: nothing after it needs anything before it.
         idr: bool,
     },
     /// Parameters of a sequence.
@@ -23,13 +23,13 @@ pub enum Kind {
 /// A NAL unit in a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nal {
-    /// What it is.
+    /// The type of the unit.
     pub kind: Kind,
     /// `nal_ref_idc`, 0 to 3: 0 if no picture needs this one.
     pub importance: u8,
-    /// Where its start code begins.
+    /// The place where its start code begins.
     pub start: usize,
-    /// Where its bytes are, without the start code and zeros behind it.
+    /// The place of its bytes, without the start code and zeros behind it.
     pub bytes: Range<usize>,
 }
 
@@ -39,7 +39,7 @@ pub fn nals(stream: &[u8]) -> impl Iterator<Item = Nal> {
     starts(stream).zip(ends).filter_map(|(start, end)| nal(stream, start, end))
 }
 
-/// Where start codes begin.
+/// The places where start codes begin.
 fn starts(stream: &[u8]) -> impl Iterator<Item = usize> {
     let mut at = 0;
     std::iter::from_fn(move || {

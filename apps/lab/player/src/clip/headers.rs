@@ -1,4 +1,4 @@
-//! What of the headers says when a picture is shown: sequence parameters and slice headers
+//! The part of the headers that says when a picture is shown: sequence parameters and slice headers
 //! (H.264, §7.3.2.1.1, §7.3.3, E.1.1), as far as that.
 
 use super::bits::Bits;
@@ -25,14 +25,14 @@ pub(super) struct Sequence {
 /// A slice's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slice {
-    /// It is the first of its picture.
+    /// Whether it is the first slice of its picture.
     pub(super) is_first: bool,
     pub(super) kind: SliceKind,
     /// The low bits of the picture's place in display order.
     order_low: Option<u32>,
 }
 
-/// What a slice's blocks are predicted from.
+/// The pictures that a slice's blocks are predicted from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SliceKind {
     /// One picture a block.
@@ -44,7 +44,7 @@ pub(super) enum SliceKind {
 }
 
 impl Sequence {
-    /// Of a NAL unit; `Err` with what is not understood.
+    /// Reads a NAL unit; `Err` with what is not understood.
     pub(super) fn read(nal: &[u8]) -> Result<Self, &'static str> {
         let mut bits = Bits::of(nal, HEADER);
         Self::parse(&mut bits).ok_or("sequence parameters that end early")?
@@ -147,12 +147,12 @@ fn timing(bits: &mut Bits) -> Option<Option<u64>> {
     let scale = u64::from(bits.take(32)?);
     // A tick is a field: two of them are a frame.
     let frame_ns = (2 * ticks * 1_000_000_000).checked_div(scale);
-    // What is no time of a frame is a clock's tick, as of streams whose frames vary.
+    // A time that no frame has is a clock's tick, as of streams whose frames vary.
     Some(frame_ns.filter(|ns| FRAME_TIMES.contains(ns)))
 }
 
 impl Slice {
-    /// Of a NAL unit of such a sequence; `Err` with what is not understood.
+    /// Reads a NAL unit of such a sequence; `Err` with what is not understood.
     pub(super) fn read(nal: &[u8], idr: bool, of: &Sequence) -> Result<Self, &'static str> {
         let mut bits = Bits::of(nal, HEADER);
         Self::parse(&mut bits, idr, of).ok_or("a slice header that ends early")?
@@ -182,7 +182,7 @@ impl Slice {
     }
 }
 
-/// Where pictures are in display order, from the low bits that slices tell (§8.2.1.1).
+/// The places of pictures in display order, from the low bits that slices tell (§8.2.1.1).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Order {
     high: i64,

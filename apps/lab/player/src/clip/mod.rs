@@ -12,7 +12,8 @@
 //!   error unless the stream allows for it (`frame_num`, §7.4.3), which x264's don't.
 //! - A unit is *free* if its reference frames come before all others. Then its frames can be
 //!   decoded by importance, and any may be the last; so units of a clip can be decoded in any
-//!   order, a decoder each. In other units, as of most files, who goes on leaves what it passed.
+//!   order, a decoder each. In other units, as of most files, a decoder that goes on leaves the
+//!   frames that it passed.
 
 mod annex_b;
 mod bits;
@@ -82,7 +83,7 @@ pub struct Frame {
     pub shown: usize,
     /// The frame (in decode order) that must have been decoded before it.
     pub needs: Option<usize>,
-    /// Where its bytes are in the stream, with its parameters.
+    /// The place of its bytes in the stream, with its parameters.
     pub bytes: Range<usize>,
 }
 
@@ -110,13 +111,13 @@ pub struct Clip {
 enum Bytes {
     /// All of the stream.
     Whole(Vec<u8>),
-    /// Of the frames that are there.
+    /// The bytes of the frames that are there.
     Parts(Parts),
 }
 
 impl Clip {
-    /// Of a file: a byte stream as it is (`.h264`, `.264`), any other by way of `ffmpeg`, which
-    /// takes the first video stream of it. Blocks until that is done.
+    /// The clip of a file: a byte stream as it is (`.h264`, `.264`), any other by way of `ffmpeg`,
+    /// which takes the first video stream of it. Blocks until that is done.
     ///
     /// # Errors
     ///
@@ -129,7 +130,7 @@ impl Clip {
         if is_plain { Self::read(path) } else { Self::parse_some(video()?) }
     }
 
-    /// Of a file that is a byte stream.
+    /// The clip of a file that is a byte stream.
     ///
     /// # Errors
     ///
@@ -142,7 +143,7 @@ impl Clip {
         Self::parse_some(stream)
     }
 
-    /// Of a byte stream that may have been too long.
+    /// The clip of a byte stream that may have been too long.
     fn parse_some(stream: Vec<u8>) -> Result<Self, Error> {
         if stream.len() as u64 > MOST_BYTES {
             return Err(Error::Stream("more than 2 GiB of it", MOST_BYTES as usize));
@@ -150,7 +151,7 @@ impl Clip {
         Self::parse(stream)
     }
 
-    /// Of a byte stream.
+    /// The clip of a byte stream.
     ///
     /// # Errors
     ///
@@ -185,7 +186,7 @@ impl Clip {
         }
     }
 
-    /// What is before the first frame: parameters that all units may need.
+    /// The bytes before the first frame: parameters that all units may need.
     pub fn head(&self) -> &[u8] {
         match &self.bytes {
             Bytes::Whole(stream) => &stream[..self.frames[0].bytes.start],
@@ -220,7 +221,7 @@ struct Reader {
     order: Order,
     found: Vec<Found>,
     units: usize,
-    /// Where what belongs to the next frame begins.
+    /// The place where the units of the next frame begin.
     pending: Option<usize>,
 }
 
@@ -255,7 +256,7 @@ impl Reader {
             self.units += 1;
             self.order = Order::default();
         } else if self.units == 0 {
-            // What comes before the first unit needs what is not there.
+            // Frames before the first unit need frames that are not there.
             return;
         }
         let layer = match slice.kind {

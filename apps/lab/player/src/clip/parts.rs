@@ -21,7 +21,7 @@ impl Parts {
     }
 }
 
-/// What a frame is, without its bytes.
+/// A frame without its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outline {
     pub(crate) layer: Layer,
@@ -32,7 +32,7 @@ pub(crate) struct Outline {
 }
 
 impl Clip {
-    /// Of a stream whose frames come later: by [`Clip::put`].
+    /// The clip of a stream whose frames come later: by [`Clip::put`].
     pub(crate) fn announced(
         head: Vec<u8>,
         outlines: &[Outline],
@@ -55,14 +55,14 @@ impl Clip {
         Self { bytes, frames, units, size, frame_ns }
     }
 
-    /// Without the bytes of its frames; where they are in the stream is still known.
+    /// The clip without the bytes of its frames; where they are in the stream is still known.
     pub(crate) fn without_bytes(self) -> Self {
         let (head, frames) = (self.head().to_vec(), vec![Box::default(); self.frames.len()]);
         Self { bytes: Bytes::Parts(Parts { head, frames, held: 0 }), ..self }
     }
 
-    /// What frames are, in decode order; `None` if one is shown further from its place in decode
-    /// order than can be told.
+    /// The outlines of the frames, in decode order; `None` if one is shown further from its place
+    /// in decode order than an outline can tell.
     pub(crate) fn outlines(&self) -> Option<Vec<Outline>> {
         let outline = |(index, frame): (usize, &super::Frame)| {
             let offset = i16::try_from(frame.shown as i64 - index as i64).ok()?;

@@ -1,4 +1,4 @@
-//! What each frame of a clip costs: for decoders that only spend the time.
+//! The cost of each frame of a clip: for decoders that only spend the time.
 
 use std::time::Instant;
 
@@ -30,8 +30,8 @@ impl Costs {
         Self::measured(sizes.iter().map(of).collect(), clip)
     }
 
-    /// What `decoder` takes here for each frame: the least of so many `tries`, since what it takes
-    /// beyond that is others' doing. Blocks for as long.
+    /// The time that `decoder` takes here for each frame: the least of `tries` times, because the
+    /// rest of a longer time is due to other programs. Blocks for as long.
     ///
     /// # Errors
     ///
@@ -54,7 +54,7 @@ impl Costs {
         Self::measured(ns, clip)
     }
 
-    /// As they were measured.
+    /// Costs as they were measured.
     ///
     /// # Errors
     ///
@@ -69,12 +69,12 @@ impl Costs {
         Ok(Self { ns })
     }
 
-    /// Of a frame, in nanoseconds.
+    /// The cost of a frame, in nanoseconds.
     pub fn of(&self, frame: usize) -> u64 {
         self.ns[frame]
     }
 
-    /// In the mean, in nanoseconds.
+    /// The mean cost of a frame, in nanoseconds.
     pub fn mean_ns(&self) -> u64 {
         self.ns.iter().sum::<u64>() / self.ns.len() as u64
     }

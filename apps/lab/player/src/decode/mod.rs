@@ -27,13 +27,13 @@ pub use self::synthetic::{Costly, Synthetic, spin};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Progress {
-    /// It needs another call.
+    /// The frame needs another call.
     More,
-    /// It is decoded.
+    /// The frame is decoded.
     Done(Picture),
 }
 
-/// Which unit of a clip, and in which pass over the clip.
+/// A unit of a clip, in a pass over the clip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UnitId {
     /// 0 the first time.
@@ -56,12 +56,12 @@ pub trait Decode {
     /// No more of this unit is decoded.
     fn close(&mut self, clip: &Clip, unit: UnitId);
 
-    /// What it is, for reports: a synthetic one says that it is.
+    /// The name of the decoder, for reports: a synthetic one says that it is.
     fn name(&self) -> String;
 }
 
-/// What this machine has: [`OpenH264`], or where that is not installed, a [`Synthetic`] decoder
-/// that spins for as long as frames of a clip take, `mean_ns` in the mean.
+/// The decoder of this machine: [`OpenH264`], or where that is not installed, a [`Synthetic`]
+/// decoder that spins for as long as frames of a clip take, `mean_ns` in the mean.
 ///
 /// # Errors
 ///

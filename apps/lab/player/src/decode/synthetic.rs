@@ -8,10 +8,10 @@ use crate::counter;
 use crate::picture::Picture;
 use crate::{Clip, Error};
 
-/// A frame is decoded in pieces of at most so many nanoseconds.
+/// The longest piece in which a frame is decoded, in nanoseconds.
 const PIECE_NS: u64 = 250_000;
 
-/// Computes for so many nanoseconds, and nothing else.
+/// Computes for `ns` nanoseconds, and nothing else.
 pub fn spin(ns: u64) {
     let start = Instant::now();
     while (start.elapsed().as_nanos() as u64) < ns {
@@ -19,7 +19,7 @@ pub fn spin(ns: u64) {
     }
 }
 
-/// What frames still cost, of those that have been begun.
+/// The costs that are left, of frames that have been begun.
 struct Spending<F> {
     costs: Costs,
     spend: F,
@@ -52,7 +52,8 @@ pub struct Synthetic<F> {
 }
 
 impl<F: FnMut(u64)> Synthetic<F> {
-    /// With `costs` of its clip; `spend` computes for that many nanoseconds, as [`spin`] does.
+    /// A decoder with `costs` of its clip; `spend` computes for that many nanoseconds, as [`spin`]
+    /// does.
     pub fn new(costs: Costs, spend: F) -> Self {
         Self { spending: Spending { costs, spend, left: HashMap::new() } }
     }

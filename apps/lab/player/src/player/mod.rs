@@ -23,14 +23,14 @@
 //!   what is shown is late by the tardiness of the loop only.
 //! - PLAY-3: nothing is estimated. What is dropped follows from what was done in time.
 //!
-//! What is otherwise than in figure 3: the expiry stays until a frame is *decoded*, so one that is
-//! begun and too late is given up; and a frame that others need is dropped with the last of them.
-//! Until then it waits, but for no more than its time is it more important than what can be shown.
+//! The differences from figure 3: the expiry stays until a frame is *decoded*, so one that is begun
+//! and too late is given up; and a frame that others need is dropped with the last of them. Until
+//! then it waits, but for no more than its time is it more important than what can be shown.
 //!
 //! In units that are not [free](crate::clip::Unit::is_free), frames are decoded as they are coded,
-//! and who needs time drops details early instead: a `b` expires when what is left until it is due
-//! is less than what its rank would be ahead of the rest. So both kinds of units lose the same
-//! ranks when a group is behind by the same time.
+//! and a player that needs time drops details early instead: a `b` expires when the time that is
+//! left until it is due is less than what its rank would be ahead of the rest. So both kinds of
+//! units lose the same ranks when a group is behind by the same time.
 
 mod arrivals;
 mod options;
@@ -49,14 +49,15 @@ use crate::program::{Act, Job, Program, Timeline};
 
 /// A frame in flight.
 enum Flight {
-    /// With the importance that it has by now.
+    /// A frame that is not decoded, with the importance that it has by now.
     Waiting(u64),
     Decoded(Picture),
     /// Decoded, and with the screen, which shows it by itself.
     Kept,
 }
 
-/// When it is looked again for a frame that the screen is to show, in nanoseconds after it was due.
+/// How long after its due time a frame that the screen is to show is looked for again, in
+/// nanoseconds.
 const KEPT_NS: u64 = 1_000_000;
 
 /// A player of one clip.
@@ -69,7 +70,7 @@ pub struct Player<D, S> {
     flights: BTreeMap<u64, Flight>,
     /// Decoded frames that others may need, of units in flight.
     references: BTreeSet<u64>,
-    /// Of units in flight: how many frames are neither decoded nor dropped.
+    /// How many frames are neither decoded nor dropped, by unit in flight.
     open: BTreeMap<UnitId, usize>,
     /// Frames that wait for their bytes, or for the frame that they need which does: they have no
     /// event but their expiry.
@@ -107,7 +108,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
         }
     }
 
-    /// What it has shown by now.
+    /// The frames that it has shown by now.
     pub fn report(&self) -> &Report {
         &self.report
     }
@@ -122,7 +123,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
         &self.decoder
     }
 
-    /// It has shown or dropped all that it is to play, or its screen was closed.
+    /// Whether it has shown or dropped all that it is to play, or its screen was closed.
     pub fn is_over(&self) -> bool {
         self.is_received() && self.flights.is_empty()
     }
@@ -194,8 +195,8 @@ impl<D: Decode, S: Screen> Player<D, S> {
         timeline.best_effort(importance, Job { act: Act::Prepare, number });
     }
 
-    /// It is late: drops it, or if others need it, has it wait with less importance, so that it is
-    /// not in the way of what can be on time.
+    /// Drops a late frame, or if others need it, makes it wait with less importance, so that it is
+    /// not in the way of frames that can be on time.
     fn expire(&mut self, number: u64, timeline: &mut dyn Timeline) {
         let Some(importance) = self.waiting(number) else { return };
         let now_ns = timeline.now_ns();
@@ -242,7 +243,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
                 Ok(Progress::Done(picture)) => return self.decoded(number, picture, timeline),
                 Ok(Progress::More) => {
                     if timeline.until_ns().is_none_or(|until_ns| until_ns <= timeline.now_ns()) {
-                        // What is late stays so.
+                        // A late frame stays late.
                         let is_late = importance > self.schedule.importance(number);
                         let begun = self.schedule.importance_begun(number);
                         let next = if is_late { importance } else { begun };

@@ -1,5 +1,5 @@
-//! When each frame of a clip that is played again and again arrives, is due, and expires; and how
-//! important it is. A frame's number is its place in decode order, over all passes.
+//! The times when each frame of a clip that is played again and again arrives, is due, and expires;
+//! and how important it is. A frame's number is its place in decode order, over all passes.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use crate::clip::{Clip, Layer};
 use crate::decode::UnitId;
 use crate::importance::{Rank, Scale, spread};
 
-/// What is the same in each pass, in nanoseconds since the pass begins.
+/// The times of a frame that are the same in each pass, in nanoseconds after the pass begins.
 struct Frame {
     rank: Rank,
     due_ns: u64,
     /// The last time at which it, or what needs it, is due.
     useful_ns: u64,
-    /// When it is taken in: after frames that are decoded before it. In nanoseconds since a
-    /// look-ahead before the pass.
+    /// The time when it is taken in: after frames that are decoded before it. In nanoseconds, from
+    /// a look-ahead before the pass.
     arrival_ns: u64,
-    /// In nanoseconds since a look-ahead before the pass.
+    /// Its importance, in nanoseconds, counted from a look-ahead before the pass.
     importance: u64,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Schedule {
     scale: Scale,
     margin_ns: u64,
     frames: Vec<Frame>,
-    /// When it was started.
+    /// The time when the player was started.
     start_ns: u64,
 }
 
@@ -55,8 +55,8 @@ impl Schedule {
         self.frames.len() as u64
     }
 
-    /// For how long ahead frames are taken in at once: a millisecond at least, so that time goes
-    /// on with any look-ahead.
+    /// How far ahead frames are taken in at once: a millisecond at least, so that time goes on with
+    /// any look-ahead.
     pub(crate) fn batch_ns(&self) -> u64 {
         (self.scale.look_ahead_ns / 4).max(1_000_000)
     }
@@ -138,7 +138,7 @@ impl Schedule {
         pass_ns + self.scale.look_ahead_ns + frame.due_ns
     }
 
-    /// When it is too late to be shown.
+    /// The time from which it is too late to be shown.
     pub(crate) fn expiry_ns(&self, number: u64) -> u64 {
         let (frame, _) = self.frame(number);
         let is_free = self.clip.units()[self.unit(number).unit].is_free;
@@ -151,7 +151,7 @@ impl Schedule {
         self.due_ns(number).saturating_sub(early_ns.max(self.margin_ns))
     }
 
-    /// When it is of no use any more, not to others either.
+    /// The time from which it is of no use any more, not to others either.
     pub(crate) fn end_ns(&self, number: u64) -> u64 {
         let (frame, pass_ns) = self.frame(number);
         let useful_ns = pass_ns + self.scale.look_ahead_ns + frame.useful_ns;
@@ -164,7 +164,7 @@ impl Schedule {
         self.scale.importance(now_ns, Rank::Fine(0))
     }
 
-    /// The second in which it is due, since the first frame was.
+    /// The second in which it is due, counted from the first frame on.
     pub(crate) fn second(&self, number: u64) -> usize {
         let since_ns = self.due_ns(number) - self.start_ns - self.scale.look_ahead_ns;
         // Times are rounded down: a half of a frame is beyond that.
@@ -185,13 +185,13 @@ fn frames(clip: &Clip, scale: Scale, phase: u64) -> Vec<Frame> {
             Layer::Disposable => Rank::Fine(level),
         };
         let due_ns = coded.shown as u64 * clip.frame_ns();
-        // Times from here on are since a look-ahead before the pass.
+        // Times from here on are counted from a look-ahead before the pass.
         let late_ns = due_ns + scale.look_ahead_ns;
         let importance = if clip.units()[coded.unit].is_free {
             let needed = coded.needs.map_or(0, |needed| frames[needed].importance + 1);
             scale.importance(late_ns, rank).max(needed)
         } else {
-            // As they are decoded; a unit may begin before the one before it is over.
+            // In the order of decoding; a unit may begin before the one before it is over.
             let is_first = clip.units()[coded.unit].frames.start == index;
             let before = if is_first { 0 } else { frames[index - 1].importance + 1 };
             let rank = if is_first { Rank::Essential(0) } else { Rank::Refined(0) };
@@ -209,7 +209,8 @@ fn frames(clip: &Clip, scale: Scale, phase: u64) -> Vec<Frame> {
     frames
 }
 
-/// Of each frame, in decode order: the last number in display order of what needs it, or its own.
+/// For each frame, in decode order: the last number in display order of a frame that needs it, or
+/// its own.
 fn last_needed(clip: &Clip) -> Vec<usize> {
     let mut last: Vec<usize> = clip.frames().iter().map(|frame| frame.shown).collect();
     for (index, frame) in clip.frames().iter().enumerate().rev() {
@@ -220,7 +221,7 @@ fn last_needed(clip: &Clip) -> Vec<usize> {
     last
 }
 
-/// Of each frame, in display order: how many of its layer are shown before it.
+/// For each frame, in display order: how many of its layer are shown before it.
 fn before_of_layer(clip: &Clip) -> Vec<u64> {
     let mut layers = vec![Layer::Disposable; clip.frames().len()];
     for frame in clip.frames() {

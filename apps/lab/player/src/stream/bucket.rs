@@ -5,12 +5,12 @@
 pub struct Bucket {
     byte_ns: f64,
     burst_ns: f64,
-    /// When all that was taken is paid for.
+    /// The time when all that was taken is paid for.
     paid_ns: f64,
 }
 
 impl Bucket {
-    /// Of so many bytes a second, of which those of `burst_ns` may be taken at once.
+    /// A bucket of `bytes_per_second`, of which those of `burst_ns` may be taken at once.
     ///
     /// # Panics
     ///
@@ -21,7 +21,7 @@ impl Bucket {
         Self { byte_ns, burst_ns: burst_ns as f64, paid_ns: 0.0 }
     }
 
-    /// Until when there is nothing to be had, if that is not over.
+    /// The time until which the bucket is empty, if that is not over.
     pub fn empty_until_ns(&self, now_ns: u64) -> Option<u64> {
         let until_ns = (self.paid_ns - self.burst_ns).ceil();
         (until_ns > now_ns as f64).then_some(until_ns as u64)

@@ -1,4 +1,4 @@
-//! The client: takes what a server sends, at most at a rate, and has a player show it.
+//! The client: takes the frames that a server sends, at most at a rate, and gives them to a player.
 
 use std::cell::{Ref, RefCell};
 use std::io::{self, ErrorKind, Read, Write};
@@ -23,7 +23,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 const BEGIN_NS: u64 = 10_000_000_000;
 /// How often it sees whether its player is still there, in nanoseconds.
 const LOOK_NS: u64 = 100_000_000;
-/// What it reads at once, in bytes, where there is a rate and where there is none.
+/// The size of a read, in bytes, where there is a rate and where there is none.
 const SLOW_READ: usize = 1 << 11;
 const READ: usize = 1 << 16;
 /// The rate of a link is kept over so long, in nanoseconds.
@@ -33,10 +33,10 @@ const SEGMENT: u32 = 1400;
 /// Bytes of frames that have come and are not decoded, at the most: 64 MiB, and few in tests.
 const HELD: usize = if cfg!(test) { 1 << 20 } else { 1 << 26 };
 
-/// What a client asks for.
+/// The options of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientOptions {
-    /// Which layers.
+    /// The layers that it asks for.
     pub quality: Quality,
     /// Reads no more bytes than that a second: a link as slow as that, on a machine that has none.
     /// The socket then has room for a tenth of a second of it, and the least that a socket has, so
@@ -46,7 +46,7 @@ pub struct ClientOptions {
     pub has_counter: bool,
 }
 
-/// What has come from a server.
+/// The frames that have come from a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// Frames of use that came, by layer, the least first.
@@ -81,7 +81,7 @@ impl<S> Clone for Client<S> {
 }
 
 struct State<S> {
-    /// Until no more comes.
+    /// The connection, until no more comes.
     stream: Option<Rc<TcpStream>>,
     reader: Reader,
     bucket: Option<Bucket>,
@@ -93,12 +93,13 @@ struct State<S> {
 }
 
 impl<S: Screen + 'static> Client<S> {
-    /// Connects to a server, and has `events` play what comes: `make` is called when a stream
-    /// begins, for its decoder and its screen. Blocks until there is a connection, 5 s at the most.
+    /// Connects to a server, and makes `events` play the stream that comes: `make` is called when a
+    /// stream begins, for its decoder and its screen. Blocks until there is a connection, 5 s at
+    /// the most.
     ///
     /// # Errors
     ///
-    /// [`Error::Socket`] if nobody is there; [`Error::Parameter`] for a rate of 0.
+    /// [`Error::Socket`] if no server is there; [`Error::Parameter`] for a rate of 0.
     pub fn start(
         events: &mut Loop,
         address: SocketAddr,
@@ -128,7 +129,7 @@ impl<S: Screen + 'static> Client<S> {
         Ok(client)
     }
 
-    /// What has come by now.
+    /// The frames that have come by now.
     ///
     /// # Panics
     ///
@@ -166,7 +167,7 @@ fn connect(address: SocketAddr, options: &ClientOptions) -> io::Result<TcpStream
 impl<S: Screen + 'static> State<S> {
     fn step(&mut self, context: &mut Context<'_>) -> Step {
         let went = self.take(context);
-        // Who has shown all, or is not looked at, needs no more of it.
+        // A player that has shown all, or is not looked at, needs no more of it.
         let is_over = self.player.as_ref().is_some_and(|player| player.program().is_over());
         if let Ok(step) = went
             && step != Step::Done

@@ -8,10 +8,11 @@
 //!
 //! A server holds one stored stream for many clients. For each of them it sends the frames of a
 //! window by [importance](crate::importance), as a [player](crate::player) decodes them, and does
-//! not even read what has expired. How fast a link is nobody measures: the socket takes what it
-//! takes, and has little room, so what is sent next is decided late. So with less of the network or
-//! of the disk the least important frames are dropped before they are sent, and with less of the
-//! CPU before they are decoded; by the same scale, so it is the same frames that go first.
+//! not even read those that have expired. The speed of a link is not measured: the socket takes
+//! what it takes, and has little room, so the next frame is chosen late. So with less of the
+//! network or of the disk the least important frames are dropped before they are sent, and with
+//! less of the CPU before they are decoded; by the same scale, so it is the same frames that go
+//! first.
 //!
 //! ```
 //! use antiphon::event_loop::Loop;
@@ -60,7 +61,7 @@
 //!
 //! Version 1. Numbers are little-endian; what is called 0 is 0.
 //!
-//! A client, to begin with, and nothing after it (8 bytes; who closes its half is gone):
+//! A client, to begin with, and nothing after it (8 bytes; a client that closes its half is gone):
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
@@ -98,7 +99,7 @@
 //! | 8 | 4 | how many bytes of it follow: 1 to 2²², or 0 |
 //!
 //! Frames come in any order, and those that don't come are not spoken of. After the end nothing
-//! comes. Who finds anything else closes the connection; a number is believed when what it
+//! comes. A side that finds anything else closes the connection; a number is believed when what it
 //! counts has come.
 //!
 //! After Krasic, Saubhasik, Sinha and Goel, "Fair and Timely Scheduling via Cooperative Polling"

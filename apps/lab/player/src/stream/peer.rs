@@ -36,12 +36,12 @@ pub(super) struct Peer {
     quality: Quality,
     layers: [Sent; 4],
     unread: Option<(u64, String)>,
-    /// What is to be written, and how much of that is.
+    /// The bytes to write, and how many of them are written.
     out: Vec<u8>,
     written: usize,
-    /// When it last took something, or what is waited for began.
+    /// The time when it last took something, or when the wait for it began.
     moved_ns: u64,
-    /// As what it stands among the work.
+    /// The key by which it stands among the work.
     stands: Option<u64>,
 }
 
@@ -69,12 +69,12 @@ impl Peer {
         }
     }
 
-    /// What is waited for.
+    /// The socket that is waited for.
     pub(super) fn socket(&self) -> Rc<TcpStream> {
         Rc::clone(&self.stream)
     }
 
-    /// What it was sent, when it has left.
+    /// The record of what it was sent, when it has left.
     pub(super) fn served(&self, parting: Parting) -> Served {
         let Self { peer, quality, layers, .. } = *self;
         Served { peer, quality, layers, unread: self.unread.clone(), parting }
@@ -196,7 +196,7 @@ impl Peer {
     fn hear(&mut self, bytes: &[u8], now_ns: u64) -> Result<(), Parting> {
         let State::Greets { said } = &mut self.state else { return Err(Parting::Garbage) };
         said.extend_from_slice(bytes);
-        // Who begins with anything else need not go on.
+        // A peer that begins with anything else need not go on.
         let common = said.len().min(wire::HELLO.len());
         if said[..common] != wire::HELLO[..common] || said.len() > wire::HELLO_LEN {
             return Err(Parting::Garbage);

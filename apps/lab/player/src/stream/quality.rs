@@ -1,4 +1,4 @@
-//! What a client asks for.
+//! The layers that a client asks for.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ pub enum Quality {
     /// All layers.
     #[default]
     All,
-    /// Without `b`.
+    /// All frames but those of `b`.
     Reference,
     /// `I` and `P`. In units that are not [free](crate::clip::Unit::is_free) a decoder needs the
     /// `B` between for the next `P`; there this comes to an `I` and a `P` a unit.

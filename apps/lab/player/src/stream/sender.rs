@@ -1,8 +1,8 @@
-//! What is sent next: Priority-Progress over a link.
+//! The choice of the frame that is sent next: Priority-Progress over a link.
 //!
 //! The same scale as in a [player](crate::player): a frame is taken in a window before it is due,
-//! what is in the window is sent by importance, and what has expired is not read any more. How much
-//! a link carries is nobody's guess: it takes what it takes.
+//! the frames in the window are sent by importance, and those that have expired are not read any
+//! more. How much a link carries is not estimated: it takes what it takes.
 //!
 //! - SEND-1: a frame is sent after what it needs, and not without it.
 //! - SEND-2: no frame is sent, nor read, that has expired.
@@ -33,7 +33,7 @@ struct Waiting {
     expiry_ns: u64,
 }
 
-/// What is sent of a clip to one client.
+/// The frames of a clip that are sent to one client.
 pub(crate) struct Sender {
     schedule: Schedule,
     clip: Arc<Clip>,
@@ -50,7 +50,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// From `now_ns` on: the first frame is due a look-ahead, the window, later.
+    /// A sender from `now_ns` on: the first frame is due a look-ahead, the window, later.
     pub(crate) fn new(clip: Arc<Clip>, options: &Options, quality: Quality, now_ns: u64) -> Self {
         let mut schedule = Schedule::new(Arc::clone(&clip), options);
         schedule.start(now_ns);
@@ -68,12 +68,12 @@ impl Sender {
         }
     }
 
-    /// By layer.
+    /// The frames that were sent, by layer.
     pub(crate) fn layers(&self) -> [Sent; 4] {
         self.layers
     }
 
-    /// When something comes into the window, or expires; `None`: all is sent or dropped.
+    /// The time when something comes into the window, or expires; `None`: all is sent or dropped.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         let arrival =
             (self.next < self.schedule.len()).then(|| self.schedule.arrival_ns(self.next));
@@ -81,7 +81,7 @@ impl Sender {
         arrival.into_iter().chain(expiry).min()
     }
 
-    /// Takes in what has come into the window, and drops what has expired.
+    /// Takes in the frames that have come into the window, and drops those that have expired.
     pub(crate) fn advance(&mut self, now_ns: u64) {
         while self.next < self.schedule.len() && self.schedule.arrival_ns(self.next) <= now_ns {
             self.take_in(self.next);
@@ -125,7 +125,8 @@ impl Sender {
         }
     }
 
-    /// It is late: of no use any more, or to others only, and not before what can be shown.
+    /// Drops a late frame that is of no use any more; one that others need waits, but not before
+    /// frames that can be shown.
     fn expire(&mut self, number: u64, now_ns: u64) {
         let end_ns = self.schedule.end_ns(number);
         let Some(&Waiting { importance, .. }) = self.waiting.get(&number) else { return };

@@ -1,4 +1,4 @@
-//! What a server tells of a client that has left.
+//! The record of a client that has left a server.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,28 +11,28 @@ use crate::Layer;
 pub enum Parting {
     /// All that was to be sent was sent or dropped.
     Played,
-    /// It closed its connection.
+    /// The client closed its connection.
     HungUp,
-    /// It sent something else than a greeting, or something after it.
+    /// The client sent something else than a greeting, or something after it.
     Garbage,
-    /// It speaks another version.
+    /// The client speaks another version.
     OtherVersion,
-    /// It said nothing.
+    /// The client said nothing.
     Silent,
-    /// It did not take anything for too long.
+    /// The client did not take anything for too long.
     Stalled,
     /// Its connection failed, and how.
     Failed(String),
 }
 
-/// What a client was sent.
+/// The frames that a client was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// Who it was.
+    /// The client's address.
     pub peer: SocketAddr,
-    /// What it asked for.
+    /// The quality that it asked for.
     pub quality: Quality,
-    /// By layer, the least first.
+    /// Frames by layer, the least first.
     pub layers: [Sent; 4],
     /// Frames that could not be read, and why the first one could not.
     pub unread: Option<(u64, String)>,
@@ -41,7 +41,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// Of a layer.
+    /// The frames of a layer.
     pub fn layer(&self, layer: Layer) -> Sent {
         self.layers[layer as usize]
     }

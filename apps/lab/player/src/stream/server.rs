@@ -25,16 +25,16 @@ pub struct ServerOptions {
     /// How long before it is due a frame expires, in nanoseconds: the time that it takes from here
     /// to a picture, with all that was sent before and is on its way.
     pub margin_ns: u64,
-    /// What is on its way in this machine, in bytes: of the socket's buffer, half as much is of
-    /// what was not sent yet. What is there is decided; so it is short.
+    /// The bytes on their way in this machine: of the socket's buffer, half as much is of what was
+    /// not sent yet. The order of these bytes is decided; so the buffer is short.
     pub send_buffer: usize,
     /// Clients at a time.
     pub clients: usize,
     /// Clients after which it listens no more; `None`: no end of them.
     pub serves: Option<u64>,
-    /// For how long a client may say nothing to begin with, in nanoseconds.
+    /// How long a client may say nothing to begin with, in nanoseconds.
     pub greeting_ns: u64,
-    /// For how long a client may take nothing, in nanoseconds.
+    /// How long a client may take nothing, in nanoseconds.
     pub stall_ns: u64,
 }
 
@@ -54,7 +54,7 @@ impl Default for ServerOptions {
     }
 }
 
-/// What is the same for all clients.
+/// The terms that are the same for all clients.
 #[derive(Clone)]
 pub(super) struct Terms {
     pub(super) announcement: Arc<[u8]>,
@@ -65,7 +65,7 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// When frames are due, and expire.
+    /// The options by which frames are due, and expire.
     pub(super) fn schedule(&self) -> Options {
         let scale = Scale { look_ahead_ns: self.window_ns };
         Options { scale, margin_ns: self.margin_ns, ..Options::default() }
@@ -86,8 +86,8 @@ pub struct Server {
 type Shared = Rc<RefCell<Server>>;
 
 impl Server {
-    /// Has `events` serve who comes to `address`; `left` is told of each client that has gone. The
-    /// address, with the port that it has.
+    /// Makes `events` serve the clients that come to `address`; `left` is told of each client that
+    /// has gone. Returns the address, with the port that it has.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl Server {
         self.options.serves.is_some_and(|serves| self.ever >= serves)
     }
 
-    /// What is to be done with who comes: a peer that is served, if there is room.
+    /// Makes a peer, which is served, of a client that comes, if there is room.
     fn welcome(&mut self, stream: TcpStream, address: SocketAddr) -> io::Result<Option<Peer>> {
         stream.set_nonblocking(true)?;
         if self.now >= self.options.clients {
@@ -145,7 +145,7 @@ impl Server {
         stream.set_nodelay(true)?;
         let socket = SockRef::from(&stream);
         socket.set_send_buffer_size(self.options.send_buffer)?;
-        // What has not left yet can still be decided otherwise.
+        // The choice of frames that have not left yet can still change.
         let waits = u32::try_from(self.options.send_buffer / 2).unwrap_or(u32::MAX);
         socket.set_tcp_notsent_lowat(waits.max(1))?;
         self.now += 1;
@@ -155,12 +155,12 @@ impl Server {
     }
 }
 
-/// Takes all who have come.
+/// Takes all clients that have come.
 fn accept(shared: &Shared, listener: &TcpListener, context: &mut Context<'_>) -> Step {
     while !shared.borrow().is_closed() {
         match listener.accept() {
             Ok((stream, address)) => {
-                // Who left meanwhile is nobody to tell of.
+                // A client that left meanwhile is not reported.
                 if let Ok(Some(peer)) = shared.borrow_mut().welcome(stream, address) {
                     serve(shared, peer, context);
                 }
@@ -168,7 +168,7 @@ fn accept(shared: &Shared, listener: &TcpListener, context: &mut Context<'_>) ->
             Err(error) => match error.kind() {
                 ErrorKind::WouldBlock => return Step::Asleep,
                 ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
-                // No descriptor is left, say: they wait until somebody has gone.
+                // No descriptor is left, say: the clients wait until another has gone.
                 _ => return Step::At(context.now_ns() + 100_000_000),
             },
         }

@@ -16,7 +16,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Of a byte stream of H.264, which is read once. Blocks until that is done.
+    /// Opens a byte stream of H.264, which is read once. Blocks until that is done.
     ///
     /// # Errors
     ///
@@ -34,7 +34,7 @@ impl Stored {
         Ok(Self { file, clip: Arc::new(clip.without_bytes()) })
     }
 
-    /// What its frames are.
+    /// The clip, with the outlines of its frames.
     pub(super) fn clip(&self) -> &Arc<Clip> {
         &self.clip
     }

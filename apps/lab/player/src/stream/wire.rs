@@ -1,13 +1,13 @@
-//! What server and client say to each other: see the [module](super).
+//! The messages between server and client: see the [module](super).
 
 use crate::Error;
 use crate::clip::{Clip, FRAME_TIMES, Layer, MOST_FRAMES, Outline, SIDES};
 
 use super::Quality;
 
-/// What a client begins with.
+/// The first bytes of a client.
 pub(crate) const HELLO: [u8; 4] = *b"aphC";
-/// What a server begins with.
+/// The first bytes of a server.
 const ANSWER: [u8; 4] = *b"aphS";
 /// The version of this format.
 pub const VERSION: u16 = 1;
@@ -28,21 +28,21 @@ pub(crate) const WINDOW_MS: std::ops::RangeInclusive<u32> = 10..=60_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Welcome = 0,
-    /// It knows another version only.
+    /// The server knows another version only.
     Version = 1,
-    /// It serves as many as it may.
+    /// The server serves as many clients as it may.
     Busy = 2,
 }
 
-/// What is to be said to begin with.
+/// The client's first message.
 pub(crate) fn hello(quality: Quality) -> [u8; HELLO_LEN] {
     let [low, high] = VERSION.to_le_bytes();
     let [a, b, c, d] = HELLO;
     [a, b, c, d, low, high, quality as u8, 0]
 }
 
-/// What was wanted; `Err`: the answer, if the client speaks another version, or nothing if it is
-/// no client.
+/// The quality that a client asks for; `Err`: the answer, if the client speaks another version, or
+/// nothing if it is no client.
 pub(crate) fn greeted(hello: &[u8; HELLO_LEN]) -> Result<Quality, Option<Answer>> {
     let &[a, b, c, d, low, high, quality, zero] = hello;
     if [a, b, c, d] != HELLO {
@@ -68,7 +68,7 @@ fn put_start(bytes: &mut [u8], answer: Answer) {
     bytes[6] = answer as u8;
 }
 
-/// What is to come, to a client that is served.
+/// The announcement of a clip, to a client that is served.
 pub(crate) fn announce(clip: &Clip, window_ms: u32) -> Result<Vec<u8>, Error> {
     let outlines = clip.outlines().ok_or(Error::Stream("a frame far from its place", 0))?;
     let ((width, height), head) = (clip.size(), clip.head());
@@ -91,7 +91,7 @@ pub(crate) fn frame(number: usize, length: usize) -> [u8; MESSAGE_LEN] {
     message(1, number as u32, length as u32)
 }
 
-/// What is said when no more frames come.
+/// The message after the last frame.
 pub(crate) fn end() -> [u8; MESSAGE_LEN] {
     message(2, 0, 0)
 }
@@ -104,7 +104,7 @@ fn message(kind: u8, number: u32, length: u32) -> [u8; MESSAGE_LEN] {
     bytes
 }
 
-/// What a client is told.
+/// A message to a client.
 #[derive(Debug)]
 pub(crate) enum Said {
     /// A clip whose frames come, and how far ahead the first ones do, in nanoseconds.
@@ -117,15 +117,15 @@ pub(crate) enum Said {
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     bytes: Vec<u8>,
-    /// Of these, so many were heard: they go when more comes, and not one message at a time, since
-    /// what is behind them would be moved each time.
+    /// How many of these bytes were heard: they go when more comes, and not one message at a time,
+    /// because the bytes behind them would be moved each time.
     heard: usize,
     /// Frames that were announced; 0: nothing was.
     frames: usize,
     is_over: bool,
 }
 
-/// What does not belong into what a server says.
+/// The words for bytes that do not belong into what a server says.
 type Garbage = &'static str;
 
 impl Reader {
@@ -136,12 +136,12 @@ impl Reader {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// What was not heard yet.
+    /// The bytes that were not heard yet.
     fn rest(&self) -> &[u8] {
         &self.bytes[self.heard..]
     }
 
-    /// The next of what was said; `None`: not all of it is there.
+    /// The next message; `None`: not all of it is there.
     pub(crate) fn next(&mut self) -> Result<Option<Said>, Garbage> {
         if self.frames == 0 {
             return self.begin();

@@ -10,7 +10,7 @@ use crate::decode::{Costs, Decode, Progress, Synthetic, UnitId};
 use crate::picture::{Picture, Screen};
 use crate::{Cpu, Error, Options, Player, Report, VirtualLoop, counter, made};
 
-/// When each frame was shown.
+/// A screen that notes when each frame was shown.
 #[derive(Clone)]
 struct Watched {
     cpu: Cpu,
@@ -64,7 +64,7 @@ impl<D: Decode> Decode for Strict<D> {
 struct Run {
     report: Report,
     shown: Vec<(usize, u64)>,
-    /// Of each frame, the how manieth it was to be decoded.
+    /// For each frame, its place in the order of decoding.
     decoded: BTreeMap<(u64, usize), usize>,
 }
 

@@ -1,4 +1,4 @@
-//! What goes wrong, and what it takes along.
+//! Faults of a player's parts, and what else they affect.
 
 use std::sync::Arc;
 

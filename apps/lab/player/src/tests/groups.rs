@@ -7,7 +7,8 @@ use crate::decode::{Costs, Synthetic};
 use crate::program::Program;
 use crate::{Cpu, Headless, Options, Player, Report, VirtualLoop, jain, made};
 
-/// What players show that share a CPU, of which each frame costs so many microseconds in the mean.
+/// The reports of players that share a CPU. `costs_us` are the mean costs of a frame, in
+/// microseconds.
 fn group(costs_us: &[u64]) -> Vec<Report> {
     let cpu = Cpu::new(1_000_000_000, 100);
     let clip = Arc::new(Clip::parse(made::layered(100, 60)).unwrap());
@@ -39,7 +40,7 @@ fn a_group_of_players_has_one_quality_whatever_their_clips_cost() {
 
 #[test]
 fn where_not_even_the_essential_can_be_done_a_part_of_it_is() {
-    // What is essential alone would be 1.4 times of the CPU.
+    // The essential frames alone would be 1.4 times of the CPU.
     let reports = group(&[3000; 24]);
     let rates: Vec<_> = reports.iter().map(|r| r.layer(Layer::Intra).shown as f64).collect();
     let shown: f64 = rates.iter().sum::<f64>() / 2400.0;

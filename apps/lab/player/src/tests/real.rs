@@ -23,7 +23,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left there is in nobody's way.
+        // Files that stay there are not in the way.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

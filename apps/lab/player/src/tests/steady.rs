@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::decode::{Costs, Synthetic};
 use crate::{Clip, Cpu, Headless, Options, Report, Steady, VirtualLoop, made};
 
-/// What it shows of two passes over 60 frames that cost 12 ms of 16.7, with that part of the CPU.
+/// The report of two passes over 60 frames that cost 12 ms of 16.7, with that part of the CPU.
 fn played(stream: Vec<u8>, percent: u64) -> Report {
     let clip = Arc::new(Clip::parse(stream).unwrap());
     let cpu = Cpu::new(1_000_000_000, percent);

@@ -35,7 +35,7 @@ fn the_order_goes_on_when_its_counter_wraps() {
         let shown: Vec<_> = frames.iter().map(|f| f.shown).collect();
         assert_eq!(shown, [4, 2, 1, 3].map(|place| 4 * group + place));
         assert_eq!(frames[0].layer, Layer::Predicted);
-        // What a decoder counts: the P after this group needs its B.
+        // A decoder counts references: the P after this group needs its B.
         assert_eq!(frames[0].needs, Some(if group == 0 { 0 } else { 4 * group - 2 }));
     }
 }
@@ -54,8 +54,8 @@ fn what_is_no_stream_is_an_error() {
 
 #[test]
 fn a_tick_of_a_clock_is_no_time_of_a_frame() {
-    // As streams tell it whose frames are of any length. With 22 µs a frame, a player that begins
-    // again and again would take in thousands of passes at once.
+    // Streams whose frames are of any length tell such a tick. With 22 µs a frame, a player that
+    // begins again and again would take in thousands of passes at once.
     let of = |rate| Clip::parse(made::layered(1, rate)).unwrap().frame_ns();
     assert_eq!(of(1000), 1_000_000);
     assert_eq!((of(1001), of(45_000)), (1_000_000_000 / 30, 1_000_000_000 / 30));

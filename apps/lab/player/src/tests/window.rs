@@ -27,7 +27,7 @@ struct Xvfb {
 }
 
 impl Xvfb {
-    /// On a display number that is free; `None`, and it is said so, if it is not installed.
+    /// Starts it on a display number that is free; `None`, with a message, if it is not installed.
     fn start(arguments: &[&str]) -> Option<Self> {
         let started = Command::new("Xvfb")
             .args(["-displayfd", "1", "-nolisten", "tcp", "-screen", "0"])
@@ -69,7 +69,7 @@ impl Drop for Xvfb {
     }
 }
 
-/// What is seen of a window: four bytes a pixel.
+/// The visible contents of a window: four bytes a pixel.
 fn grab(connection: &RustConnection, window: u32, (width, height): (u16, u16)) -> Vec<u8> {
     let format = ImageFormat::Z_PIXMAP;
     let image = connection.get_image(format, window, 0, 0, width, height, u32::MAX).unwrap();
@@ -140,7 +140,7 @@ fn what_is_seen_is_the_frame_that_was_shown_last() {
     let shown = report.total().shown;
     assert!(shown > 0 && report.screen_fault.is_none() && !report.is_closed, "{report}");
     let status = settled(player.screen(), shown);
-    // What was shown last stays.
+    // The last picture stays.
     let before_ns = now_ns();
     let pixels = grab(&server.connect(), id, SIZE);
     let last = Grab { before_ns, after_ns: now_ns(), number: number(&pixels, SIZE) };

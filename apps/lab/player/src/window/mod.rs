@@ -1,8 +1,9 @@
 //! A window of an X server (X11) that shows a player's pictures.
 //!
-//! A thread of its own has the connection: it takes the newest picture, converts it, has the server
-//! draw it and waits until that is done. So the loop that shows a picture only leaves a copy of it
-//! there, and waits for nobody; a picture that the server is too slow for is skipped, and counted.
+//! A thread of its own has the connection: it takes the newest picture, converts it, makes the
+//! server draw it and waits until that is done. So the loop that shows a picture only leaves a copy
+//! of it there, and does not wait; a picture that the server is too slow for is skipped, and
+//! counted.
 //!
 //! ```text
 //!   the loop            show ──► one picture ──► the thread ──► the X server
@@ -65,13 +66,13 @@ const LOG: usize = 256;
 pub struct Drawn {
     /// Its number in the clip, in display order.
     pub number: usize,
-    /// When it was begun.
+    /// The time when drawing it began.
     pub begun_ns: u64,
-    /// When the server had drawn it.
+    /// The time when the server had drawn it.
     pub done_ns: u64,
 }
 
-/// What became of a window.
+/// The state of a window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// Pictures that were drawn.
@@ -102,12 +103,12 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// What is to be drawn.
+    /// The picture to draw.
     next: Option<(Picture, usize)>,
     /// A picture whose room can be used again.
     spare: Option<Picture>,
     status: Status,
-    /// There is nobody who shows pictures any more.
+    /// No player shows pictures any more.
     is_over: bool,
 }
 
@@ -124,7 +125,7 @@ impl Window {
         Self::open_on(None, title, width, height)
     }
 
-    /// The same on a display that is named, as `:1`.
+    /// Opens a window on the display that is named, as `:1`.
     ///
     /// # Errors
     ///
@@ -150,12 +151,12 @@ impl Window {
         Ok(Self { shared, number, missed: Cell::new(0) })
     }
 
-    /// Its number at the X server, for who looks at it from outside.
+    /// Its number at the X server, for a program that looks at it from outside.
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// What became of it until now. Waits for the thread, if that is just noting something.
+    /// The state of the window until now. Waits for the thread, if that is just noting something.
     pub fn status(&self) -> Status {
         let mut status = self.shared.state.lock().status.clone();
         status.skipped += self.missed.get();

@@ -31,7 +31,8 @@ pub(super) fn convert(
     }
 }
 
-/// In 256ths: 255 / 219 of luma, and of the differences what the coefficients of BT.601 come to.
+/// Converts in 256ths: 255 / 219 of luma, and of the differences what the coefficients of BT.601
+/// come to.
 fn rgb(luma: u8, blue: u8, red: u8) -> [u8; 3] {
     let luma = 298 * (i32::from(luma) - 16) + 128;
     let (blue, red) = (i32::from(blue) - 128, i32::from(red) - 128);

@@ -15,7 +15,7 @@ use super::pixels::convert;
 use crate::Error;
 use crate::picture::Picture;
 
-/// What a request has at the most beside its pixels, in bytes.
+/// The greatest size of a request beside its pixels, in bytes.
 const HEAD: usize = 64;
 
 x11rb::atom_manager! {

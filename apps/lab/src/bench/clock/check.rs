@@ -1,5 +1,5 @@
-//! Whether stamps keep the order of CPUs: threads pass them on through one line, and a stamp that
-//! was seen must not be certainly later than the next one of who has seen it.
+//! Whether stamps keep the order of CPUs: threads pass them on through one line, and a stamp that a
+//! thread has seen must not be certainly later than the next one that this thread takes.
 
 use std::process::ExitCode;
 use std::sync::atomic::AtomicU64;
@@ -18,14 +18,14 @@ use crate::pinned::{on_each, usable};
 /// Stamps between two looks at the time.
 const BATCH: u64 = 1024;
 
-/// What a thread has seen.
+/// The observations of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
     /// Stamps of others.
     passed: u64,
-    /// Those that were certainly earlier, as they were.
+    /// Stamps of others that were certainly earlier, as they should be.
     certain: u64,
-    /// Those that were certainly later, which can't be.
+    /// Stamps of others that were certainly later, which can't be.
     violations: u64,
     /// How far one was ahead of what was taken after it, at most, in ticks.
     ahead: u64,

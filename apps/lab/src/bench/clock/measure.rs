@@ -13,16 +13,16 @@ use crate::pinned::{on_each, usable};
 /// Operations between two looks at the time.
 const BATCH: u64 = 256;
 
-/// What came of one repetition.
+/// The figures of one repetition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// That a thread takes for an operation.
+    /// The time that a thread takes for an operation.
     pub ns_per_op: f64,
-    /// Of a thousand operations.
+    /// Aborts in a thousand operations.
     pub aborts_per_kop: f64,
 }
 
-/// What one thread has done.
+/// The work of one thread.
 #[derive(Clone, Copy, Debug, Default)]
 struct Done {
     ns: f64,
@@ -65,7 +65,7 @@ pub fn repetition(
     Ok(Outcome::of(&done))
 }
 
-/// For a while.
+/// Repeats for a while.
 struct For(Duration);
 
 impl Repeat for For {

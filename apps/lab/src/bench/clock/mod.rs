@@ -40,22 +40,22 @@ Example:
   antiphon bench clock --threads 1,2
   antiphon bench clock --check 3600")]
 pub struct Arguments {
-    /// Threads that take stamps
+    /// Numbers of threads that take stamps
     #[arg(long, value_name = "LIST", default_value = "1,2")]
     threads: Counts,
     /// shared, counter, clock, ordo, ordo-new, tl2-shared, tl2-ordo, or all
     #[arg(long, value_name = "LIST", default_value = "all")]
     subject: String,
-    /// How long to measure in each repetition
+    /// How long each repetition measures
     #[arg(long, value_name = "S", default_value_t = 0.05, allow_negative_numbers = true)]
     seconds: f64,
-    /// Repetitions that count
+    /// Number of repetitions that count
     #[arg(long, value_name = "N", default_value_t = 11)]
     repetitions: usize,
-    /// Of the order of subjects
+    /// Seed of the order of subjects
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Look for stamps in the wrong order, for so many seconds
+    /// Look for stamps in the wrong order, for this many seconds
     #[arg(
         long,
         value_name = "S",
@@ -122,7 +122,7 @@ fn compare(clock: &Clock, arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// For scripts: the clock that was measured.
+/// The clock that was measured, for scripts.
 fn described(clock: &Clock) -> serde_json::Value {
     json!({
         "source": clock.source().to_string(), "cpus": clock.cpus(),
@@ -130,7 +130,7 @@ fn described(clock: &Clock) -> serde_json::Value {
     })
 }
 
-/// For people.
+/// The clock in words, for people.
 fn heading(clock: &Clock) -> String {
     format!(
         "Ordo: uncertain within {} ns, on {} CPUs, by {}",

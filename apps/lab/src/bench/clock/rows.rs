@@ -1,4 +1,4 @@
-//! What came of the repetitions of each subject.
+//! The results of the repetitions of each subject.
 
 use antiphon_report::stats::{Interval, Quartiles, median, quartiles};
 use antiphon_report::table::{Cell, Table, Tone, si};
@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 use super::measure::Outcome;
 use crate::clocks::Subject;
 
-/// A subject with so many threads.
+/// The figures of a subject with a number of threads.
 pub struct Row {
     subject: Subject,
     threads: usize,
     ns_per_op: Quartiles,
     aborts_per_kop: f64,
-    /// To the reference, repetition by repetition: its median, and, of six or more, the interval.
+    /// The ratio to the reference, repetition by repetition: its median, and, of six or more, the
+    /// interval.
     ratio: Option<(f64, Option<Interval>)>,
 }
 
@@ -42,7 +43,7 @@ impl Row {
         subjects.iter().zip(outcomes).filter_map(row).collect()
     }
 
-    /// For scripts.
+    /// The object for scripts.
     pub fn json(&self) -> Value {
         let Quartiles { p25, median, p75 } = self.ns_per_op;
         let interval = self.ratio.and_then(|(_, interval)| interval);
@@ -59,7 +60,7 @@ impl Row {
     }
 }
 
-/// For people.
+/// The table for people.
 pub fn text(rows: &[Row], colour: bool) -> String {
     let mut table = Table::new(&[
         ">threads",

@@ -1,4 +1,4 @@
-//! What is measured, under what conditions.
+//! The conditions under which loops are measured.
 
 use std::fmt;
 
@@ -12,19 +12,19 @@ use crate::compete::terms::{Competitor, Grouping, Levels, cpus};
 /// The conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Who else uses the machine.
+    /// What else the machine has to do.
     pub load: Load,
     /// Programs with timers.
     pub players: usize,
     /// Programs without.
     pub hogs: usize,
-    /// What these do.
+    /// The work of the hogs.
     pub competitor: Competitor,
     /// Frames a second of each player.
     pub hz: usize,
-    /// Who shares with whom.
+    /// Which players share the CPU as a group.
     pub group: Grouping,
-    /// On which run-queue level they are.
+    /// The run-queue level on which they are.
     pub levels: Levels,
     /// How many CPUs they have.
     pub cpus: usize,

@@ -1,4 +1,4 @@
-//! What a player plays: frames with a cost each, in layers.
+//! The clip of a player: frames with a cost each, in layers.
 //!
 //! | frame of four | layer | cost | if it is not decoded |
 //! |---|---|---|---|
@@ -27,7 +27,7 @@ const FRAMES: f64 = 0.25;
 pub struct Clip {
     random: Random,
     period_ns: u64,
-    /// Of a frame on average.
+    /// The average cost of a frame.
     cost_ns: f64,
     /// Whether all frames cost the same.
     even: bool,

@@ -1,4 +1,4 @@
-//! What a repetition comes to.
+//! The figures of a repetition.
 
 use antiphon_report::stats::{jain, median, quantile};
 use serde::{Deserialize, Serialize};
@@ -11,25 +11,25 @@ use crate::compete::tardiness::{Tardiness, sorted_us};
 use crate::compete::tier_stats::TierStats;
 use crate::compete::usage::Usage;
 
-/// What was seen in a repetition.
+/// The observations of a repetition.
 pub struct Observed {
     /// Players.
     pub players: Vec<Played>,
-    /// What each program used: players first.
+    /// The usage of each program: players first.
     pub used: Vec<Usage>,
-    /// Of the sentinels, by CPU; none if there was none.
+    /// The noise that the sentinels saw, by CPU; none if there was none.
     pub noise: Vec<Noise>,
     /// Why there was none, if one was wanted.
     pub no_sentinel: Option<String>,
     /// Whom they competed with.
     pub level: Level,
-    /// From one frame of a player to its next.
+    /// The time from one frame of a player to its next.
     pub period_ns: u64,
-    /// When all began.
+    /// The time when all began.
     pub begin_ns: u64,
-    /// In what time programs used that.
+    /// The time in which programs had that usage.
     pub wall_ns: u64,
-    /// In what time frames were due.
+    /// The time in which frames were due.
     pub counted_ns: u64,
     /// How many CPUs they had.
     pub cpus: usize,
@@ -37,11 +37,11 @@ pub struct Observed {
     pub misbehaves: bool,
 }
 
-/// What was seen of a player.
+/// The observations of a player.
 pub struct Played {
-    /// By itself.
+    /// The player's own observations.
     pub seen: Seen,
-    /// Where it was: a place in the list of CPUs.
+    /// The place of its CPU in the list of CPUs.
     pub cpu: usize,
     /// How much of a CPU it wanted.
     pub demand: f64,
@@ -56,20 +56,20 @@ pub struct PlayerFigures {
     pub fps: f64,
     /// Frames that were due and not shown.
     pub drops: u64,
-    /// How much of a CPU it had …
+    /// How much of a CPU it had.
     pub cpu: f64,
-    /// … and wanted.
+    /// How much of a CPU it wanted.
     pub demand: f64,
-    /// What its tier has done for it, of all repetitions.
+    /// The work of its tier, over all repetitions.
     pub tier_stats: TierStats,
 }
 
-/// What came of a repetition.
+/// The figures of a repetition.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Figures {
-    /// Of all players' timers.
+    /// The tardiness of all players' timers.
     pub tardiness: Tardiness,
-    /// Without those of the player that misbehaved.
+    /// The tardiness without the player that misbehaved.
     pub others: Option<Tardiness>,
     /// Tardiness at [`POINTS`] shares, evenly, in microseconds.
     pub points_us: Vec<f64>,
@@ -79,9 +79,9 @@ pub struct Figures {
     pub hogs: Vec<f64>,
     /// Jain's index of CPU time, of all programs.
     pub jain_cpu: f64,
-    /// Of players' alone.
+    /// Jain's index of the CPU time of players alone.
     pub jain_cpu_players: f64,
-    /// Of frames shown.
+    /// Jain's index of the frames shown.
     pub jain_fps: f64,
     /// Players' part of the CPU time that all programs had.
     pub players_share: f64,
@@ -91,7 +91,7 @@ pub struct Figures {
     pub chunks_per_s: f64,
     /// Context switches of all programs, a second, without those that sentinels caused.
     pub switches_per_s: f64,
-    /// Of players.
+    /// Context switches of players, a second.
     pub player_switches_per_s: f64,
     /// The CPUs that all programs had.
     pub cpus: f64,
@@ -109,7 +109,7 @@ pub struct Figures {
 const POINTS: usize = 2000;
 
 impl Figures {
-    /// Of what was seen.
+    /// The figures of the observations.
     pub fn of(seen: &Observed) -> Self {
         let all = |skip: usize| -> Vec<u64> {
             let players = seen.players.iter().skip(skip);
@@ -203,7 +203,7 @@ impl Played {
 }
 
 impl PlayerFigures {
-    /// Of repetitions.
+    /// The medians of repetitions.
     pub fn medians(all: &[&Self]) -> Self {
         let tardiness: Vec<_> = all.iter().map(|one| one.tardiness).collect();
         let of = |figure: fn(&Self) -> f64| median(all.iter().map(|one| figure(one)).collect());
@@ -218,7 +218,7 @@ impl PlayerFigures {
         }
     }
 
-    /// As reports have it.
+    /// The object in reports.
     pub fn json(&self) -> Value {
         json!({
             "tardiness_us": self.tardiness.json(), "fps": self.fps, "drops": self.drops,

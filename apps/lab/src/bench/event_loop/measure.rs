@@ -1,4 +1,4 @@
-//! What a repetition does: starts the programs, lets them compete, and looks from outside.
+//! The work of a repetition: it starts the programs, lets them compete, and looks from outside.
 
 use std::path::PathBuf;
 
@@ -33,15 +33,15 @@ pub struct Order {
     pub cell: Cell,
     /// The CPUs that the programs have, by turns.
     pub cpus: Vec<u32>,
-    /// What is the same in all repetitions.
+    /// The settings that all repetitions share.
     pub how: How,
-    /// How long it is measured, …
+    /// The measured time.
     pub seconds: f64,
-    /// … and how long it is not, before.
+    /// The time before it, which is not measured.
     pub warm_s: f64,
 }
 
-/// What is the same in all repetitions.
+/// The settings that all repetitions share.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct How {
     /// How fast programs work.
@@ -60,11 +60,12 @@ pub struct How {
     pub schedule: Schedule,
     /// gcc's compiler, if that competes.
     pub compiler: Option<PathBuf>,
-    /// Of clips and phases.
+    /// The seed of clips and phases.
     pub seed: u64,
 }
 
-/// From when all are ready to their begin, and from there to their first frames at the least.
+/// The time from when all are ready to their start, and from there to their first frames at the
+/// least.
 const BEGIN_NS: u64 = 20_000_000;
 
 /// Measures.
@@ -148,7 +149,8 @@ fn observe(order: &Order, scheme: &Scheme, groups: Option<&Groups>) -> Result<Ob
     })
 }
 
-/// That of the players of each CPU, which they inherit; none if they know nothing of each other.
+/// The domain of the players of each CPU, which they inherit; none if they know nothing of each
+/// other.
 fn domains(order: &Order, scheme: &Scheme) -> Result<Vec<Domain>, String> {
     if scheme.shares == Shares::Nothing {
         return Ok(Vec::new());
@@ -206,7 +208,7 @@ fn period_ns(cell: &Cell) -> u64 {
     1_000_000_000 / cell.hz as u64
 }
 
-/// When each player plays: all in the same time, each at a phase of its own.
+/// The window of each player: all in the same time, each at a phase of its own.
 fn windows(order: &Order, at_ns: u64) -> Vec<Window> {
     let period_ns = period_ns(&order.cell);
     let mut random = Random(order.how.seed);

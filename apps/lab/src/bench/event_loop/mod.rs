@@ -74,7 +74,7 @@ Examples:
   antiphon bench loop --seconds 300 --repetitions 1 --html loop.html
   antiphon bench loop --players 1-14 --hogs 0 --alike")]
 pub struct Arguments {
-    /// Ours: alone (the loop, with nobody to cooperate with), t1 (raised by a real-time helper
+    /// Ours: alone (the loop, without others to cooperate with), t1 (raised by a real-time helper
     /// while it is late), t1b (timers in a real-time thread), t2 (timers in a thread with a short
     /// slice), t3 (programs hand the CPU to each other)
     #[arg(long, value_name = "LIST")]
@@ -90,7 +90,7 @@ pub struct Arguments {
     /// Programs that only want the CPU
     #[arg(long, value_name = "LIST", default_value = "4")]
     hogs: Hogs,
-    /// What these do
+    /// The work of the hogs
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "spin")]
     competitor: Vec<Competitor>,
     /// Frames a second of each player
@@ -99,10 +99,10 @@ pub struct Arguments {
     /// Whether each player has its own share of the CPU; t1 and t3 have groups
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "each")]
     group: Vec<Grouping>,
-    /// On which run-queue level programs are
+    /// The run-queue level that programs are on
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "one")]
     levels: Vec<Levels>,
-    /// How many CPUs all of them have together: the last of those that may be used
+    /// How many CPUs all programs have together: the last of those that may be used
     #[arg(long, value_name = "N", default_value_t = 1)]
     cpus: usize,
     /// How much of a CPU a player wants on average, in per cent: the first 0.6, the last 1.4 times
@@ -115,18 +115,18 @@ pub struct Arguments {
     /// How often the first player gives the CPU away up to 10 ms too late; from 0 to 1
     #[arg(long, value_name = "P", default_value_t = 0.0, allow_negative_numbers = true)]
     misbehave: f64,
-    /// How often the sentinel wakes; 0: there is none. Often, it sees more of the machine's noise,
-    /// and has the kernel look more often who is to run
+    /// How often the sentinel wakes; 0: there is none. A sentinel that wakes often sees more of the
+    /// machine's noise, and makes the kernel choose more often which thread is to run
     #[arg(long, value_name = "US", default_value_t = 10_000)]
     sentinel_us: u32,
-    /// Weigh more than all other sessions, as far as that is permitted: they wait
+    /// Weigh more than all other sessions, as far as that is permitted: the others wait
     #[arg(long)]
     first: bool,
-    /// Of t3, and of t1 (slack, threshold), in milliseconds:
+    /// Options of t3, and of t1 (slack, threshold), in milliseconds:
     /// period=20,min-slice=0.1,slack=1,threshold=20
     #[arg(long, value_name = "LIST")]
     options: Option<Schedule>,
-    /// How long a repetition is measured
+    /// How long each repetition measures
     #[arg(long, value_name = "S", default_value_t = 5.0, allow_negative_numbers = true)]
     seconds: f64,
     /// Write the distributions to a page, too
@@ -136,7 +136,7 @@ pub struct Arguments {
     settings: Settings,
 }
 
-/// What is measured, and how.
+/// The measurements that are to be taken.
 struct Plan {
     cells: Vec<Cell>,
     rounds: Rounds,
@@ -145,7 +145,7 @@ struct Plan {
     seconds: f64,
 }
 
-/// For how long it is not measured yet, in seconds at the most, and in parts of the time.
+/// The warm-up, which is not measured: at most this many seconds, and this part of the time.
 const WARM_S: f64 = 1.0;
 const WARM: f64 = 0.25;
 /// How long a repetition is that is rejected, at the most.
@@ -244,7 +244,7 @@ fn check_room(rounds: &Rounds, cells: &[Cell]) -> Result<(), Failure> {
     }
 }
 
-/// Who takes turns. What is asked for by name must be permitted.
+/// The schemes that take turns. A scheme that is asked for by name must be permitted.
 fn rounds(arguments: &Arguments) -> Result<Rounds, Failure> {
     let names = |schemes: &[Scheme]| schemes.iter().map(|scheme| scheme.name).collect::<Vec<_>>();
     let (ours, peers) = (names(OURS), names(PEERS));

@@ -48,7 +48,7 @@ fn curve(row: &Row) -> Curve {
     Curve::of_distribution(row.subject, &row.cdf, !row.ours)
 }
 
-/// What changes with the number of players, where several were asked for.
+/// The curves by the number of players, where several were asked for.
 fn by_players(report: &Report) -> Vec<(&'static str, Vec<Curve>)> {
     let Some(first) = report.rows.first() else { return Vec::new() };
     let like = |row: &&Row| {

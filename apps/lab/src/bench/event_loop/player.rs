@@ -25,14 +25,14 @@ pub struct Player {
     seen: Seen,
 }
 
-/// When it plays, in nanoseconds of the monotonic clock.
+/// The time in which a player plays, in nanoseconds of the monotonic clock.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Window {
-    /// When its first frame is due.
+    /// The time when its first frame is due.
     pub begin_ns: u64,
-    /// From one to the next.
+    /// The time from one frame to the next.
     pub period_ns: u64,
-    /// From when on it counts; before, everything warms up.
+    /// The time from which it counts; before, everything warms up.
     pub count_ns: u64,
     /// Frames due then, and later, are no part of it.
     pub end_ns: u64,
@@ -51,10 +51,10 @@ impl Waiting {
     }
 }
 
-/// What was seen of a player while it counted.
+/// The observations of a player while it counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
-    /// When the first timer that counts was due.
+    /// The time when the first timer that counts was due.
     pub first_ns: u64,
     /// How late each timer was dispatched, in nanoseconds, in the order in which they were due.
     pub tardiness_ns: Vec<u64>,
@@ -62,12 +62,12 @@ pub struct Seen {
     pub shown: u64,
     /// Chunks that were decoded.
     pub chunks: u64,
-    /// What its tier has done for it, from its first frame on: also before it counted.
+    /// The work of its tier, from its first frame on: also before it counted.
     pub tier_stats: TierStats,
 }
 
 impl Player {
-    /// At the begin of its clip.
+    /// A player at the start of its clip.
     pub fn new(clip: Clip, window: Window) -> Self {
         let seen = Seen::default();
         let mut player = Self { clip, window, frames: VecDeque::new(), shown: 0, seen };
@@ -75,7 +75,7 @@ impl Player {
         player
     }
 
-    /// When it plays.
+    /// The window in which it plays.
     pub fn window(&self) -> Window {
         self.window
     }
@@ -85,7 +85,7 @@ impl Player {
         self.frames.push_back(Waiting { frame, left_ns: frame.cost_ns });
     }
 
-    /// When its next timer is due; `None` if that is no part of the run.
+    /// The time when its next timer is due; `None` if that is no part of the run.
     pub fn release_ns(&self) -> Option<u64> {
         let next = self.frames.front()?.frame.number;
         let at_ns = self.window.begin_ns + next * self.window.period_ns;
@@ -144,15 +144,15 @@ impl Player {
         self.frames.iter().find(|waiting| waiting.frame.number == number)
     }
 
-    /// The user virtual time of what it does next: that of its best frame; or, where all share one
-    /// utility, how many frames it has shown, so that who has shown the fewest goes on. `None` if
-    /// there is nothing to decode.
+    /// The user virtual time of the player's next work: that of its best frame; or, where all share
+    /// one utility, how many frames it has shown, so that the player that has shown the fewest goes
+    /// on. `None` if there is nothing to decode.
     pub fn importance(&self, one_group: bool) -> Option<u64> {
         let next = self.most_important()?;
         Some(if one_group { self.shown } else { next.key() * self.window.period_ns })
     }
 
-    /// What was seen.
+    /// The observations.
     pub fn into_seen(self) -> Seen {
         self.seen
     }

@@ -1,4 +1,4 @@
-//! What the programs of a repetition do: a [process](crate::compete::process) each.
+//! The work of the programs of a repetition: a [process](crate::compete::process) each.
 
 use antiphon_report::schedule::Schedule;
 use antiphon_report::stats::Random;
@@ -18,7 +18,7 @@ pub type Order = order::Order<Part>;
 pub struct Part {
     /// The scheme.
     pub subject: String,
-    /// Of its clip.
+    /// The seed of its clip.
     pub seed: u64,
     /// How much of a CPU it wants.
     pub demand: f64,
@@ -34,10 +34,10 @@ pub struct Part {
     pub misbehaves: f64,
 }
 
-/// When all begin, and when a player plays.
+/// The time when all begin, and the window of a player.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Begin {
-    /// In nanoseconds of the monotonic clock.
+    /// The start, in nanoseconds of the monotonic clock.
     pub at_ns: u64,
     /// Its frames.
     pub window: Window,

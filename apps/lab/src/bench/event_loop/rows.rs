@@ -15,14 +15,14 @@ use crate::compete::level::weakens;
 use crate::compete::tardiness::Tardiness;
 use crate::compete::terms::Grouping;
 
-/// What was measured of one scheme under one set of conditions.
+/// The measurements of one scheme under one set of conditions.
 pub type Measured = Of<Cell, Figures>;
 
-/// The same, put together.
+/// The results of one scheme under one set of conditions.
 pub struct Row {
     /// Its name.
     pub subject: &'static str,
-    /// What it is.
+    /// The scheme.
     pub scheme: Option<&'static Scheme>,
     /// Whether it is ours.
     pub ours: bool,
@@ -30,9 +30,9 @@ pub struct Row {
     pub cell: Cell,
     /// How often it was measured.
     pub repetitions: usize,
-    /// Of all timers.
+    /// The tardiness of all timers.
     pub tardiness: Tardiness,
-    /// Without the player that misbehaved.
+    /// The tardiness without the player that misbehaved.
     pub others: Option<Tardiness>,
     /// The distribution, in microseconds.
     pub cdf: Vec<Below>,
@@ -40,11 +40,11 @@ pub struct Row {
     pub players: Vec<PlayerFigures>,
     /// Medians of what [`Figures`] has under those names.
     pub medians: Vec<(&'static str, Option<f64>)>,
-    /// Of p99.
+    /// The quartiles of p99.
     pub quartiles: Option<Quartiles>,
-    /// To the first peer: of p99 …
+    /// The ratio of p99 to that of the first peer.
     pub ratio: Option<Ratio>,
-    /// … and of chunks a second.
+    /// The ratio of chunks a second to those of the first peer.
     pub ratio_chunks: Option<Ratio>,
     /// Why there was no sentinel.
     pub no_sentinel: Option<String>,
@@ -58,11 +58,11 @@ pub struct Row {
 
 /// Everything that is printed.
 pub struct Report {
-    /// What ratios are to.
+    /// The peer that ratios refer to.
     pub reference: Option<&'static str>,
-    /// In the order in which they were measured.
+    /// Rows in the order in which they were measured.
     pub rows: Vec<Row>,
-    /// What was the same in all.
+    /// The settings that all repetitions shared.
     pub how: How,
     /// How long each repetition was.
     pub seconds: f64,
@@ -87,7 +87,7 @@ const MEDIANS: &[Figure] = &[
     ("beyond_noise_us", |of| of.beyond_noise_us),
 ];
 
-/// Makes rows of what was measured.
+/// Makes rows of the measurements.
 pub fn put_together(rounds: &Rounds, measured: &[Measured]) -> Vec<Row> {
     let reference = rounds.peers.first().copied();
     let rows = measured.iter().map(|one| {
@@ -138,7 +138,7 @@ fn row(one: &Measured, peer: Option<&Measured>) -> Row {
 }
 
 impl Report {
-    /// What went wrong, in one line.
+    /// The failures, in one line.
     pub fn trouble(&self) -> Option<String> {
         Trouble::failures(self.rows.iter().filter_map(|row| row.trouble.as_ref()))
     }
@@ -148,7 +148,7 @@ impl Report {
         mean(self.rows.iter().filter_map(|row| row.others_cpus))
     }
 
-    /// For scripts.
+    /// The object for scripts.
     pub fn json(&self) -> Value {
         let rows: Vec<_> = self.rows.iter().map(|row| row.object(self)).collect();
         let used = self.rows.iter().map(Row::used).max().unwrap_or(Used::Nothing);
@@ -160,7 +160,8 @@ impl Report {
         })
     }
 
-    /// What is weaker against programs on other levels than the run's, if any of it was measured.
+    /// The tiers that are weaker against programs on other levels than the run's, if any of them
+    /// was measured.
     pub fn weaker(&self) -> Option<&'static str> {
         let measured = |row: &&Row| row.trouble.is_none();
         let tiers = self.rows.iter().filter(measured).filter_map(|row| row.scheme?.tier);
@@ -174,7 +175,7 @@ impl Row {
         self.medians.iter().find(|(known, _)| *known == name).and_then(|(_, median)| *median)
     }
 
-    /// Which options have an effect on it.
+    /// The options that have an effect on it.
     pub fn used(&self) -> Used {
         self.scheme.map_or(Used::Nothing, Scheme::used)
     }
@@ -185,7 +186,7 @@ impl Row {
         self.cell.group == Grouping::One && shares
     }
 
-    /// What it must be permitted.
+    /// The rights that it needs.
     pub fn needs(&self) -> String {
         let one_group = self.cell.group == Grouping::One;
         self.scheme.map_or_else(String::new, |scheme| scheme.needs(one_group))

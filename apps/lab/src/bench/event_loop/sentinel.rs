@@ -1,9 +1,10 @@
 //! How late the machine itself is: a thread of the highest priority on a CPU, which does nothing
-//! but wake up on time. What it suffers (interrupts, a hypervisor that has other guests) nobody can
-//! schedule away.
+//! but wake up on time. Its delays (interrupts, a hypervisor that has other guests) are out of
+//! reach of any scheduler.
 //!
-//! It is no mere onlooker: when it sleeps again the kernel chooses anew who is to run, as it does
-//! at its ticks. Where it wakes more often than those, others come to run sooner than without it.
+//! It is no mere onlooker: when it sleeps again the kernel chooses anew which thread is to run, as
+//! it does at its ticks. Where it wakes more often than those, other threads come to run sooner
+//! than without it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -24,13 +25,13 @@ pub struct Sentinel {
     thread: JoinHandle<Noise>,
 }
 
-/// What it saw.
+/// The observations of a sentinel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Noise {
     from_ns: u64,
     /// How late it was at most, by seconds from then.
     worst_ns: Vec<u64>,
-    /// How often it woke. Each took the CPU from who had it.
+    /// How often it woke. Each wake-up took the CPU from the thread that had it.
     pub wakes: u64,
 }
 
@@ -50,7 +51,7 @@ impl Sentinel {
             let ready =
                 ready.and_then(|()| set_fifo(ME, PRIORITY).map_err(|refused| refused.to_string()));
             let begins = ready.is_ok();
-            // Whoever started it waits for this.
+            // Its starter waits for this.
             let _ = tell.send(ready);
             let mut at_ns = from_ns;
             // Relaxed: nothing else is told by it.
@@ -58,7 +59,7 @@ impl Sentinel {
                 sleep_until(at_ns);
                 let now_ns = now_ns();
                 noise.saw(at_ns, now_ns);
-                // What it has missed is one delay, and was seen.
+                // A missed time is part of one delay, and was seen.
                 at_ns += period_ns * ((now_ns - at_ns) / period_ns + 1);
             }
             noise

@@ -54,7 +54,7 @@ fn troubles(report: &Report) -> String {
     once(said).concat()
 }
 
-/// Whose players were no group, though one was asked for.
+/// Names the subjects whose players were no group, though one was asked for.
 fn no_group(report: &Report) -> String {
     let asked = report.rows.iter().filter(|row| row.cell.group == Grouping::One);
     let names = once(asked.filter(|row| !row.grouped()).map(|row| row.subject));
@@ -64,7 +64,7 @@ fn no_group(report: &Report) -> String {
     format!("No group: the players of {} have a share each.\n", names.join(", "))
 }
 
-/// What those that were measured cost who uses them.
+/// The costs of the measured schemes for their users.
 fn costs(report: &Report) -> String {
     let measured = report.rows.iter().filter(|row| row.trouble.is_none());
     let lines =
@@ -96,7 +96,7 @@ fn misbehaving(row: &Row) -> String {
     })
 }
 
-/// What the tier of a row has done, of all its players and repetitions.
+/// The work of the tier of a row, for all its players and repetitions.
 fn tier_stats(row: &Row) -> Option<String> {
     let stats = TierStats::sum(row.players.iter().map(|player| &player.tier_stats));
     let raised = match (stats.raises, stats.borrowed_ns) {

@@ -1,4 +1,4 @@
-//! What is measured of events, and under what conditions.
+//! The subjects of measurements of events, and the conditions.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::bench::neighbours::Load;
 use crate::bench::rounds;
 
-/// What the threads of a repetition do.
+/// The work of the threads of a repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Case {
-    /// Two threads tell each other in turn; whoever spins finds the other on its CPU.
+    /// Two threads tell each other in turn; a waiter that spins finds the other on its CPU.
     Running,
     /// The receiver sleeps.
     Parked,
@@ -20,7 +20,7 @@ pub enum Case {
     ParkedIdle,
     /// The receiver sleeps, and a third thread has its CPU.
     BusyTarget,
-    /// Nobody waits.
+    /// No thread waits.
     SenderAlone,
     /// Several sleep and are told at once.
     Broadcast,
@@ -49,7 +49,7 @@ pub struct Cell {
     pub load: Load,
     /// The case.
     pub case: Case,
-    /// How long the receiver is left asleep before it is told; 0 where nobody sleeps.
+    /// How long the receiver is left asleep before it is told; 0 where no thread sleeps.
     pub gap_us: u32,
     /// Threads that are told at once.
     pub waiters: usize,
@@ -109,7 +109,7 @@ impl fmt::Display for Cell {
 pub struct Wanted {
     /// The case.
     pub case: Case,
-    /// As [`Cell::waiters`].
+    /// The number of waiters, as in [`Cell::waiters`].
     pub waiters: usize,
 }
 
@@ -123,7 +123,7 @@ const NAMES: [(&str, Case); 7] = [
     ("noise", Case::Noise),
     ("clock", Case::Clock),
 ];
-/// What `broadcast` alone stands for.
+/// The numbers that `broadcast` alone stands for.
 const WAITERS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 /// More threads than this wait for nothing real.
 const MOST: usize = 1024;

@@ -77,7 +77,7 @@ fn of_row(row: &Row, reference: Option<&str>) -> Value {
     Value::Object(object)
 }
 
-/// What the leading figure and the second one are called.
+/// The keys of the leading figure and the second one.
 fn keys(case: Case) -> (&'static str, &'static str) {
     match case {
         Case::SenderAlone => ("sender_ns", "sender_p99_ns"),

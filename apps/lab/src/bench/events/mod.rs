@@ -5,7 +5,7 @@
 //! | [`cases`] | what is measured, under what conditions |
 //! | [`subjects`] | the ways to tell |
 //! | [`measure`] | what a repetition does |
-//! | [`rows`] | medians, quartiles and ratios of what came back |
+//! | [`rows`] | medians, quartiles and ratios of the figures that came back |
 //! | [`json`], [`tables`] | rows for scripts, tables for people |
 //! | [`page`] | the distributions, drawn |
 
@@ -62,21 +62,21 @@ pub struct Arguments {
     /// Peers; ratios are to the first
     #[arg(long, value_name = "LIST", default_value = AGAINST)]
     against: String,
-    /// What is measured: running, parked, parked-idle-1ms, busy-target, sender-alone, broadcast
-    /// (1, 2, 4 … 64 waiters) or broadcast-N; of the machine itself, noise and clock
+    /// Cases: running, parked, parked-idle-1ms, busy-target, sender-alone, broadcast (1, 2, 4 … 64
+    /// waiters) or broadcast-N; of the machine itself, noise and clock
     #[arg(long, value_name = "LIST", default_value = CASES)]
     case: Cases,
     /// How long a receiver sleeps before it is told, in the case parked
     #[arg(long, value_name = "LIST", default_value = "3,50,150")]
     gap_us: Gaps,
     /// The receiver's CPUs, as the kernel numbers them, one after the other; the sender is on the
-    /// first other one. The second that may be used, if not said
+    /// first other one. The default is the second that may be used
     #[arg(long, value_name = "LIST")]
     target: Option<Cpus>,
-    /// Trials of each repetition
+    /// Number of trials of each repetition
     #[arg(long, value_name = "N", default_value_t = 100)]
     trials: usize,
-    /// When to end a repetition that has not made all its trials
+    /// The time after which a repetition ends that has not made all its trials
     #[arg(long, value_name = "S", default_value_t = 1.0, allow_negative_numbers = true)]
     seconds: f64,
     /// Write the distributions to a page, too
@@ -86,7 +86,7 @@ pub struct Arguments {
     settings: Settings,
 }
 
-/// What is measured, and how.
+/// The measurements that are to be taken.
 struct Plan {
     cells: Vec<Cell>,
     rounds: Rounds,
@@ -95,7 +95,7 @@ struct Plan {
     ticks: Ticks,
 }
 
-/// What was measured of one mechanism in one cell.
+/// The measurements of one mechanism in one cell.
 type Measured = super::rounds::Measured<Cell, measure::Figures>;
 
 /// Measures and prints.

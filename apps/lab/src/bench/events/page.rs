@@ -45,7 +45,7 @@ fn curve(row: &Row) -> Curve {
     Curve::of_distribution(row.subject, &row.cdf, !row.ours)
 }
 
-/// What is distributed.
+/// The name of the figure whose distribution is drawn.
 fn figure(cell: &Cell) -> &'static str {
     match cell.case {
         Case::SenderAlone => "What telling costs",

@@ -1,5 +1,5 @@
-//! From repetitions to rows: medians of what each has seen, quartiles of those, paired ratios, and
-//! the distribution of all trials together.
+//! From repetitions to rows: medians of the observations of each, quartiles of those, paired
+//! ratios, and the distribution of all trials together.
 //!
 //! Each case has a leading figure and a second one ([`json`](super::json) names them).
 
@@ -13,7 +13,7 @@ use super::{Measured, subjects};
 use crate::bench::ratio::Ratio;
 use crate::bench::rounds::{Rounds, Trouble, mean};
 
-/// What was measured of one mechanism in one cell.
+/// The results of one mechanism in one cell.
 pub struct Row {
     /// Its name.
     pub subject: &'static str,
@@ -25,7 +25,7 @@ pub struct Row {
     pub repetitions: usize,
     /// Trials in all of them.
     pub trials: usize,
-    /// What was timed together.
+    /// The number of events that were timed together.
     pub batch: usize,
     /// The leading figure and the second one.
     pub leads: [Option<Quartiles>; 2],
@@ -39,11 +39,11 @@ pub struct Row {
     pub sleeps_per_event: Option<f64>,
     /// How far the counters are apart, and how sure that is: of the surest repetition.
     pub clock: Option<(f64, f64)>,
-    /// Of all trials of the leading figure.
+    /// The distribution of the leading figure, over all trials.
     pub cdf: Vec<Below>,
-    /// To the first peer: of the leading figure and of the second.
+    /// Ratios to the first peer: of the leading figure and of the second.
     pub ratios: [Option<Ratio>; 2],
-    /// To the best of the common peers, and which that is.
+    /// Ratios to the best of the common peers, and which that is.
     pub best: [Option<(Ratio, &'static str)>; 2],
     /// CPUs that others used meanwhile.
     pub others_cpus: Option<f64>,
@@ -55,15 +55,15 @@ pub struct Row {
 pub struct Report {
     /// The first peer, to which ratios are.
     pub reference: Option<&'static str>,
-    /// In the order of cells.
+    /// Rows in the order of cells.
     pub rows: Vec<Row>,
-    /// When a repetition ends.
+    /// The time after which a repetition ends.
     pub seconds: f64,
-    /// Of the order of subjects.
+    /// The seed of the order of subjects.
     pub seed: u64,
 }
 
-/// Makes rows of what was measured in `rounds`, of which a repetition takes `seconds`.
+/// Makes rows of the measurements in `rounds`, of which a repetition takes `seconds`.
 pub fn put_together(rounds: &Rounds, seconds: f64, measured: &[Measured]) -> Report {
     let reference = rounds.peers.first().copied();
     let row = |one: &Measured| {
@@ -158,7 +158,7 @@ fn best<'a>(cell: &[&'a Measured], of: Figure) -> Option<&'a Measured> {
 }
 
 impl Report {
-    /// What went wrong, in one line; what this machine can't have is not wrong, if there is
+    /// The failures, in one line; subjects that this machine can't have are none, if there is
     /// anything else.
     pub fn trouble(&self) -> Option<String> {
         let nothing = self.rows.iter().all(|row| row.leads[0].is_none());

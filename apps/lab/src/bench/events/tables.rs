@@ -32,14 +32,14 @@ fn group(cell: &Cell) -> (Load, Case, u32, Option<usize>) {
     (cell.load, cell.case, cell.gap_us, cell.target)
 }
 
-/// What stands over a table.
+/// The heading of a table.
 pub fn heading(cell: &Cell) -> String {
     let (load, gap) = (cell.load.name(), cell.gap_us);
     let what = match cell.case {
         Case::Running => "Both threads awake, in turn: half a round trip".to_owned(),
         Case::Parked | Case::ParkedIdle => format!("A receiver that has slept for {gap} µs"),
         Case::BusyTarget => "A sleeper whose CPU another thread has".to_owned(),
-        Case::SenderAlone => "What telling costs when nobody waits".to_owned(),
+        Case::SenderAlone => "What telling costs when no thread waits".to_owned(),
         Case::Broadcast => "Several sleepers told at once".to_owned(),
         Case::Noise => "The same work again and again, without any event".to_owned(),
         Case::Clock => "How far the counters of both CPUs are apart".to_owned(),

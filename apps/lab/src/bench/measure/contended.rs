@@ -4,21 +4,21 @@
 //!   threads:  ── ask ── wait ── critical section ── release ── elsewhere ──┐
 //!              ▲                                                           │
 //!              └───────────────────────────────────────────────────────────┘
-//!   time:     │ warm-up │ measured: windows of 10 ms │ stop: who waits gets its turn and leaves
+//!   time:     │ warm-up │ measured: windows of 10 ms │ stop: waiters get their turn and leave
 //! ```
 //!
 //! The critical section adds to two words, 128 bytes apart; `5us` then stays for 5 µs of the
 //! time-stamp counter (which goes on when the thread loses its CPU, so no work is left over). Long
 //! sections stay for 100 µs to 10 ms, or sleep for 1 ms. One that only reads reads both, with the
-//! stay in between. Who reads when is drawn by lot, the same for all locks. Elsewhere is a loop of
-//! 50 volatile writes and one look at the counter; who reads in the case `continuous` is nowhere
-//! else.
+//! stay in between. Which thread reads when is drawn by lot, the same for all locks. Elsewhere is a
+//! loop of 50 volatile writes and one look at the counter; a reader in the case `continuous` is
+//! nowhere else.
 //!
 //! The moment of asking is noted each time, outside of the critical section. The moment of having
 //! is noted inside, and would lengthen a short section by a fifth: there one acquisition of eight
-//! is timed, and stands for eight; of writers that are rare, each. Who still waits when the time is
-//! up is timed always, up to then: a lock that starves a thread for the whole repetition must not
-//! get away with it.
+//! is timed, and stands for eight; of writers that are rare, each. A thread that still waits when
+//! the time is up is timed always, up to then: a lock that starves a thread for the whole
+//! repetition must not get away with it.
 
 use std::cell::UnsafeCell;
 use std::ptr;
@@ -36,9 +36,9 @@ use crate::bench::subjects::{Family, Subject};
 
 /// Turns of the loop outside of the critical section.
 const ELSEWHERE: u32 = 50;
-/// One of so many acquisitions of a short section is timed.
+/// One of `SAMPLE` acquisitions of a short section is timed.
 const SAMPLE: u64 = 8;
-/// With as many readers in a hundred, each writer is timed.
+/// With this many readers in a hundred, each writer is timed.
 const RARE: u32 = 90;
 const WINDOW_NS: f64 = 1e7;
 /// How long an owner sleeps that sleeps.
@@ -59,15 +59,15 @@ struct Shared<S> {
 
 /// Written twice a repetition, read in each turn.
 struct PhaseClock {
-    /// When the measured time began, in ticks; 0 before.
+    /// The time when the measured time began, in ticks; 0 before.
     begin: AtomicU64,
-    /// When it ended, in ticks; 0 before.
+    /// The time when it ended, in ticks; 0 before.
     end: AtomicU64,
 }
 
-// SAFETY: the words are touched only under the lock, and written only by who has it alone; the
-// checks of their sums and of what readers see are there to find a lock that breaks this promise.
-// All else is `Sync` by itself.
+// SAFETY: the words are touched only under the lock, and written only by an owner that has it
+// alone; the checks of their sums and of what readers see are there to find a lock that breaks this
+// promise. All else is `Sync` by itself.
 unsafe impl<S: Sync> Sync for Shared<S> {}
 
 /// Measures `lock` as `order` says.
@@ -140,7 +140,7 @@ fn violation(words: Words, tallies: &[Tally]) -> Option<String> {
 /// Whether a thread reads or writes, turn by turn.
 struct Lot {
     random: Random,
-    /// Of a hundred.
+    /// How many of a hundred sections only read.
     reads: u32,
 }
 
@@ -227,17 +227,17 @@ fn work<S: Subject>(shared: &Shared<S>, order: &Order, index: usize) -> Tally {
 #[inline]
 fn write(words: &Words, stay: u64) {
     for word in words {
-        // SAFETY: the address is valid; that nobody else writes is what the lock is for, and
+        // SAFETY: the address is valid; the lock has to keep other threads from writing, and
         // volatile keeps the two accesses as they stand even if it fails.
         unsafe { ptr::write_volatile(word.0.get(), ptr::read_volatile(word.0.get()) + 1) };
     }
     wait(stay);
 }
 
-/// The critical section of one that only reads. Says whether nobody has written meanwhile.
+/// The critical section of a reader. Returns whether no thread has written meanwhile.
 #[inline]
 fn read(words: &Words, stay: u64) -> bool {
-    // SAFETY: as in `write`; that nobody writes is what the lock is for.
+    // SAFETY: as in `write`; the lock has to keep all threads from writing.
     let second = unsafe { ptr::read_volatile(words[1].0.get()) };
     wait(stay);
     // SAFETY: as above.
@@ -289,7 +289,7 @@ pub(crate) mod tests {
         changed: Condvar,
     }
 
-    /// In the first thread's own memory, so that it is dropped with the thread.
+    /// A value in the first thread's own memory, so that it is dropped with the thread.
     struct Ends(Arc<Ended>);
 
     impl Drop for Ends {
@@ -359,7 +359,7 @@ pub(crate) mod tests {
         assert!(found);
     }
 
-    /// Keeps writers from each other, and nobody from readers.
+    /// Keeps writers from each other, but none of them from readers.
     struct Windowed(Mutex<()>);
 
     impl Subject for Windowed {

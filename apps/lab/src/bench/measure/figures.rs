@@ -1,4 +1,4 @@
-//! What a contended repetition comes to, and the medians of several.
+//! The figures of a contended repetition, and the medians of several.
 
 use antiphon_report::stats::{Histogram, jain, median};
 use serde::{Deserialize, Serialize};
@@ -21,15 +21,15 @@ pub struct Contended {
     pub switches_per_kop: f64,
     /// CPU time of the process for an acquisition.
     pub cpu_ns_per_op: f64,
-    /// Of those who only read, in a lock that can be shared, if anybody should.
+    /// Figures of the readers, in a lock that can be shared, if any threads read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub readers: Option<Side>,
-    /// Of those who write, in a lock that can be shared, if anybody should.
+    /// Figures of the writers, in a lock that can be shared, if any threads write.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub writers: Option<Side>,
 }
 
-/// Figures of all who want a lock, or of those who want the same of it.
+/// Figures of all threads that want a lock, or of those that want it in the same way.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Side {
     /// Critical sections a second.
@@ -65,8 +65,8 @@ pub struct AtInstant {
 }
 
 impl Contended {
-    /// What these threads have seen in `spent` ticks, with figures of their own for those who have
-    /// had the lock in one of the ways of `apart`.
+    /// The figures of these threads in `spent` ticks, with separate figures of the threads that
+    /// have had the lock in one of the ways of `apart`.
     pub fn of(tallies: &[Tally], usage: &Usage, ticks: Ticks, spent: u64, apart: &[Had]) -> Self {
         let seconds = ticks.to_ns(spent as f64) / 1e9;
         let side = |kinds: &[Had]| Side::of(tallies, kinds, ticks, seconds);

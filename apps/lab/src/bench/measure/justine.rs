@@ -1,4 +1,4 @@
-//! The form of a lock benchmark that people quote for nsync, and since Justine Tunney's comparison
+//! The form of a lock benchmark that people quote for nsync and, after Justine Tunney's comparison,
 //! for other locks: 30 threads, each of which adds 1 to one counter 100 000 times, under one lock.
 //!
 //! The time begins before the first thread is made and ends when the last one is joined, and
@@ -23,10 +23,10 @@ const INCREMENTS: u64 = 100_000;
 /// A lock that takes longer has no figure: fair spinlocks do where threads outnumber CPUs.
 pub const LIMIT_S: f64 = 60.0;
 
-/// What it took, of this process.
+/// The time that the work took, and the CPU time of this process.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Spent {
-    /// From the first thread's making to the last one's end.
+    /// The time from the first thread's making to the last one's end.
     pub wall_ns: f64,
     /// CPU time in the program.
     pub user_ns: f64,

@@ -24,13 +24,13 @@ pub use usage::Usage;
 
 use super::subjects::{Family, Subject, Visitor};
 
-/// What the threads of a repetition do.
+/// The work of the threads of a repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Case {
     /// One thread locks and unlocks; another one exists.
     Uncontended,
-    /// The same in a process that never made a thread.
+    /// One thread locks and unlocks, in a process that never made another.
     UncontendedAlone,
     /// One thread reads, of a lock that can be shared; another one exists.
     UncontendedRead,
@@ -103,8 +103,8 @@ impl Case {
         }
     }
 
-    /// Whether the work done in it is what a lock is judged by. Where readers never leave it is
-    /// not: who starves the writer does most.
+    /// Whether a lock is judged by the work done in this case. Where readers never leave it is not,
+    /// because a lock that starves the writer does the most work.
     pub fn is_judged_by_work(self) -> bool {
         matches!(self, Self::Short | Self::FiveMicroseconds)
     }
@@ -113,7 +113,7 @@ impl Case {
 /// One repetition.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
-    /// Of which the lock is.
+    /// The family of the lock.
     pub family: Family,
     /// The lock's name.
     pub subject: String,
@@ -125,11 +125,11 @@ pub struct Order {
     pub threads: usize,
     /// How long to measure.
     pub seconds: f64,
-    /// Of the counter that times waits.
+    /// The rate of the counter that times waits.
     pub ticks: Ticks,
 }
 
-/// What was measured in it.
+/// The figures of a repetition.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Figures {
@@ -140,11 +140,11 @@ pub enum Figures {
     },
     /// The figures of a contended repetition.
     Contended(Box<Contended>),
-    /// What the work of [`Case::Justine`] took.
+    /// The costs of the work of [`Case::Justine`].
     Justine(Spent),
 }
 
-/// What came of it. A violation is that somebody was in beside a writer.
+/// The result of a repetition. A violation means that another thread was in beside a writer.
 pub type Outcome = super::rounds::Outcome<Figures>;
 
 /// Carries out one repetition in this process.

@@ -1,4 +1,4 @@
-//! What one thread of a contended repetition has seen.
+//! The counts of one thread of a contended repetition.
 
 use antiphon_report::stats::Histogram;
 
@@ -7,7 +7,7 @@ use super::ticks::since;
 /// How a thread has had the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Had {
-    /// As the only one.
+    /// As its only owner.
     Alone,
     /// Beside others that only read.
     Shared,
@@ -17,7 +17,7 @@ pub enum Had {
 pub struct Tally {
     /// Acquisitions by which a writer would be noticed that was not alone, in all.
     pub written: u64,
-    /// Readers that saw a half of what a writer does.
+    /// Readers that saw half of a writer's work.
     pub torn: u64,
     /// Acquisitions in each finished window.
     pub windows: Vec<u64>,
@@ -59,7 +59,7 @@ impl Tally {
         self.window_end.is_some()
     }
 
-    /// It is `now`: finishes the windows that end before.
+    /// Finishes the windows that end before `now`.
     #[inline]
     pub fn advance(&mut self, now: u64) {
         while let Some(end) = self.window_end.filter(|&end| now >= end) {
@@ -80,7 +80,7 @@ impl Tally {
         self.counted.iter().sum()
     }
 
-    /// The same, for one way to have it.
+    /// The acquisitions that count, of one way to have it.
     pub fn counted_as(&self, had: Had) -> u64 {
         self.counted[had as usize]
     }

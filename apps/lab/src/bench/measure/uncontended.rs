@@ -1,4 +1,4 @@
-//! What a lock costs when nobody else wants it.
+//! The cost of a lock that no other thread wants.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -10,8 +10,8 @@ use super::{Figures, Order, Outcome};
 /// Pairs of lock and unlock between two looks at the clock.
 const BATCH: u32 = 10_000;
 
-/// With a second thread alive, which sleeps: glibc takes its expensive path from the first thread
-/// that a process makes.
+/// Measures with a second thread alive, which sleeps: glibc takes its expensive path from the first
+/// thread that a process makes.
 pub fn beside_a_thread(order: &Order, pair: impl Fn()) -> Outcome {
     let (stop, stopped) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
@@ -23,7 +23,7 @@ pub fn beside_a_thread(order: &Order, pair: impl Fn()) -> Outcome {
     })
 }
 
-/// In a process that never made a thread, if the caller is in one.
+/// Measures in a process that never made a thread, if the caller is in one.
 pub fn alone(order: &Order, pair: impl Fn()) -> Outcome {
     let end = Instant::now() + Duration::from_secs_f64(order.seconds);
     let mut batches = Vec::new();

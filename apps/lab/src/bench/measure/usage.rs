@@ -1,4 +1,4 @@
-//! What the kernel has counted for this process.
+//! The kernel's counts for this process.
 
 /// Switches and CPU time, up to some moment or between two.
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ impl Usage {
         }
     }
 
-    /// Since an earlier moment.
+    /// The usage after an earlier moment, `before`.
     pub fn since(self, before: Self) -> Self {
         Self {
             switches: self.switches - before.switches,

@@ -1,4 +1,4 @@
-//! What is measured, under what conditions.
+//! The conditions under which mixes are measured.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub enum Wait {
     Yield,
 }
 
-/// When conferences begin.
+/// The time when conferences begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
@@ -35,42 +35,42 @@ pub enum Phase {
 pub struct Cell {
     /// What else the machine has to do.
     pub load: Load,
-    /// What becomes of frames.
+    /// The codecs of the legs.
     pub codec: Codec,
     /// How it is waited.
     pub wait: Wait,
-    /// When conferences begin.
+    /// The time when conferences begin.
     pub phase: Phase,
     /// How many; or, where as many as can be had are looked for, with how many that begins.
     pub conferences: u32,
     /// Whether that is looked for.
     pub search: bool,
-    /// Of a conference.
+    /// The legs of a conference.
     pub legs: usize,
     /// Bytes.
     pub frame: usize,
-    /// Of each leg.
+    /// The frames of each leg.
     pub frames: u32,
     /// Threads: of several pools there may be more.
     pub workers: usize,
-    /// Of how many pools silos are.
+    /// The number of pools that silos have.
     pub silos: usize,
 }
 
 impl Cell {
-    /// For hosts.
+    /// The size that hosts take.
     pub fn size(&self) -> Size {
         Size { workers: self.workers, silos: self.silos }
     }
 
-    /// How many receivers and mixers so many conferences have.
+    /// How many receivers and mixers `conferences` conferences have.
     pub fn parts(&self, conferences: u32) -> usize {
         conferences as usize * (self.legs + 1)
     }
 }
 
 impl Wait {
-    /// As reports have it.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sleep => "sleep",
@@ -80,7 +80,7 @@ impl Wait {
 }
 
 impl Phase {
-    /// As reports have it.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Spread => "spread",

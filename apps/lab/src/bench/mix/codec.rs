@@ -1,5 +1,5 @@
-//! What becomes of the bytes of a frame: decoded when they are received, mixed as samples, encoded
-//! when they are sent.
+//! The treatment of a frame's bytes: decoded when they are received, mixed as samples, encoded when
+//! they are sent.
 //!
 //! | codec | a frame of 1600 bytes is |
 //! |---|---|
@@ -8,8 +8,8 @@
 //! | `opus` | 960 samples, in a packet of 160 bytes whatever else is said: see [`opus`] |
 //! | `g711+opus` | by turns: the first leg has G.711, the second Opus, and so on |
 //!
-//! Where legs have several codecs, who has fewer samples than others has them repeated before they
-//! are mixed, and some left out after. It takes the time of a copy, and is no filter.
+//! Where legs have several codecs, a leg that has fewer samples than others has them repeated
+//! before they are mixed, and some left out after. It takes the time of a copy, and is no filter.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -27,16 +27,16 @@ use super::opus;
 /// How the frames of a leg are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Not at all; it takes the time of an MD5.
+    /// No encoding; it takes the time of an MD5.
     Md5,
-    /// By ITU-T G.711.
+    /// The encoding of ITU-T G.711.
     G711,
-    /// By RFC 6716.
+    /// The encoding of RFC 6716.
     Opus,
 }
 
 const KINDS: [(&str, Kind); 3] = [("md5", Kind::Md5), ("g711", Kind::G711), ("opus", Kind::Opus)];
-/// As many codecs as can take turns.
+/// The most codecs that can take turns.
 const TURNS: usize = 4;
 
 /// The codecs of a conference's legs, which take turns.
@@ -47,23 +47,23 @@ pub struct Codec {
     count: usize,
 }
 
-/// What becomes of the frames of a leg.
+/// The codec of a leg, and how its frames fit with those of others.
 #[derive(Clone, Copy)]
 pub struct Line {
     kind: Kind,
     law: Law,
-    /// Of a frame, as it is sent.
+    /// Bytes of a frame, as it is sent.
     pub bytes: usize,
-    /// Of a frame.
+    /// Samples of a frame.
     samples: usize,
-    /// Of a frame, where they are mixed.
+    /// Samples of a frame where they are mixed.
     mixed: usize,
-    /// So many bits are left out where they are mixed: others have 16 only.
+    /// Bits that are left out where samples are mixed: other codecs have 16 only.
     shift: u32,
 }
 
 impl Codec {
-    /// As published.
+    /// The codec of the publication.
     pub const MD5: Self = Self { turns: [Kind::Md5; TURNS], count: 1 };
 
     fn kinds(&self) -> &[Kind] {
@@ -75,11 +75,11 @@ impl Codec {
         self.kinds().contains(&Kind::Opus)
     }
 
-    /// Has everything there that legs need.
+    /// Loads everything that legs need.
     ///
     /// # Errors
     ///
-    /// What is missing, and how to get it.
+    /// The library that is missing, and how to get it.
     pub fn prepare(self) -> Result<(), String> {
         if self.has_opus() {
             opus::library()?;
@@ -93,7 +93,7 @@ impl Codec {
         if self.has_opus() { usual.max(opus::STACK_BYTES) } else { usual }
     }
 
-    /// That of a leg, where frames are of so many bytes if it is to be chosen.
+    /// The line of a leg. Frames have `frame` bytes if the codec leaves the choice.
     pub fn line(self, leg: usize, frame: usize) -> Line {
         let kinds = self.kinds();
         let kind = kinds[leg % kinds.len()];
@@ -133,13 +133,13 @@ impl Line {
         frame.into()
     }
 
-    /// What receives its frames.
+    /// The receiver of its frames.
     pub fn ear(self) -> Ear {
         let library = || opus::library().expect("it was looked for before");
         Ear { line: self, opus: (self.kind == Kind::Opus).then(|| library().decoder()) }
     }
 
-    /// What sends it frames.
+    /// The sender of its frames.
     pub fn mouth(self) -> Mouth {
         let library = || opus::library().expect("it was looked for before");
         let encoder = || Mutex::new(library().encoder());
@@ -147,7 +147,7 @@ impl Line {
     }
 }
 
-/// What receives a leg's frames, and knows those before.
+/// The receiver of a leg's frames, which knows those before.
 pub struct Ear {
     line: Line,
     opus: Option<opus::Decoder>,
@@ -173,7 +173,7 @@ impl Ear {
     }
 }
 
-/// What sends a leg frames, and knows those before.
+/// The sender of a leg's frames, which knows those before.
 pub struct Mouth {
     line: Line,
     /// Two frames may be about to be sent, where one is late: in whatever order.
@@ -204,7 +204,7 @@ impl Mouth {
     }
 }
 
-/// As many samples as that, each the one that is at the same time; of none, silence.
+/// Makes `count` samples of these, each the one that is at the same time; of none, silence.
 fn stretched(samples: Vec<i32>, count: usize) -> Vec<i32> {
     if samples.len() == count {
         return samples;
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(stretched(Vec::new(), 2), [0, 0]);
     }
 
-    /// What each of three legs says comes to all, as long as it is to be.
+    /// The samples of each of three legs come to all legs, and are as many as they are to be.
     #[test]
     fn legs_of_several_codecs_are_mixed() {
         let codec = codec("md5+g711+opus");

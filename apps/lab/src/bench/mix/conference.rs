@@ -1,5 +1,5 @@
-//! Conferences, whoever runs them: for each a mixer, and for each of its legs what receives frames,
-//! and what sends them.
+//! Conferences, for any host: each has a mixer, and for each of its legs a receiver and a sender of
+//! frames.
 //!
 //! ```text
 //!  leg 0: frame ─ decode ─ wait until due ─┐              ┌─ send 0: encode
@@ -27,7 +27,7 @@ use super::waits::{now, put, take, wait_until};
 use crate::bench::pools::runner::Kind;
 use crate::bench::pools::tally::count;
 
-/// From one frame to the next.
+/// The time from one frame to the next.
 pub const PERIOD_NS: u64 = 20_000_000;
 /// A frame is to be sent within so long from when it was due.
 pub const WINDOW_NS: u64 = 10_000_000;
@@ -36,20 +36,20 @@ const LEAD_NS: u64 = 50_000_000;
 /// Whether all is sent: looked at so often.
 const LOOKS: Duration = Duration::from_millis(1);
 
-/// Which part of a conference something is.
+/// The part of a conference that something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// What receives a leg's frames.
+    /// The receiver of a leg's frames.
     Receive,
     /// The mixer.
     Mix,
-    /// What sends a leg a frame.
+    /// The sender of a frame to a leg.
     Send,
 }
 
-/// Who runs the parts.
+/// Runs the parts.
 pub trait Host: Sync + 'static {
-    /// Has a part of the conference of a number run.
+    /// Runs a part of the conference `number`.
     fn run(
         &'static self,
         number: u64,
@@ -59,13 +59,13 @@ pub trait Host: Sync + 'static {
     );
 }
 
-/// What all conferences have in common.
+/// The state that all conferences share.
 pub struct Exchange {
-    /// What is done.
+    /// The conditions.
     pub cell: Cell,
-    /// When it began.
+    /// The time when it began.
     begun_ns: u64,
-    /// Of what is drawn by lot.
+    /// The seed of all random choices.
     seed: u64,
     /// Counts parts that have ended.
     over: Latch,
@@ -73,17 +73,17 @@ pub struct Exchange {
     breaches: AtomicU64,
     /// After more breaches than this, all come to an end.
     most: u64,
-    /// Frames that mixers have had sent, as they ended …
+    /// Frames that mixers have handed to senders; added as the mixers end.
     sent: AtomicU64,
-    /// … and how many of these have been.
+    /// Frames that have been sent.
     arrived: AtomicU64,
 }
 
-/// What a leg hands to the mixer.
+/// A frame as a leg hands it to the mixer.
 struct Frame {
     number: u32,
     samples: Vec<i32>,
-    /// It is what was said.
+    /// Whether it is the frame that was said.
     right: bool,
 }
 
@@ -95,7 +95,7 @@ struct Conference<H: 'static> {
 }
 
 impl Exchange {
-    /// Of so many conferences; ends early after so many breaches.
+    /// An exchange of `cell.conferences` conferences; ends early after more than `most` breaches.
     pub fn new(cell: Cell, seed: u64, most: u64) -> Self {
         let parts = cell.conferences as usize * (cell.legs + 1);
         Self {
@@ -115,8 +115,8 @@ impl Exchange {
         u64::from(self.cell.conferences) * self.cell.legs as u64 * u64::from(self.cell.frames)
     }
 
-    /// Has all conferences take place, and waits until they are over; how many frames were
-    /// sent, and in how many nanoseconds.
+    /// Holds all conferences, and waits until they are over; returns how many frames were sent, and
+    /// in how many nanoseconds.
     pub fn open<H: Host>(&'static self, host: &'static H) -> (u64, u64) {
         for number in 0..u64::from(self.cell.conferences) {
             let lot = Random(self.seed ^ number).draw() % PERIOD_NS;
@@ -176,7 +176,7 @@ impl<H: Host> Conference<H> {
         self.start_ns + u64::from(frame) * PERIOD_NS
     }
 
-    /// What a leg does.
+    /// The work of a leg.
     fn receive(self, leg: usize, slot: &Sender<Frame>) {
         let Cell { codec, wait, frame: bytes, frames, .. } = self.exchange.cell;
         let line = codec.line(leg, bytes);
@@ -195,7 +195,7 @@ impl<H: Host> Conference<H> {
         }
     }
 
-    /// What the mixer does; how many frames it has had sent.
+    /// The work of the mixer; returns how many frames it has handed to senders.
     fn mix(self, slots: &[Receiver<Frame>]) -> u64 {
         let Cell { codec, wait, frame: bytes, frames, .. } = self.exchange.cell;
         let mouths = (0..slots.len()).map(|leg| Arc::new(codec.line(leg, bytes).mouth()));
@@ -219,7 +219,7 @@ impl<H: Host> Conference<H> {
         u64::from(frames) * legs
     }
 
-    /// What sends a leg a frame.
+    /// Sends a frame to a leg.
     fn send(self, mouth: &Mouth, mixed: &[i32], due_ns: u64, right: bool) {
         let right = mouth.encode(mixed).is_some() && right;
         let latency = now().saturating_sub(due_ns);

@@ -1,14 +1,14 @@
 //! How good a call is, by how long it takes from mouth to ear.
 //!
-//! What is measured is what the server adds. The rest, from a microphone to the server and on to a
-//! loudspeaker, is a budget that one states: Modelski's dissertation (§2.4.2) says that transport
+//! The delay that the server adds is measured. The rest, from a microphone to the server and on to
+//! a loudspeaker, is a budget that one states: Modelski's dissertation (§2.4.2) says that transport
 //! takes the vast majority of the whole, and gives no number; here that is four fifths of 150 ms.
 
-/// What the rest of the way takes, in milliseconds, if nothing else is said.
+/// The delay of the rest of the way, in milliseconds, if none is given.
 pub const ELSEWHERE_MS: u16 = 120;
 
-/// As the dissertation quotes it from Agastya, Mechanic and Kothari, "Mouth-to-ear latency in
-/// popular VoIP clients" (2009).
+/// The classes that the dissertation quotes from Agastya, Mechanic and Kothari, "Mouth-to-ear
+/// latency in popular VoIP clients" (2009).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Below 150 ms.
@@ -20,7 +20,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// Of a latency from mouth to ear, in milliseconds.
+    /// The class of a latency from mouth to ear, in milliseconds.
     pub fn of(ms: f64) -> Self {
         if ms < 150.0 {
             Self::Excellent
@@ -31,7 +31,7 @@ impl Class {
         }
     }
 
-    /// As reports call it.
+    /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Excellent => "excellent",
@@ -41,7 +41,7 @@ impl Class {
     }
 }
 
-/// All of the way, in milliseconds, where the server adds so many nanoseconds.
+/// The whole delay from mouth to ear, in milliseconds, where the server adds `added_ns`.
 pub fn mouth_to_ear_ms(added_ns: f64, elsewhere_ms: u16) -> f64 {
     added_ns / 1e6 + f64::from(elsewhere_ms)
 }

@@ -4,7 +4,7 @@
 //! A code is a sign, the number of a segment (3 bits), and a place in it (4 bits). A segment is
 //! twice as wide as the one before it.
 
-/// Which of the two.
+/// One of the two laws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Law {
     /// µ-law: of North America and Japan.
@@ -13,7 +13,7 @@ pub enum Law {
     A,
 }
 
-/// What µ-law adds to each sample, so that segments begin at powers of two.
+/// The number that µ-law adds to each sample, so that segments begin at powers of two.
 const BIAS: i32 = 0x84;
 /// The largest that it can tell from others.
 const CLIP: i32 = 32_635;
@@ -65,7 +65,7 @@ fn a_decode(code: u8) -> i32 {
 }
 
 fn a_encode(sample: i32) -> u8 {
-    // What is below zero is one less, as complements are.
+    // A sample below zero is one less, as complements are.
     let (sign, size) = if sample < 0 { (0, !sample) } else { (0x80, sample) };
     let size = size.min(32_767);
     let (segment, place) = match size {
@@ -97,7 +97,7 @@ mod tests {
         );
     }
 
-    /// As Python's `audioop` has them, all added up.
+    /// The sums are those of Python's `audioop`, over all codes.
     #[test]
     fn all_codes_are_as_another_program_has_them() {
         for (law, sum) in [(Law::Mu, 1_532_928), (Law::A, 1_564_672)] {

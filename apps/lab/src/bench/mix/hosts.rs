@@ -1,11 +1,11 @@
-//! Who runs the parts of conferences: pools of fibers, one or several, by a policy; or threads.
+//! The hosts of conferences: pools of fibers, one or several, by a policy; or threads.
 //!
 //! | subject | what runs where |
 //! |---|---|
 //! | `POLICY` | everything in one pool |
 //! | `POLICY+silos` | a conference in one of ten pools, or of `--silos`, which share the workers |
 //! | `POLICY+stages` | receivers, mixers, senders have a pool each: half, a fifth, three tenths |
-//! | `threads` | a thread for each receiver and mixer; who mixes, sends |
+//! | `threads` | a thread for each receiver and mixer; a mixer sends, too |
 //!
 //! Each pool has a worker at least, so there may be more threads than workers: [`threads`] says how
 //! many. The numbers are the dissertation's: 10 schedulers of 10 domains, and pools of 50, 20, 30.
@@ -41,9 +41,9 @@ const STAGES: &str = "+stages";
 pub const SILO_COUNT: u16 = 10;
 /// Shares of the workers, of ten, for each part.
 const SHARES: [usize; 3] = [5, 2, 3];
-/// Room for so many tasks of a worker.
+/// How many tasks of a worker there is room for.
 const ROOM: usize = 1 << 16;
-/// A thread that is a part has so many times the stack that a fiber has.
+/// The stack of a thread that is a part, in stacks of a fiber.
 const THREAD_STACKS: usize = 2;
 
 /// All of ours.
@@ -57,16 +57,16 @@ pub fn names() -> &'static [&'static str] {
     &NAMES
 }
 
-/// What is done by a host of whatever type.
+/// Work that takes a host of whatever type.
 pub trait Visitor {
-    /// What comes of it.
+    /// The result of the visit.
     type Output;
 
     /// Does it.
     fn visit<H: Host>(self, host: &'static H) -> Self::Output;
 }
 
-/// Parts, of which there may be so many at once.
+/// The most parts that there may be at once.
 #[derive(Clone, Copy)]
 pub struct Parts {
     /// How many.
@@ -84,7 +84,7 @@ pub struct Size {
     pub silos: usize,
 }
 
-/// Has the host with a name visited, which is of that size and has room for such parts.
+/// Visits the host `name`, which is of that size and has room for these parts.
 ///
 /// # Errors
 ///
@@ -104,7 +104,7 @@ pub fn with<V: Visitor>(
     Ok(visitor.visit(Box::leak(Box::new(Pools { pools, ranks, how }))))
 }
 
-/// How many threads the host with a name has, of that size and with so many receivers and mixers.
+/// How many threads the host `name` has, of that size and with `parts` receivers and mixers.
 pub fn threads(name: &str, size: Size, parts: usize) -> usize {
     if name == THREADS { parts } else { composed(name).1.threads(size).iter().sum() }
 }
@@ -131,17 +131,17 @@ impl How {
     fn threads(self, Size { workers, silos }: Size) -> Vec<usize> {
         match self {
             Self::One => vec![workers],
-            // As evenly as can be.
+            // Spread as evenly as can be.
             Self::Silos => (0..silos).map(|pool| ((workers + pool) / silos).max(1)).collect(),
             Self::Stages => SHARES.map(|share| (workers * share / 10).max(1)).to_vec(),
         }
     }
 }
 
-/// Of any policy, behind one type.
+/// A pool of any policy, behind one type.
 pub type AnyPool = Pool<BoxedPolicy<Linux>>;
 
-/// Pools of fibers of a policy, with so many threads each, and room for such parts.
+/// Pools of fibers of a policy, one for each number of `threads`, with room for these parts.
 ///
 /// # Errors
 ///
@@ -231,7 +231,7 @@ mod tests {
         fn visit<H: Host>(self, _: &'static H) {}
     }
 
-    /// What is said, and of pools what is started.
+    /// Checks the thread counts that a host names, and the pools that it starts.
     #[test]
     fn each_pool_has_a_thread_and_silos_share_the_workers() {
         for (name, workers, silos, said) in [

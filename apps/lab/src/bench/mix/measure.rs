@@ -1,4 +1,4 @@
-//! What a repetition does, in a process of its own: conferences, of a number or of more and more.
+//! The work of a repetition, in a process of its own: conferences, a given number or more and more.
 
 use antiphon::fiber;
 use serde::{Deserialize, Serialize};
@@ -14,22 +14,22 @@ use crate::bench::rounds::Outcome;
 /// One repetition.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Order {
-    /// Who runs them.
+    /// The host that runs the conferences.
     pub subject: String,
-    /// What they are.
+    /// The conditions.
     pub cell: Cell,
-    /// Of what is drawn by lot.
+    /// The seed of all random choices.
     pub seed: u64,
 }
 
-/// What was measured.
+/// The figures of a repetition.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Figures {
     /// How many conferences there were; where most were looked for: the most that were sustained.
     pub conferences: f64,
     /// The share of frames that were sent too late.
     pub breaches: f64,
-    /// From when a frame was due at the mixer to when it was sent.
+    /// The time from when a frame was due at the mixer to when it was sent.
     pub latency: Latencies,
     /// Frames that were sent a second.
     pub frames_per_s: f64,
@@ -41,7 +41,7 @@ pub struct Figures {
 const SUSTAINED: f64 = 0.01;
 /// No more conferences than this are tried.
 const MOST: u32 = 1 << 13;
-/// Not more often than this.
+/// No more tries than this are made.
 const TRIES: f64 = 36.0;
 /// How near the number that is sustained is to one that is not, at the end.
 const NEAR: f64 = 1.04;

@@ -3,9 +3,9 @@
 //! | module | has |
 //! |---|---|
 //! | [`codec`], [`g711`], [`opus`] | what becomes of the bytes of a frame |
-//! | [`conference`] | the parts of a conference, whoever runs them |
+//! | [`conference`] | the parts of a conference, for any host |
 //! | [`waits`] | how they wait |
-//! | [`hosts`] | who does: pools of fibers, one or several, by a policy; threads |
+//! | [`hosts`] | which threads wait: pools of fibers, one or several, by a policy; threads |
 //! | [`cases`] | what is measured, under what conditions |
 //! | [`measure`] | what a repetition does |
 //! | [`ear`] | how good a call is by that |
@@ -43,7 +43,7 @@ use report::Measured;
 
 const SUBJECTS: &str = "fifo/steal-half,lifo/steal-half,staged,edf,fifo/steal-half+silos,\
                         lifo/steal-half+silos,fifo/steal-half+stages";
-/// So many parts at most: for each a stack.
+/// The greatest number of parts: each has a stack.
 const PARTS: u64 = 100_000;
 
 /// Mix: conferences of telephone calls, frame by frame, in time or not
@@ -69,7 +69,7 @@ pub struct Arguments {
     /// Find how many conferences can be had with less than 1 % of frames too late
     #[arg(long)]
     most: bool,
-    /// What becomes of frames: md5, g711, opus; or several by turns of legs, as g711+opus
+    /// Codecs of frames: md5, g711, opus; or several by turns of legs, as g711+opus
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "md5")]
     codec: Vec<Codec>,
     /// How legs and mixers wait
@@ -78,7 +78,7 @@ pub struct Arguments {
     /// When conferences begin
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "spread")]
     phase: Vec<Phase>,
-    /// Of each conference
+    /// Legs of each conference
     #[arg(long, value_name = "N", default_value_t = 2,
           value_parser = clap::value_parser!(u8).range(1..=100))]
     legs: u8,
@@ -90,15 +90,15 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 200,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     frames: u32,
-    /// Threads; where there are more pools than that, each has one all the same
+    /// Numbers of threads; where there are more pools than that, each has one all the same
     #[arg(long, value_name = "LIST", default_value = "2")]
     workers: Counts,
     /// How many pools +silos has, which share the workers
     #[arg(long, value_name = "N", default_value_t = hosts::SILO_COUNT,
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     silos: u16,
-    /// What the way to the server and on takes beside it, in milliseconds: for how good a call is,
-    /// at p99.9
+    /// Delay of the way to the server and on, in milliseconds: it counts for how good a call is, at
+    /// p99.9
     #[arg(long, value_name = "MS", default_value_t = ear::ELSEWHERE_MS,
           value_parser = clap::value_parser!(u16).range(0..=10_000))]
     elsewhere_ms: u16,
@@ -142,8 +142,7 @@ fn rounds(arguments: &Arguments) -> Result<Rounds, Failure> {
     arguments.settings.rounds("policy", (subject, hosts::names()), (against, &[hosts::THREADS]))
 }
 
-/// Conferences as they are if nothing else is said, with so many workers: a number of them, and so
-/// many frames.
+/// The default conferences: `conferences` of them, `frames` frames each, `workers` workers.
 pub fn usual(conferences: u32, frames: u32, workers: usize) -> Cell {
     Cell {
         load: Load::Idle,

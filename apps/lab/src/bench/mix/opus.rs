@@ -15,9 +15,9 @@ use std::mem::transmute_copy;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
-/// Of a frame.
+/// The samples of a frame.
 pub const SAMPLES: usize = 960;
-/// Of a packet.
+/// The bytes of a packet.
 pub const BYTES: usize = 160;
 /// The library's functions keep no more than this on the stack: 64 KiB has been enough for version
 /// 1.3.1, but that is promised nowhere.
@@ -25,7 +25,7 @@ pub const STACK_BYTES: usize = 256 << 10;
 
 const RATE: i32 = 48_000;
 const BITS_PER_S: c_int = 64_000;
-// Of `opus_defines.h`.
+// Values of `opus_defines.h`.
 const APPLICATION_VOIP: c_int = 2048;
 const SET_BITRATE: c_int = 4002;
 const SET_VBR: c_int = 4006;
@@ -78,7 +78,7 @@ impl Library {
             // SAFETY: both are addresses, and the caller says that it is of that type.
             unsafe { transmute_copy(&address) }
         }
-        // SAFETY: these are the types that `opus.h` has for them, in all versions since 1.0;
+        // SAFETY: these are the types that `opus.h` has for them, in all versions from 1.0 on;
         // `opus_int32` is `int` and `opus_int16` `short`.
         unsafe {
             Ok(Self {
@@ -174,15 +174,15 @@ impl Drop for Encoder {
     }
 }
 
-/// Of the tone that is said, in samples.
+/// The loudness of the tone, in samples.
 const LOUD: f64 = 8000.0;
 /// A second of it.
 const PACKETS: usize = 50;
-/// What a decoder makes of the first few packets is not as loud yet.
+/// The first packets whose decoded samples are not as loud yet.
 const FIRST: u32 = 4;
 
-/// The packet of a number of somebody who says a tone for ever: the same ones each second. The
-/// first call takes some 20 ms, and wants the library to be there.
+/// The packet `number` of a speaker that says a tone for ever: the same ones each second. The first
+/// call takes some 20 ms, and wants the library to be there.
 pub fn said(number: u32) -> &'static [u8] {
     static SAID: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
     let said = SAID.get_or_init(|| {

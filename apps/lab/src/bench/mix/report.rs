@@ -13,10 +13,10 @@ use crate::bench::ratio::Ratio;
 use crate::bench::rounds::{Measured as Of, Rounds, Trouble, mean};
 use crate::bench::tables::trouble;
 
-/// What was measured of one subject in one cell.
+/// The measurements of one subject in one cell.
 pub type Measured = Of<Cell, Figures>;
 
-/// What was measured of one subject in one cell.
+/// The results of one subject in one cell.
 pub struct Row {
     subject: &'static str,
     ours: bool,
@@ -29,7 +29,7 @@ pub struct Row {
     mouth_to_ear_ms: f64,
     frames_per_s: Option<f64>,
     cpus: Option<f64>,
-    /// To the first peer: of conferences where most are looked for, else of p99.
+    /// The ratio to the first peer: of conferences where most are looked for, else of p99.
     ratio: Option<Ratio>,
     others_cpus: Option<f64>,
     trouble: Option<Trouble>,
@@ -42,7 +42,7 @@ pub struct Report {
     seed: u64,
 }
 
-/// Makes rows of what was measured.
+/// Makes rows of the measurements.
 pub fn put_together(rounds: &Rounds, measured: &[Measured], elsewhere_ms: u16) -> Report {
     let reference = rounds.peers.first().copied();
     let peer = |one: &Measured| {
@@ -82,7 +82,7 @@ fn row(one: &Measured, peer: Option<&Measured>) -> Row {
 }
 
 impl Report {
-    /// What went wrong, in one line.
+    /// The failures, in one line.
     pub fn trouble(&self) -> Option<String> {
         Trouble::failures(self.rows.iter().filter_map(|row| row.trouble.as_ref()))
     }
@@ -92,13 +92,13 @@ impl Report {
         mean(self.rows.iter().filter_map(|row| row.others_cpus))
     }
 
-    /// For scripts.
+    /// The object for scripts.
     pub fn json(&self) -> Value {
         let rows: Vec<_> = self.rows.iter().map(|row| row.object(self.reference)).collect();
         json!({ "rows": rows, "seed": self.seed })
     }
 
-    /// For people.
+    /// The tables for people.
     pub fn text(&self, colour: bool) -> String {
         let mut text = String::new();
         for rows in self.rows.chunk_by(|a, b| a.cell == b.cell) {

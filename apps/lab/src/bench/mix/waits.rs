@@ -22,7 +22,7 @@ pub fn wait_until(due_ns: u64, wait: Wait) {
     }
 }
 
-/// Puts a value into a slot. `None`: nobody is there to take it.
+/// Puts a value into a slot. `None`: the receiver has gone.
 pub fn put<T: Send>(slot: &Sender<T>, mut value: T, wait: Wait) -> Option<()> {
     if wait == Wait::Sleep {
         return slot.send(value).ok();
@@ -37,7 +37,7 @@ pub fn put<T: Send>(slot: &Sender<T>, mut value: T, wait: Wait) -> Option<()> {
     }
 }
 
-/// Takes a value out of a slot. `None`: nobody is there to put one in.
+/// Takes a value out of a slot. `None`: the sender has gone.
 pub fn take<T: Send>(slot: &Receiver<T>, wait: Wait) -> Option<T> {
     if wait == Wait::Sleep {
         return slot.recv().ok();

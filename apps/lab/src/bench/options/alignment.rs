@@ -4,9 +4,9 @@
 
 use antiphon_report::stats::Random;
 
-/// Two letters that are the same …
+/// The score of two letters that are the same.
 const SAME: i32 = 2;
-/// … and that are not.
+/// The score of two letters that differ.
 const OTHER: i32 = -1;
 /// A letter that stands opposite nothing.
 const GAP: i32 = -1;
@@ -18,7 +18,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Of so many letters of DNA each, by lot.
+    /// A pair of sequences of `letters` letters of DNA each, by lot.
     pub fn drawn(letters: usize, random: &mut Random) -> Self {
         let mut draw = || (0..letters).map(|_| b"ACGT"[(random.draw() % 4) as usize]).collect();
         Self { one: draw(), other: draw() }
@@ -30,13 +30,13 @@ pub struct Rows<'a> {
     pair: &'a Pair,
     /// How many rows are done.
     done: usize,
-    /// Of the last one; the first is before any letter.
+    /// The scores of the last row; the first is before any letter.
     scores: Vec<i32>,
     best: i32,
 }
 
 impl<'a> Rows<'a> {
-    /// Before any row.
+    /// The table before its first row.
     pub fn new(pair: &'a Pair) -> Self {
         Self { pair, done: 0, scores: vec![0; pair.other.len() + 1], best: 0 }
     }
@@ -44,7 +44,7 @@ impl<'a> Rows<'a> {
     /// Finds the next row; whether there is another.
     pub fn next(&mut self) -> bool {
         let letter = self.pair.one[self.done];
-        // Of the row above, to the left.
+        // The score of the row above, to the left.
         let mut corner = 0;
         for (at, &other) in self.pair.other.iter().enumerate() {
             let above = self.scores[at + 1];
@@ -88,7 +88,7 @@ mod tests {
         }
     }
 
-    /// … and of all parts of both.
+    /// The best score of all parts of both.
     fn naive(one: &[u8], other: &[u8]) -> i32 {
         let parts = |all: &[u8]| {
             let ends = (0..=all.len()).flat_map(|end| (0..=end).map(move |begin| (begin, end)));

@@ -13,9 +13,9 @@ pub struct Call {
     pub strike: f64,
     /// The standard deviation of a year's return.
     pub volatility: f64,
-    /// Until then.
+    /// The years until then.
     pub years: f64,
-    /// Without risk, compounded all the time.
+    /// The rate without risk, compounded all the time.
     pub rate: f64,
 }
 
@@ -28,16 +28,16 @@ impl Call {
 
 /// A lattice, folded up to some layer.
 pub struct Lattice {
-    /// Of the layer: what the call is worth after so many steps up.
+    /// The values of the layer: the worth of the call, by the number of steps up.
     values: Vec<f64>,
-    /// How much of a value above comes down, discounted …
+    /// The part of a value above that comes down, discounted.
     up: f64,
-    /// … and of one below.
+    /// The part of a value below that comes down, discounted.
     down: f64,
 }
 
 impl Lattice {
-    /// The leaves of a lattice of so many layers: what the call is worth in the end.
+    /// The leaves of a lattice of `depth` layers: the worth of the call in the end.
     pub fn new(call: &Call, depth: usize) -> Self {
         let step = call.years / depth as f64;
         let jump = call.volatility * step.sqrt();
@@ -63,7 +63,7 @@ impl Lattice {
         self.values.len() > 1
     }
 
-    /// What the call is worth at the lowest node of the layer: in the end, now.
+    /// The worth of the call at the lowest node of the layer: in the end, now.
     pub fn value(&self) -> f64 {
         self.values[0]
     }

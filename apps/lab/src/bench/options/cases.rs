@@ -1,4 +1,4 @@
-//! What is measured, under what conditions.
+//! The conditions under which chains are measured.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::bench::neighbours::Load;
 use crate::bench::pools::rows::Conditions;
 use crate::bench::rounds;
 
-/// What a chain of tasks finds.
+/// The problem that a chain of tasks solves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kernel {
@@ -20,7 +20,7 @@ pub enum Kernel {
     SmithWaterman,
 }
 
-/// When chains begin.
+/// The time when chains begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Case {
@@ -33,9 +33,9 @@ pub enum Case {
 /// How long chains are.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Depths {
-    /// Of most.
+    /// The steps of most chains.
     pub short: usize,
-    /// Of some.
+    /// The steps of some chains.
     pub long: usize,
     /// The probability of these.
     pub long_share: f64,
@@ -46,11 +46,11 @@ pub struct Depths {
 pub struct Cell {
     /// What else the machine has to do.
     pub load: Load,
-    /// What is found.
+    /// The kernel that the chains compute.
     pub kernel: Kernel,
     /// When.
     pub case: Case,
-    /// In how many steps.
+    /// The numbers of steps.
     pub depths: Depths,
     /// Tasks that begin chains.
     pub spawners: u32,
@@ -59,7 +59,7 @@ pub struct Cell {
 }
 
 impl Kernel {
-    /// As reports have it.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Binomial => "binomial",
@@ -69,7 +69,7 @@ impl Kernel {
 }
 
 impl Case {
-    /// As reports have it.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Closed => "closed",

@@ -1,4 +1,4 @@
-//! Who runs the chains: a pool of a policy, a peer, or two pools of a policy.
+//! The runners of chains: a pool of a policy, a peer, or two pools of a policy.
 //!
 //! | subject | what runs where |
 //! |---|---|
@@ -20,7 +20,7 @@ use crate::bench::pools::runner::{Kind, Runner};
 use crate::bench::pools::subjects::{self, Setup, Visitor, leak};
 
 const STAGES: &str = "+stages";
-/// What is to be done by one worker of so many is long chains.
+/// One worker of `OF` is in the pool of long chains.
 const OF: usize = 4;
 
 /// All of ours; in two pools as many as `bench mix` has.
@@ -32,7 +32,7 @@ pub fn names() -> &'static [&'static str] {
     &NAMES
 }
 
-/// Has the subject with a name visited.
+/// Visits the subject `name`.
 ///
 /// # Errors
 ///

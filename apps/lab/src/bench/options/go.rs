@@ -11,7 +11,7 @@ pub const NAME: &str = "go";
 /// The program.
 pub const SOURCE: &str = include_str!("options.go");
 
-/// Has it carry out a repetition.
+/// Runs the program for one repetition.
 pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
     let Depths { short, long, long_share } = order.cell.depths;
     let rate = if order.cell.case == Case::Open { order.rate } else { 0.0 };

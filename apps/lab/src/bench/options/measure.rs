@@ -1,5 +1,5 @@
-//! What a repetition does, in a process of its own: runs the chains, checks what each has found,
-//! and counts.
+//! The work of a repetition, in a process of its own: it runs the chains, checks what each has
+//! found, and counts.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -27,19 +27,19 @@ use crate::bench::rounds::Outcome;
 /// One repetition.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Order {
-    /// Who runs the tasks.
+    /// The runner of the tasks.
     pub subject: String,
-    /// What they are.
+    /// The conditions.
     pub cell: Cell,
     /// How many chains.
     pub chains: u64,
-    /// For how many tasks each worker has room.
+    /// The number of tasks that each worker has room for.
     pub capacity: usize,
     /// Chains a second, where a case has a rate.
     pub rate: f64,
-    /// Of options.
+    /// The strike of options.
     pub strike: f64,
-    /// Of what is drawn by lot.
+    /// The seed of all random choices.
     pub seed: u64,
     /// How the clock counts.
     pub ticks: Ticks,

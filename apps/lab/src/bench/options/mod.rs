@@ -6,8 +6,8 @@
 //! | [`binomial`], [`alignment`] | what a chain finds |
 //! | [`problems`] | which, and what it is to be |
 //! | [`cases`] | what is measured, under what conditions |
-//! | [`work`] | the tasks, whoever runs them |
-//! | [`composed`] | who does: a pool, a peer, or two pools |
+//! | [`work`] | the tasks, for any runner |
+//! | [`composed`] | their runners: a pool, a peer, or two pools |
 //! | [`measure`] | what a repetition does |
 //! | [`go`] | the peer in Go |
 //!
@@ -53,9 +53,9 @@ Latencies are from the beginning of the run, or from when a chain was due, to it
 answer was what one thread had found.
 ";
 
-/// A task takes less, whoever runs it …
+/// The longest time of a task, whichever runner has it, without its nodes.
 const SLOW_S: f64 = 1e-5;
-/// … and for each node of a lattice, or of a table, so much more.
+/// The longest time of each node of a lattice, or of a table.
 const NODE_S: f64 = 2e-8;
 
 /// Options: what a policy makes of chains of tasks, most short, some long
@@ -76,7 +76,7 @@ pub struct Arguments {
     /// Peers; ratios are to the first
     #[arg(long, value_name = "LIST", default_value = AGAINST)]
     against: String,
-    /// What a chain finds
+    /// The problem that a chain solves
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "binomial")]
     kernel: Vec<Kernel>,
     /// When chains begin
@@ -85,7 +85,7 @@ pub struct Arguments {
     /// Chains a second, in the case open
     #[arg(long, value_name = "N", default_value_t = 10_000.0)]
     rate: f64,
-    /// Chains
+    /// Number of chains
     #[arg(long, value_name = "N", default_value_t = 30_000,
           value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     options: u64,
@@ -93,14 +93,14 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 20,
           value_parser = clap::value_parser!(u16).range(1..=20_000))]
     depth: u16,
-    /// Steps of a long one: 2000 by the dissertation's text, 5000 in its program
+    /// Steps of a long chain: 2000 by the dissertation's text, 5000 in its program
     #[arg(long, value_name = "N", default_value_t = 2000,
           value_parser = clap::value_parser!(u16).range(1..=20_000))]
     long_depth: u16,
-    /// The probability of a long one
+    /// Probability of a long chain
     #[arg(long, value_name = "P", default_value_t = 0.005)]
     long_share: f64,
-    /// At what price one may buy; the price now is 100
+    /// The price at which one may buy; the price now is 100
     #[arg(long, value_name = "PRICE", default_value_t = 110.0)]
     strike: f64,
     /// Tasks that begin chains
@@ -110,7 +110,7 @@ pub struct Arguments {
     /// Threads that run tasks, of which one or more begin chains
     #[arg(long, value_name = "LIST", default_value = "2")]
     workers: Counts,
-    /// For how many tasks a worker has room; who has none runs them at once
+    /// How many tasks a worker has room for; a worker without room runs them at once
     #[arg(long, value_name = "N", default_value_t = 1 << 17,
           value_parser = clap::value_parser!(u32).range(2..=1 << 20))]
     capacity: u32,
@@ -118,7 +118,7 @@ pub struct Arguments {
     settings: Settings,
 }
 
-/// What is measured, and how.
+/// The measurements that are to be taken.
 struct Plan<'a> {
     arguments: &'a Arguments,
     cells: Vec<Cell>,

@@ -1,4 +1,4 @@
-//! What chains of tasks are to find: options' values, and alignments' scores.
+//! The problems of chains of tasks: options' values, and alignments' scores.
 
 use antiphon_report::stats::Random;
 
@@ -6,12 +6,12 @@ use super::alignment::{Pair, Rows};
 use super::binomial::{Call, Lattice};
 use super::cases::Kernel;
 
-/// What a chain is to find.
+/// The problem of a chain.
 pub struct Problem {
-    /// In so many steps.
+    /// The number of steps.
     depth: usize,
     of: Of,
-    /// What it comes to, as one thread has found.
+    /// The answer that one thread has found.
     answer: f64,
 }
 
@@ -28,11 +28,11 @@ pub enum Chain<'a> {
     Rows(Rows<'a>),
 }
 
-/// So many different pairs of sequences of each length.
+/// How many different pairs of sequences of each length there are.
 const PAIRS: usize = 4;
 
 impl Problem {
-    /// Those of a kernel, in so many steps.
+    /// The problems of a kernel, of `depth` steps each.
     pub fn all(kernel: Kernel, depth: usize, strike: f64, seed: u64) -> Vec<Self> {
         let mut random = Random(seed ^ depth as u64);
         let all: Vec<_> = match kernel {

@@ -1,4 +1,4 @@
-//! The chains of tasks, whoever runs them.
+//! The chains of tasks, for any runner.
 
 use std::hint::spin_loop;
 use std::sync::atomic::AtomicU64;
@@ -16,44 +16,44 @@ use crate::bench::pools::tally::{self, count};
 
 /// A run of a case; what `R` runs refers to it.
 pub struct Run<R: 'static> {
-    /// Who runs the tasks.
+    /// The runner of the tasks.
     pub runner: &'static R,
-    /// What they are.
+    /// The tasks.
     pub work: &'static Work,
 }
 
-/// What is to be done.
+/// The work of a run.
 pub struct Work {
     /// How long chains are.
     pub depths: Depths,
-    /// What the short ones find, one after the other.
+    /// The problems of short chains, one after the other.
     pub short: Vec<Problem>,
-    /// And the long ones.
+    /// The problems of long chains.
     pub long: Vec<Problem>,
     /// How many chains.
     pub chains: u64,
     /// Tasks that begin them.
     pub spawners: u32,
-    /// When they are due; without, all at the beginning.
+    /// The times when they are due; without, all are due at the beginning.
     pub arrivals: Option<Vec<Arrival>>,
-    /// Of what is drawn by lot.
+    /// The seed of all random choices.
     pub seed: u64,
     /// How the clock counts.
     pub ticks: Ticks,
-    /// When it began, of that clock.
+    /// The time when it began, of that clock.
     pub begun: u64,
-    /// The same in nanoseconds of the monotonic clock.
+    /// The time when it began, in nanoseconds of the monotonic clock.
     pub begun_ns: u64,
-    /// For how many ticks spawners have waited for chains to be due.
+    /// The ticks for which spawners have waited for chains to be due.
     pub waited: AtomicU64,
     /// How many spawners have ended, and have added to that.
     pub ended: AtomicU64,
 }
 
-/// Of what follows the first task of a long chain.
+/// The stage of the tasks that follow the first one of a long chain.
 pub const LONG_STAGE: u64 = 1;
-/// A chain of so many steps is due after the square of that, times this: about a hundred times as
-/// long as it computes. So what is short is due first.
+/// A chain is due after the square of its number of steps, times this: about a hundred times as
+/// long as it computes. So short chains are due first.
 const DUE_NS: f64 = 100.0;
 
 impl Work {
@@ -62,13 +62,13 @@ impl Work {
         (0..self.chains).map(|number| self.problem(number).0.tasks()).sum()
     }
 
-    /// Whether all spawners have ended, and so many tasks.
+    /// Whether all spawners have ended, and `tasks` tasks.
     pub fn is_done(&self, tasks: u64) -> bool {
         // Acquire: pairs with the release in `spawn`.
         self.ended.load(Acquire) == u64::from(self.spawners) && tally::tasks() >= tasks
     }
 
-    /// What a chain is to find, and whether it is a long one.
+    /// The problem of a chain, and whether it is a long one.
     fn problem(&self, number: u64) -> (&Problem, bool) {
         let lot = Random(self.seed ^ number << 1).draw() as f64 / 2.0_f64.powi(64);
         let long = lot < self.depths.long_share;
@@ -97,7 +97,8 @@ impl Work {
         self.ended.fetch_add(1, Release);
     }
 
-    /// Of the chain of a number that is due from a moment on: its first task, and those behind.
+    /// The kinds of the tasks of a chain that is due from `due` on: of the first task, and of those
+    /// behind it.
     fn kinds(&self, number: u64, due: u64) -> [Kind; 2] {
         let long = self.problem(number).1;
         let depth = if long { self.depths.long } else { self.depths.short } as f64;
@@ -133,7 +134,7 @@ impl<R> Clone for Run<R> {
 impl<R> Copy for Run<R> {}
 
 impl<R: Runner> Run<R> {
-    /// Begins: has the spawners run, who do the rest.
+    /// Begins: starts the spawners, which do the rest.
     pub fn begin(self) {
         for spawner in 0..self.work.spawners {
             self.runner.spawn(move || {

@@ -1,4 +1,4 @@
-//! What is measured, under what conditions.
+//! The conditions under which packets are measured.
 //!
 //! | case | packets | spawners | slots | what else |
 //! |---|---|---|---|---|
@@ -28,13 +28,13 @@ use crate::bench::pools::arrivals::STEPS;
 use crate::bench::pools::rows::Conditions;
 use crate::bench::rounds;
 
-/// What is done.
+/// The sort of load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Case {
     /// One spawner, as fast as it can.
     General,
-    /// The same with 500 ns more for each.
+    /// One spawner, with 500 ns more for each.
     Heavier,
     /// Several spawners.
     Spawners(u32),
@@ -42,25 +42,26 @@ pub enum Case {
     Cache,
     /// Few tasks that take long among many that don't.
     Bimodal,
-    /// At a given rate.
+    /// Packets at a given rate.
     Open,
-    /// At rates around what can be done.
+    /// Packets at rates around what can be done.
     Ramp,
-    /// As a trace says.
+    /// Packets as a trace says.
     Trace,
 }
 
-/// Which of the two forms of the program.
+/// One of the two forms of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// A buffer by lot for each packet, copied by who makes the task
+    /// A buffer by lot for each packet, copied by the spawner that makes the task
     Corrected,
-    /// One buffer for all, copied by who runs it: as the dissertation's program does it
+    /// One buffer for all, copied by the worker that runs the task: as the dissertation's program
+    /// does it
     Published,
 }
 
-/// What a task of 20 ms does.
+/// The work of a task of 20 ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Heavy {
@@ -75,13 +76,13 @@ pub enum Heavy {
 pub struct Cell {
     /// What else the machine has to do.
     pub load: Load,
-    /// What is done.
+    /// The case.
     pub case: Case,
-    /// In which form.
+    /// The form of the program.
     pub form: Form,
-    /// What a heavy task does, where there are some.
+    /// The work of a heavy task, where there are some.
     pub heavy: Option<Heavy>,
-    /// Where copies of packets are.
+    /// The memory of copies of packets.
     pub copies: Copies,
     /// Workers, of which one or more spawn.
     pub workers: usize,
@@ -107,7 +108,7 @@ impl Case {
         }
     }
 
-    /// For how many tasks each worker has room, unless it is said.
+    /// The number of tasks that each worker has room for, unless it is given.
     pub fn capacity(self) -> usize {
         if matches!(self, Self::Cache | Self::Bimodal) { 1024 } else { 128 }
     }
@@ -160,7 +161,7 @@ impl fmt::Display for Case {
 }
 
 impl Form {
-    /// As reports have it.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Corrected => "corrected",
@@ -170,7 +171,7 @@ impl Form {
 }
 
 impl Heavy {
-    /// As reports have it.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sleep => "sleep",

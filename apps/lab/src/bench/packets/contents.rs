@@ -1,4 +1,4 @@
-//! What is in a packet, and what is done to it.
+//! The contents of a packet, and the work on it.
 //!
 //! Those of the dissertation's program: 10 buffers, the `i`th of `2000 + 30 i` bytes, with a
 //! newline at each position `p`, `0 < p < 300`, that `20 + i` divides, and dashes elsewhere. Its
@@ -10,31 +10,32 @@ use antiphon_report::stats::Random;
 /// The buffers of which packets are copies.
 pub struct Buffers(Vec<Buffer>);
 
-/// What a packet is a copy of.
+/// The bytes that a packet is a copy of.
 pub struct Buffer {
     bytes: Box<[u8]>,
     /// Newlines are at its multiples.
     step: usize,
 }
 
-/// Newlines are in the first so many bytes.
+/// The newlines are in this many bytes at the start.
 const HEAD: usize = 300;
-/// At the multiples of this, and of so many numbers above it.
+/// The newlines of a buffer are at the multiples of one number. This is the least such number;
+/// there are `STEPS` of them.
 const STEP: usize = 20;
 const STEPS: usize = 10;
 
 impl Buffers {
-    /// Of most cases.
+    /// The buffers of most cases.
     pub fn general() -> Self {
         Self((0..10).map(|number| Buffer::new(2000 + 30 * number, number)).collect())
     }
 
-    /// Of the bimodal case as it was published.
+    /// The buffers of the bimodal case as it was published.
     pub fn small() -> Self {
         Self((0..100).map(|number| Buffer::new(1000 + number, number % STEPS)).collect())
     }
 
-    /// Of a trace with sizes up to `most`: one, of which packets are the begin.
+    /// The buffer of a trace with sizes up to `most`: packets are its start.
     pub fn sized(most: usize) -> Self {
         Self(vec![Buffer::new(most, 0)])
     }
@@ -58,7 +59,7 @@ impl Buffer {
         Self { bytes, step }
     }
 
-    /// All of it, or so many bytes; and how many newlines are in them.
+    /// The whole buffer, or its first `bytes` bytes; and the number of newlines in them.
     pub fn begin(&self, bytes: Option<usize>) -> (&[u8], u64) {
         let bytes = bytes.map_or(&*self.bytes, |bytes| &self.bytes[..bytes]);
         (bytes, (bytes.len().clamp(1, HEAD) - 1) as u64 / self.step as u64)
@@ -77,7 +78,7 @@ pub fn scan(packet: &[u8]) -> Vec<u32> {
     places
 }
 
-/// Reads so many bytes, at random.
+/// Reads `bytes` bytes of the packet, at random.
 pub fn read(packet: &[u8], bytes: u32, random: &mut Random) -> u64 {
     let byte = |_| packet[(random.draw() % packet.len() as u64) as usize];
     (0..bytes).map(byte).map(u64::from).sum()

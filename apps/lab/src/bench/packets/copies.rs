@@ -13,13 +13,13 @@ use std::sync::{Mutex, PoisonError};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// Where the memory of a copy comes from.
+/// The origin of the memory of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Copies {
-    /// The allocator's, for each packet
+    /// Memory of the allocator, for each packet
     Allocated,
-    /// A packet's that is over
+    /// Memory of a packet that is over
     Reused,
 }
 
@@ -39,7 +39,7 @@ thread_local! {
 static ALL: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
 impl Copies {
-    /// As reports have it.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Allocated => "allocated",
@@ -107,7 +107,7 @@ mod tests {
         let first: Vec<_> = std::thread::spawn(move || many().iter().map(address).collect())
             .join()
             .expect("it ends");
-        // What the thread had too many of is here.
+        // The copies that the thread had too many of are here.
         let again = many();
         assert!(again.iter().filter(|copy| first.contains(&address(copy))).count() >= BATCH);
         assert!(again.iter().all(|copy| **copy == [1; 100]));

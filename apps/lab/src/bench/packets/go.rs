@@ -11,7 +11,7 @@ pub const NAME: &str = "go";
 /// The program.
 pub const SOURCE: &str = include_str!("packets.go");
 
-/// Has it carry out a repetition.
+/// Runs the program for one repetition.
 pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
     let case = order.cell.case;
     if matches!(case, Case::Ramp | Case::Trace) {

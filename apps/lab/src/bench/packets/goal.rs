@@ -1,4 +1,4 @@
-//! What latency is wanted, such as `p99<200us`, and which policies meet it.
+//! The latency that is wanted, such as `p99<200us`, and the policies that meet it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -77,8 +77,8 @@ impl Goal {
         (self.figure.of)(&row.latency)
     }
 
-    /// Those that meet it, the best first, by which of two is better: a line each; or that none
-    /// does, and which comes closest.
+    /// The subjects that meet the goal, the best first: a line each; or that none does, and which
+    /// comes closest.
     pub fn verdict<C: Conditions>(&self, report: &Report<C>) -> Result<String, String> {
         let mut rows: Vec<_> = report.rows.iter().filter(|row| row.repetitions > 0).collect();
         rows.sort_by(|a, b| self.seen(a).total_cmp(&self.seen(b)));

@@ -1,4 +1,4 @@
-//! What a repetition does, in a process of its own: runs the case, checks that each packet was
+//! The work of a repetition, in a process of its own: it runs the case, checks that each packet was
 //! handled once, and counts.
 
 use std::path::PathBuf;
@@ -24,13 +24,13 @@ use crate::bench::rounds::Outcome;
 /// One repetition.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Order {
-    /// Who runs the tasks.
+    /// The runner of the tasks.
     pub subject: String,
-    /// What they are.
+    /// The conditions.
     pub cell: Cell,
     /// How many packets.
     pub packets: u64,
-    /// For how many tasks each worker has room.
+    /// The number of tasks that each worker has room for.
     pub capacity: usize,
     /// Packets a second, where a case has a rate.
     pub rate: f64,
@@ -38,7 +38,7 @@ pub struct Order {
     pub arrivals: Option<PathBuf>,
     /// Whether what the pool has recorded is wanted.
     pub trace: bool,
-    /// Of what is drawn by lot.
+    /// The seed of all random choices.
     pub seed: u64,
     /// How the clock counts.
     pub ticks: Ticks,
@@ -48,8 +48,8 @@ pub struct Order {
 
 /// Whether all is done: looked at so often.
 const LOOKS: Duration = Duration::from_millis(1);
-/// A packet without a size, where others of the trace have one, has as much as the longest of them,
-/// and so many bytes at least.
+/// The size of a packet that has none, where others of the trace have one: that of the longest of
+/// them, and at least this many bytes.
 const PLAIN: usize = 2000;
 /// Packets by which the capacity is measured.
 const PROBED: u64 = 20_000;
@@ -69,7 +69,7 @@ pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
     subjects::with(&order.subject, &setup, Repetition { order, trace })
 }
 
-/// What is to be done, with a runner of any type.
+/// The work of a repetition, for a runner of any type.
 struct Repetition<'a> {
     order: &'a Order,
     trace: Option<Vec<Arrival>>,

@@ -5,7 +5,7 @@
 //! | [`cases`] | what is measured, under what conditions |
 //! | [`contents`] | what is in a packet, and what is done to it |
 //! | [`copies`] | where the memory of packets comes from |
-//! | [`work`] | the tasks, whoever runs them |
+//! | [`work`] | the tasks, for any runner |
 //! | [`go`] | the peer in Go |
 //! | [`measure`] | what a repetition does |
 //! | [`goal`] | which policies keep a latency within a bound |
@@ -53,9 +53,9 @@ const AGAINST: &str = "loop,go,tokio,smol,rayon,rayon-fifo,channel";
 const PEERS: [&str; 7] = ["loop", go::NAME, "tokio", "smol", "rayon", "rayon-fifo", "channel"];
 const ABOUT: &str = "Latencies are from when a packet was handed over, or due, to its end.\n";
 
-/// A task takes less, whoever runs it …
+/// The longest time of a task, whichever runner has it, without heavy tasks.
 const SLOW_S: f64 = 1e-5;
-/// … and so much more with the heavy tasks, of which there are two for each 1000 packets.
+/// The further time with the heavy tasks, of which there are two for each 1000 packets.
 const HEAVY_S: f64 = 1e-4;
 
 /// Packets: what a policy makes of many small tasks
@@ -77,7 +77,7 @@ pub struct Arguments {
     /// Peers; ratios are to the first
     #[arg(long, value_name = "LIST")]
     against: Option<String>,
-    /// What is measured: general, heavier, spawners-N, cache, bimodal, open, ramp
+    /// Cases: general, heavier, spawners-N, cache, bimodal, open, ramp
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "general")]
     case: Vec<Case>,
     /// As the dissertation's program does it, or as its text says
@@ -92,10 +92,10 @@ pub struct Arguments {
     /// Threads that run tasks, of which one or more make them
     #[arg(long, value_name = "LIST", default_value = "2")]
     workers: Counts,
-    /// For how many tasks a worker has room; 128, or 1024 in the cases cache and bimodal
+    /// How many tasks a worker has room for; 128, or 1024 in the cases cache and bimodal
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1 << 20))]
     capacity: Option<u32>,
-    /// Packets
+    /// Number of packets
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     tasks: Option<u64>,
     /// Packets a second, in the case open
@@ -104,18 +104,19 @@ pub struct Arguments {
     /// A bound that a latency is to keep to: mean, p20, p50, p99, p999, p9999 or max, '<', a time
     #[arg(long, value_name = "GOAL", requires = "arrivals")]
     goal: Option<Goal>,
-    /// When packets come: a line for each, with nanoseconds or seconds, and bytes if that matters
+    /// File of the times when packets come: a line for each, with nanoseconds or seconds, and bytes
+    /// if that matters
     #[arg(long, value_name = "FILE", conflicts_with_all = ["case", "tasks", "rate"])]
     arrivals: Option<PathBuf>,
-    /// Write what each worker did at the end of the last repetition to a timeline, for Perfetto or
-    /// Chrome: so name one policy, one case and one number of workers
+    /// Write the work of each worker at the end of the last repetition to a timeline, for Perfetto
+    /// or Chrome: so name one policy, one case and one number of workers
     #[arg(long, value_name = "FILE", conflicts_with = "goal")]
     trace: Option<PathBuf>,
     #[command(flatten)]
     settings: Settings,
 }
 
-/// What is measured, and how.
+/// The measurements that are to be taken.
 struct Plan<'a> {
     arguments: &'a Arguments,
     cells: Vec<Cell>,

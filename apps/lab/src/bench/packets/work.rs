@@ -18,37 +18,37 @@ use crate::bench::pools::tally::{self, Tally, count};
 
 /// A run of a case; what `R` runs refers to it.
 pub struct Run<R: 'static> {
-    /// Who runs the tasks.
+    /// The runner of the tasks.
     pub runner: &'static R,
-    /// What they are.
+    /// The tasks.
     pub work: &'static Work,
 }
 
-/// What is to be done.
+/// The work of a run.
 pub struct Work {
     /// The case.
     pub case: Case,
-    /// In which form.
+    /// The form of the program.
     pub form: Form,
-    /// What a heavy task does.
+    /// The work of a heavy task.
     pub heavy: Option<Heavy>,
-    /// Where copies of packets are.
+    /// The memory of copies of packets.
     pub copies: Copies,
-    /// What packets are copied from.
+    /// The buffers that packets are copied from.
     pub buffers: Buffers,
     /// How many packets.
     pub packets: u64,
-    /// When they are due; without, as fast as it can be done.
+    /// The times when they are due; without, they come as fast as can be.
     pub arrivals: Option<Vec<Arrival>>,
-    /// Of what is drawn by lot.
+    /// The seed of all random choices.
     pub seed: u64,
     /// How the clock counts.
     pub ticks: Ticks,
-    /// When it began, of that clock.
+    /// The time when it began, of that clock.
     pub begun: u64,
-    /// For how many ticks spawners have waited for packets to be due.
+    /// The ticks for which spawners have waited for packets to be due.
     pub waited: AtomicU64,
-    /// How many newlines are in what was spawned.
+    /// How many newlines are in the packets that were spawned.
     pub newlines: AtomicU64,
     /// How many spawners have ended, and have added to the two above.
     pub ended: AtomicU64,
@@ -57,7 +57,7 @@ pub struct Work {
 /// A packet on its way.
 pub struct Packet {
     number: u64,
-    /// When its latency began.
+    /// The time when its latency began.
     since: u64,
     step: usize,
     bytes: Bytes,
@@ -65,18 +65,18 @@ pub struct Packet {
 
 enum Bytes {
     Copied(Copied),
-    /// To be copied by the handler.
+    /// Bytes that the handler has to copy.
     Of(&'static [u8]),
 }
 
-/// One packet in so many is a heavy one.
+/// One packet of this many is a heavy one.
 const HEAVY_OF: u64 = 1000;
 /// How many heavy tasks such a packet makes, and how long each takes.
 const HEAVY_TASKS: u64 = 2;
 const HEAVY_NS: u64 = 20_000_000;
 /// How much longer a packet of the case `heavier` takes.
 const HEAVIER_NS: f64 = 500.0;
-/// What a link of the chain reads.
+/// The number of bytes that a link of the chain reads.
 const READ: u32 = 20;
 /// A packet of an open case is in time within so long.
 pub const GOOD_NS: f64 = 1e6;
@@ -88,7 +88,7 @@ impl Work {
         self.packets * (1 + u64::from(self.case.chain())) + heavy * HEAVY_TASKS
     }
 
-    /// Whether all spawners have ended, and so many tasks.
+    /// Whether all spawners have ended, and `tasks` tasks.
     pub fn is_done(&self, tasks: u64) -> bool {
         // Acquire: pairs with the release in `spawn`.
         self.ended.load(Acquire) == u64::from(self.case.spawners()) && tally::tasks() >= tasks
@@ -220,7 +220,7 @@ impl<R> Clone for Run<R> {
 impl<R> Copy for Run<R> {}
 
 impl<R: Runner> Run<R> {
-    /// Begins: has the spawners run, who do the rest.
+    /// Begins: starts the spawners, which do the rest.
     pub fn begin(self) {
         for spawner in 0..self.work.case.spawners() {
             self.runner.spawn(move || {

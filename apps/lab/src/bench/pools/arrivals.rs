@@ -1,10 +1,10 @@
-//! When packets are due.
+//! The times when packets are due.
 //!
-//! A trace is a text with a line for each arrival: when it was, since the beginning, and, if the
+//! A trace is a text with a line for each arrival: its time, from the beginning on, and, if the
 //! second word is there, how many bytes it has.
 //!
 //! ```text
-//! # what follows a '#' is nobody's
+//! # what follows a '#' is ignored
 //! 0
 //! 0.000020 1500       seconds where there is a point
 //! 40000 64            else nanoseconds
@@ -17,9 +17,9 @@ use antiphon_report::input;
 /// An arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When, in nanoseconds since the beginning.
+    /// The time of the arrival, in nanoseconds from the beginning on.
     pub due_ns: u64,
-    /// In which step of the ramp; 0 where there is none.
+    /// The step of the ramp; 0 where there is none.
     pub step: usize,
     /// Bytes, where a trace says so.
     pub bytes: Option<usize>,
@@ -29,25 +29,25 @@ pub struct Arrival {
 pub const STEPS: [f64; 6] = [0.5, 1.0, 1.5, 2.0, 2.5, 3.0];
 /// How long each takes.
 pub const STEP_NS: u64 = 50_000_000;
-/// In its middle, for so long …
+/// The length of the spike in the middle of a step.
 const SPIKE_NS: u64 = 1_000_000;
-/// … come so many times as many.
+/// How many times as many packets come during the spike.
 const SPIKE: f64 = 10.0;
 
-/// What IP packets have at most.
+/// The greatest size of an IP packet.
 const MOST_BYTES: usize = (1 << 16) - 1;
-/// Of a trace: it is played again for each policy.
+/// The greatest length of a trace: it is played again for each policy.
 const LONGEST_NS: u64 = 600_000_000_000;
 /// A longer file is no trace.
 const MOST_FILE: usize = 256 << 20;
 
-/// So many, at a rate a second.
+/// `count` arrivals, at a steady rate a second.
 pub fn steady(count: u64, rate: f64) -> Vec<Arrival> {
     let due_ns = |number: u64| (number as f64 * 1e9 / rate) as u64;
     (0..count).map(|number| Arrival { due_ns: due_ns(number), step: 0, bytes: None }).collect()
 }
 
-/// The ramp, where so many a second can be done.
+/// The ramp, where `capacity` packets a second can be handled.
 pub fn ramp(capacity: f64) -> Vec<Arrival> {
     let mut all = Vec::new();
     for (step, part) in STEPS.into_iter().enumerate() {

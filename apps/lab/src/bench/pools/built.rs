@@ -8,7 +8,7 @@ use std::{fs, io};
 
 use antiphon_report::failure::Failure;
 
-/// What a peer is written in.
+/// The language of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// Built by `go`.
@@ -42,7 +42,7 @@ impl Language {
         }
     }
 
-    /// What is to be installed.
+    /// The packages to install.
     fn package(self) -> &'static str {
         match self {
             Self::Go => "Go",
@@ -107,12 +107,12 @@ impl Built {
 
 impl Drop for Built {
     fn drop(&mut self) {
-        // What is left behind is in the folder for what is temporary.
+        // A folder that can't be removed stays among the temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// Where the program is, if there is to be one, and an empty path if not.
+/// The path of the program, if there is to be one, and an empty path if not.
 ///
 /// # Errors
 ///

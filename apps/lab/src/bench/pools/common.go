@@ -70,7 +70,7 @@ func cpuNs() int64 {
 	return usage.Utime.Nano() + usage.Stime.Nano()
 }
 
-// Has so many goroutines spawn tasks, and waits until so many are done.
+// Starts `spawners` goroutines that spawn tasks, and waits until `wanted` tasks are done.
 func carryOut(spawners uint64, spawn func(uint64), wanted int64) (done run) {
 	runtime.GC()
 	before := cpuNs()
@@ -92,7 +92,7 @@ func carryOut(spawners uint64, spawn func(uint64), wanted int64) (done run) {
 	return done
 }
 
-// Prints what a run has come to, with so many latencies: how often each was seen, known as well as
+// Prints the result of a run, with `latencies` latencies: how often each was seen, known as well as
 // by the other peers, 32 to an octave.
 func report(done run, wrong string, latencies int, latencyNs func(int) int64) {
 	var sum float64

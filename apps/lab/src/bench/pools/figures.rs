@@ -1,4 +1,4 @@
-//! What a repetition comes to.
+//! The figures of a repetition.
 
 use antiphon::pool::Stats;
 use antiphon_report::stats::median;
@@ -11,20 +11,20 @@ use crate::bench::measure::Ticks;
 use crate::bench::measure::ticks::since;
 use crate::bench::measure::usage::Usage;
 
-/// What was measured.
+/// The figures of a repetition.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Figures {
     /// Tasks that ended a second, the spawners left out.
     pub tasks_per_s: f64,
     /// CPU time of the process, but for what spawners waited for tasks to be due.
     pub cpu_us_per_task: f64,
-    /// By the steps of the ramp; one where there are none.
+    /// Latencies by the steps of the ramp; one where there are none.
     pub steps: Vec<Latencies>,
-    /// What the pool has counted, where it is one of ours.
+    /// The counts of the pool, where it is one of ours.
     pub counted: Option<Counted>,
 }
 
-/// Of the packets, or whatever it is, of a step.
+/// Latencies of the packets, or other items, of a step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Latencies {
     /// The mean, in nanoseconds; so too the others.
@@ -43,13 +43,13 @@ pub struct Latencies {
     pub max: f64,
     /// Packets a second that were due in a step of the ramp.
     pub offered_per_s: f64,
-    /// Of these, how many came to an end in time.
+    /// Packets of these a second that came to an end in time.
     pub goodput_per_s: f64,
     /// How many packets were due by the end of the step, and not done.
     pub backlog: f64,
 }
 
-/// What a pool of ours has counted.
+/// The counts of a pool of ours.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Counted {
     /// How often there was no room for a task.
@@ -58,12 +58,12 @@ pub struct Counted {
     pub steal_attempts: u64,
     /// How often it got some.
     pub steal_hits: u64,
-    /// What it has recorded of its end, as a timeline, if that is wanted.
+    /// The recording of its end, as a timeline, if that is wanted.
     pub trace: Option<String>,
 }
 
 impl Counted {
-    /// Of all of these pools.
+    /// The counts of all of these pools.
     pub fn of(pools: &[Stats], trace: Option<String>) -> Self {
         Self {
             spawner_retries: pools.iter().map(|stats| stats.refused).sum(),
@@ -75,14 +75,15 @@ impl Counted {
 }
 
 impl Figures {
-    /// Of a run that began at that tick, and used so much CPU time; who spawned has waited for so
-    /// many ticks, which are not counted.
+    /// The figures of a run that began at the tick `begun` and used `used` CPU time. Its spawners
+    /// have waited for `waited` ticks, which are not counted.
     pub fn of_run(done: &Tally, begun: u64, used: Usage, waited: u64, ticks: Ticks) -> Self {
         let seconds = ticks.to_ns(since(begun, done.last) as f64) / 1e9;
         Self::new(done, seconds, used.cpu_ns() as f64 - ticks.to_ns(waited as f64), ticks)
     }
 
-    /// Of what was counted from a moment on: it took `seconds`, and so much CPU time.
+    /// The figures of what was counted from a moment on: it took `seconds`, and `cpu_ns` of CPU
+    /// time.
     pub fn new(done: &Tally, seconds: f64, cpu_ns: f64, ticks: Ticks) -> Self {
         let (mut due, mut ended) = (0, 0);
         let mut steps = Vec::new();
@@ -107,7 +108,7 @@ impl Figures {
 }
 
 impl Latencies {
-    /// Of what was counted in a step, in units that `to_ns` knows.
+    /// The latencies that were counted in a step, in units that `to_ns` knows.
     pub fn of(step: &Step, to_ns: impl Fn(f64) -> f64) -> Self {
         let at = |share| to_ns(step.latencies.quantile(share));
         let per_s = |items: u64| items as f64 * 1e9 / STEP_NS as f64;
@@ -125,7 +126,7 @@ impl Latencies {
         }
     }
 
-    /// The medians of each, of what several repetitions have seen.
+    /// The median of each figure, over several repetitions.
     pub fn medians<'a>(all: impl Iterator<Item = &'a Self> + Clone) -> Self {
         let of =
             |figure: fn(&Self) -> f64| median(all.clone().map(figure).collect()).unwrap_or(0.0);
@@ -143,7 +144,7 @@ impl Latencies {
         }
     }
 
-    /// As scripts read them, in nanoseconds.
+    /// The object for scripts, in nanoseconds.
     pub fn json(&self) -> Value {
         json!({
             "mean": self.mean, "p20": self.p20, "p50": self.p50, "p99": self.p99,

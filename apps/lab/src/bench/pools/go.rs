@@ -1,4 +1,4 @@
-//! What peers in Go print that run tasks.
+//! The output of peers in Go that run tasks.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -9,13 +9,13 @@ use serde::Deserialize;
 use super::figures::{Figures, Latencies};
 use crate::bench::rounds::Outcome;
 
-/// What programs in Go share: how tasks are counted, and what is printed.
+/// The code that programs in Go share: how tasks are counted, and what is printed.
 pub const COMMON: &str = include_str!("common.go");
 
-/// What a program that runs tasks prints.
+/// The output of a program that runs tasks.
 #[derive(Deserialize)]
 struct Printed {
-    /// What was not done as it should have been.
+    /// The work that was not done as it should have been.
     wrong: String,
     seconds: f64,
     tasks: u64,
@@ -26,7 +26,7 @@ struct Printed {
     latencies_ns: Vec<(u64, u64)>,
 }
 
-/// Has the program, if there is one, carry out a repetition with so many workers.
+/// Runs the program, if there is one, for a repetition with `workers` workers.
 ///
 /// # Errors
 ///

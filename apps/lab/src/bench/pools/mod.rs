@@ -1,16 +1,16 @@
-//! What benchmarks of pools share.
+//! The parts that benchmarks of pools share.
 //!
 //! | module | has |
 //! |---|---|
 //! | [`policies`] | ours, by name |
-//! | [`runner`] | whoever runs tasks, and how tasks are given to them |
-//! | [`subjects`] | who runs tasks: our pools, and the peers in Rust |
+//! | [`runner`] | the trait of runners of tasks, and how tasks are given to them |
+//! | [`subjects`] | the runners of tasks: our pools, and the peers in Rust |
 //! | [`built`] | peers in other languages, which are built first |
 //! | [`go`] | what those in Go share |
 //! | [`arrivals`] | when tasks are due, where they come by themselves |
 //! | [`tally`] | what threads count while they run tasks |
 //! | [`figures`] | what a repetition comes to |
-//! | [`rows`] | medians, quartiles and ratios of what came back |
+//! | [`rows`] | medians, quartiles and ratios of the figures that came back |
 //! | [`json`], [`tables`] | rows for scripts, tables for people |
 
 pub mod arrivals;

@@ -41,22 +41,22 @@ const SPREADS: [&str; 9] = [
 const OTHERS: [&str; 5] =
     ["lifo-slot/steal-half", "lifo-slot/steal-one", "staged", "edf", "levels"];
 
-/// A queue has room for so many tasks at first.
+/// How many tasks a queue has room for at first.
 const AT_FIRST: usize = 1024;
-/// Room for so many tasks, of the spread `shallow`.
+/// How many tasks there is room for with the spread `shallow`.
 const SHALLOW: usize = 8;
 /// About what a wake costs.
 const WAKE_NS: u64 = 10_000;
 /// How old a task is that `adaptive` passes over no more.
 const AGE_NS: u64 = 1_000_000;
-/// What a level of urgency is worth.
+/// The worth of a level of urgency.
 const LEVEL_NS: u64 = 1_000_000;
 /// Stages of tasks; and levels, the last of which those have that say none.
 const STAGES: usize = 4;
-/// When a task is due that says no time.
+/// The due time of a task that says none.
 const USUAL_NS: u64 = 1_000_000;
 
-/// What a task's rank is to a policy.
+/// The meaning of a task's rank to a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ranks {
     /// Nothing.
@@ -65,7 +65,7 @@ pub enum Ranks {
     Stages,
     /// How urgent it is.
     Levels,
-    /// When it is to be done.
+    /// The time when the task is to be done.
     Deadlines,
 }
 
@@ -79,7 +79,7 @@ impl Ranks {
         }
     }
 
-    /// Has a pool of such a policy run a task of some kind.
+    /// Spawns a task of some kind in a pool of such a policy.
     pub fn spawn<Y: Policy<Linux> + 'static>(
         self,
         pool: &Pool<Y>,
@@ -93,9 +93,9 @@ impl Ranks {
     }
 }
 
-/// What is done with a policy of whatever type.
+/// Work that takes a policy of whatever type.
 pub trait Take {
-    /// What comes of it.
+    /// The result of taking it.
     type Output;
 
     /// Does it; `make` makes a policy each time.
@@ -112,7 +112,7 @@ pub fn names() -> &'static [&'static str] {
     &NAMES
 }
 
-/// Has the policy with a name taken, of which each of so many workers has room for `capacity`.
+/// Takes the policy `name`, with room for `capacity` tasks for each of `workers` workers.
 ///
 /// # Errors
 ///

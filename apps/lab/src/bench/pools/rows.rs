@@ -21,10 +21,10 @@ pub trait Conditions: Cell {
     fn put(&self, object: &mut Map<String, Value>);
 }
 
-/// What was measured of one subject in one cell.
+/// The measurements of one subject in one cell.
 pub type Measured<C> = Of<C, Figures>;
 
-/// What was measured of one subject in one cell, or in a step of that.
+/// The results of one subject in one cell, or in a step of that.
 pub struct Row<C> {
     /// Its name.
     pub subject: &'static str,
@@ -32,7 +32,7 @@ pub struct Row<C> {
     pub ours: bool,
     /// The conditions.
     pub cell: C,
-    /// Which step of the ramp, in parts of the capacity.
+    /// The step of the ramp, in parts of the capacity.
     pub part: Option<f64>,
     /// Repetitions that count.
     pub repetitions: usize,
@@ -40,11 +40,11 @@ pub struct Row<C> {
     pub rate: Option<Quartiles>,
     /// CPU time a task.
     pub cpu_us: Option<Quartiles>,
-    /// Medians of what each repetition has seen.
+    /// Medians of the observations of each repetition.
     pub latency: Latencies,
-    /// What pools of ours have counted.
+    /// The counts of pools of ours.
     pub counted: [Option<f64>; 3],
-    /// To the first peer: tasks a second, p50, p99, CPU time a task.
+    /// Ratios to the first peer: tasks a second, p50, p99, CPU time a task.
     pub ratios: [Option<Ratio>; 4],
     /// CPUs that others used meanwhile.
     pub others_cpus: Option<f64>,
@@ -56,13 +56,13 @@ pub struct Row<C> {
 pub struct Report<C> {
     /// The first peer, to which ratios are.
     pub reference: Option<&'static str>,
-    /// In the order of cells.
+    /// Rows in the order of cells.
     pub rows: Vec<Row<C>>,
-    /// Of the order of subjects, and of what is drawn by lot.
+    /// The seed of the order of subjects, and of all random choices.
     pub seed: u64,
 }
 
-/// Makes rows of what was measured.
+/// Makes rows of the measurements.
 pub fn put_together<C: Conditions>(rounds: &Rounds, measured: &[Measured<C>]) -> Report<C> {
     let reference = rounds.peers.first().copied();
     let peer = |one: &Measured<C>| {
@@ -123,7 +123,7 @@ fn row<C: Conditions>(one: &Measured<C>, step: usize, peer: Option<&Measured<C>>
 }
 
 impl<C> Report<C> {
-    /// What went wrong, in one line; what this machine can't have is not wrong, if there is
+    /// The failures, in one line; subjects that this machine can't have are none, if there is
     /// anything else.
     pub fn trouble(&self) -> Option<String> {
         let troubles = || self.rows.iter().filter_map(|row| row.trouble.as_ref());

@@ -1,16 +1,16 @@
-//! Whoever runs tasks, and how tasks are given to them.
+//! Runners of tasks, and how tasks are given to them.
 
-/// Who runs tasks.
+/// Runs tasks.
 pub trait Runner: Sync + 'static {
-    /// Has `work` run, some time or at once.
+    /// Runs `work`, some time or at once.
     fn spawn(&'static self, work: impl FnOnce() + Send + 'static);
 
-    /// The same of a task of some kind, where the policy tells kinds apart.
+    /// Runs a task of some kind, where the policy tells kinds apart.
     fn spawn_as(&'static self, _kind: Kind, work: impl FnOnce() + Send + 'static) {
         self.spawn(work);
     }
 
-    /// Has `step` run as a task again and again, each time until it says that there is no more.
+    /// Runs `step` as a task again and again, each time until it says that there is no more.
     fn repeat(&'static self, kind: Kind, mut step: impl FnMut() -> bool + Send + 'static) {
         self.spawn_as(kind, move || {
             if step() {
@@ -20,13 +20,13 @@ pub trait Runner: Sync + 'static {
     }
 }
 
-/// What a policy may want to know of a task.
+/// The properties of a task that a policy may want to know.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// Its stage, from 0 on; what is begun first has the lowest.
     pub stage: u64,
     /// How urgent it is, 0 the most.
     pub level: u64,
-    /// When it is to be done, in nanoseconds of the monotonic clock.
+    /// The time when it is to be done, in nanoseconds of the monotonic clock.
     pub due_ns: u64,
 }

@@ -1,12 +1,12 @@
-//! What threads count while they run tasks: each by itself, under a lock that only its own thread
-//! takes until all is done.
+//! Counts of threads that run tasks: each by itself, under a lock that only its own thread takes
+//! until all is done.
 
 use std::cell::OnceCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use antiphon_report::stats::Histogram;
 
-/// What was done.
+/// The work that was done.
 pub struct Tally {
     /// Tasks that have ended.
     pub tasks: u64,
@@ -14,18 +14,18 @@ pub struct Tally {
     pub numbers: u64,
     /// How many items were handled.
     pub items: u64,
-    /// What was found in them: newlines, say.
+    /// The sum of what was found in them: newlines, say.
     pub found: u64,
-    /// When the last task ended.
+    /// The time when the last task ended.
     pub last: u64,
-    /// By the step that an item was due in.
+    /// Steps by the step that an item was due in.
     pub steps: Vec<Step>,
 }
 
 /// Items of a step.
 #[derive(Default)]
 pub struct Step {
-    /// From when an item was due, or handed over, to its end; in ticks.
+    /// The time from when an item was due, or handed over, to its end; in ticks.
     pub latencies: Histogram,
     /// Their sum.
     pub sum: u64,
@@ -49,12 +49,12 @@ impl Tally {
         Self { tasks, numbers, items, found, last, steps: Vec::new() }
     }
 
-    /// That so many tasks have ended, that each of so many items was handled, once, and that so
-    /// much was found; items and what is found by their names.
+    /// Checks that `tasks` tasks have ended, that each item was handled, once, and that the sum of
+    /// what was found is right. `items` and `found` are names and numbers.
     ///
     /// # Errors
     ///
-    /// What is not as it should be.
+    /// The number that is not as it should be.
     pub fn check(&self, tasks: u64, items: (&str, u64), found: (&str, u64)) -> Result<(), String> {
         let ((items_name, items), (found_name, found)) = (items, found);
         [
@@ -93,7 +93,7 @@ impl Tally {
     }
 }
 
-/// Has the calling thread count.
+/// Notes something in the tally of the calling thread.
 pub fn count(note: impl FnOnce(&mut Tally)) {
     MINE.with(|mine| {
         let mine = mine.get_or_init(|| {
@@ -110,7 +110,7 @@ pub fn tasks() -> u64 {
     locked(&ALL).iter().map(|one| locked(one).tasks).sum()
 }
 
-/// What all threads have counted; they begin anew.
+/// Takes the counts of all threads; they begin anew.
 pub fn take() -> Tally {
     let mut sum = Tally::new();
     for one in locked(&ALL).iter() {

@@ -1,4 +1,4 @@
-//! What is measured of servers, and under what conditions.
+//! The requests to servers, and the conditions.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::bench::neighbours::Load;
 use crate::bench::rounds;
 
-/// What clients ask for.
+/// The requests of clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Case {
-    /// What they have sent, back.
+    /// The bytes that the client has sent, back.
     Echo,
     /// A page, by HTTP/1.1, over a connection that is kept.
     Http,
@@ -48,7 +48,7 @@ impl FromStr for Cases {
     }
 }
 
-/// Who sends requests.
+/// The program that sends requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Loader {

@@ -8,9 +8,9 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 /// A server that listens. It ends with this, or with this process.
 pub struct Server {
     child: Child,
-    /// When that is closed, one that is not this command ends by itself.
+    /// A server that is not this command ends by itself when that is closed.
     _stdin: Option<ChildStdin>,
-    /// Where it listens.
+    /// The address at which it listens.
     pub address: SocketAddr,
 }
 

@@ -18,7 +18,7 @@ use antiphon_report::stats::Histogram;
 
 use super::cases::Case;
 
-/// What is sent, and what comes back.
+/// The request, and the answer to it.
 pub struct Exchange {
     request: Vec<u8>,
     /// Bytes of an answer.
@@ -35,40 +35,41 @@ pub struct Client {
 
 struct Connection {
     stream: TcpStream,
-    /// Of the request that is on its way: when it was sent, or due; how much of it was written, and
-    /// of its answer read.
+    /// The time when the request that is on its way was sent, or due; how much of it was written,
+    /// and of its answer read.
     since_ns: Option<u64>,
     written: usize,
     read: usize,
-    /// When those were due that stand in line.
+    /// The due times of the requests that stand in line.
     due: VecDeque<u64>,
 }
 
-/// When to send.
+/// The times of requests.
 #[derive(Clone, Copy)]
 pub struct Schedule {
-    /// When to begin, by the monotonic clock.
+    /// The time to begin, by the monotonic clock.
     pub begin_ns: u64,
-    /// From when on it counts.
+    /// The time from which it counts.
     pub count_ns: u64,
-    /// When to end.
+    /// The time to end.
     pub end_ns: u64,
-    /// From one request of this thread to the next; `None`: as soon as there is an answer.
+    /// The time from one request of this thread to the next; `None`: it comes as soon as there is
+    /// an answer.
     pub gap_ns: Option<f64>,
 }
 
-/// What came of it.
+/// The results of a client.
 #[derive(Default)]
 pub struct Seen {
     /// Answers while it counted.
     pub answers: u64,
-    /// Of requests that were answered, or due, while it counted.
+    /// The latencies of requests that were answered, or due, while it counted.
     pub latencies: Histogram,
 }
 
 /// A longer answer is none.
 const MOST_ANSWER: usize = 2 << 20;
-/// For how long a server may be silent.
+/// How long a server may be silent.
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// Now, by the clock of schedules.
@@ -77,7 +78,8 @@ pub fn now() -> u64 {
 }
 
 impl Exchange {
-    /// Of a case, with `bytes` to be echoed. Asks the server once, to see how long an answer is.
+    /// The exchange of a case, with `bytes` to be echoed. Asks the server once, to see how long an
+    /// answer is.
     ///
     /// # Errors
     ///
@@ -133,7 +135,7 @@ fn http_length(answer: &[u8]) -> io::Result<Option<usize>> {
 }
 
 impl Client {
-    /// Opens so many connections, and sends a request over each.
+    /// Opens `count` connections, and sends a request over each.
     ///
     /// # Errors
     ///
@@ -232,7 +234,7 @@ impl Client {
         }
     }
 
-    /// What was due and has no answer has waited until now.
+    /// Counts the requests that were due and have no answer: they have waited until now.
     fn give_up(&self, schedule: &Schedule, seen: &mut Seen) {
         if schedule.gap_ns.is_none() {
             return;

@@ -1,4 +1,4 @@
-//! What a repetition does.
+//! The work of a repetition.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -19,35 +19,35 @@ pub struct Order {
     pub subject: String,
     /// The conditions.
     pub cell: Cell,
-    /// Of a message.
+    /// The size of a message.
     pub bytes: usize,
     /// Threads of clients.
     pub clients: usize,
-    /// Who sends requests.
+    /// The program that sends requests.
     pub loader: Loader,
     /// How long it is measured.
     pub seconds: f64,
-    /// Where the server is, if that is not in this command.
+    /// The path of the server, if that is not in this command.
     pub program: PathBuf,
 }
 
-/// What came of it.
+/// The figures of a repetition.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Figures {
     /// Answers a second.
     pub ops_per_s: f64,
-    /// Of latencies: half are below that, …
+    /// Half of the latencies are below this.
     pub p50_ns: f64,
-    /// … and 99 of 100.
+    /// 99 of 100 latencies are below this.
     pub p99_ns: f64,
     /// CPU time of all threads of the server, by answer; also what the kernel does there.
     pub server_cpu_ns_per_op: f64,
 }
 
-/// For how long it is not measured yet, in seconds, at the most; and in parts of the time.
+/// The warm-up, which is not measured: at most this many seconds, and this part of the time.
 const WARM_S: f64 = 0.2;
 const WARM: f64 = 0.25;
-/// From when all connections are open to the first request, in nanoseconds.
+/// The time from when all connections are open to the first request, in nanoseconds.
 const BEGIN_NS: u64 = 2_000_000;
 
 /// Measures.
@@ -116,7 +116,7 @@ fn figures(order: &Order) -> Result<Figures, String> {
     })
 }
 
-/// The same by `wrk`, which counts from the first request on.
+/// Measures by `wrk`, which counts from the first request on.
 fn by_wrk(order: &Order, server: &Server) -> Result<Figures, String> {
     let Order { cell, clients, seconds, .. } = order;
     let before = server.cpu_ns()?;
@@ -133,7 +133,7 @@ fn by_wrk(order: &Order, server: &Server) -> Result<Figures, String> {
     })
 }
 
-/// What starts the server.
+/// The command that starts the server.
 fn command(order: &Order) -> Result<Command, String> {
     let Order { subject, cell, program, .. } = order;
     if subject == servers::GO {
@@ -150,7 +150,7 @@ fn command(order: &Order) -> Result<Command, String> {
     Ok(command)
 }
 
-/// Has this process, and the server, open as many files as they may.
+/// Lets this process, and the server, open as many files as they may.
 fn more_files() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the limit is ours to write.

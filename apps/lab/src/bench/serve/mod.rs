@@ -11,10 +11,10 @@
 //! | [`cases`] | what is measured, under what conditions |
 //! | [`servers`] | the servers |
 //! | [`child`] | a server as a process: its port, its CPU time, its end |
-//! | [`client`] | who sends requests, and when |
+//! | [`client`] | the sender of requests, and its schedule |
 //! | [`wrk`] | the same by a program that others know |
 //! | [`measure`] | what a repetition does |
-//! | [`rows`] | medians and ratios of what came back; JSON |
+//! | [`rows`] | medians and ratios of the figures that came back; JSON |
 //! | [`tables`] | tables for people |
 
 mod cases;
@@ -55,7 +55,7 @@ of paired repetitions, with its 95 % interval.
 Example:
   antiphon bench serve --connections 100 --workers 2 --against tokio,go")]
 pub struct Arguments {
-    /// What is asked for: echo (--bytes to and fro), http (GET, kept alive)
+    /// Requests: echo (--bytes to and fro), http (GET, kept alive)
     #[arg(long, value_name = "LIST", default_value = "echo")]
     case: Cases,
     /// Connections, all open at once
@@ -70,10 +70,10 @@ pub struct Arguments {
     /// Threads of clients
     #[arg(long, value_name = "N", default_value_t = 1)]
     clients: usize,
-    /// Who sends requests: own, or wrk (of http, for whole seconds, without a rate)
+    /// The program that sends requests: own, or wrk (of http, for whole seconds, without a rate)
     #[arg(long, value_name = "NAME", default_value = "own")]
     loader: Loader,
-    /// Of a message, in echo
+    /// Size of a message, in echo
     #[arg(long, value_name = "N", default_value_t = 64)]
     bytes: usize,
     /// Ours: fibers (a fiber for each connection, by epoll), fibers-uring (by io_uring)
@@ -83,14 +83,14 @@ pub struct Arguments {
     /// --workers says
     #[arg(long, value_name = "LIST", default_value = "tokio,go,may,threads")]
     against: String,
-    /// How long a repetition is measured
+    /// How long each repetition measures
     #[arg(long, value_name = "S", default_value_t = 0.5, allow_negative_numbers = true)]
     seconds: f64,
     #[command(flatten)]
     settings: Settings,
 }
 
-/// What is measured, and how.
+/// The measurements that are to be taken.
 struct Plan {
     cells: Vec<Cell>,
     rounds: Rounds,
@@ -102,7 +102,7 @@ struct Plan {
     go: Option<Result<Built, String>>,
 }
 
-/// What was measured of one server in one cell.
+/// The measurements of one server in one cell.
 type Measured = super::rounds::Measured<Cell, measure::Figures>;
 
 /// Messages are no longer than this, and connections no more.
@@ -173,7 +173,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
     Ok(Plan { cells, rounds, seconds, clients, loader: arguments.loader, bytes, go })
 }
 
-/// What `wrk` can't do is refused.
+/// Refuses what `wrk` can't do.
 fn check_wrk(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { case, connections, rate, clients, seconds, .. } = arguments;
     if case.0 != [cases::Case::Http] {

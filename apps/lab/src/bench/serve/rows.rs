@@ -9,7 +9,7 @@ use super::measure::Figures;
 use crate::bench::ratio::Ratio;
 use crate::bench::rounds::{Rounds, Trouble, mean};
 
-/// What was measured of one server in one cell.
+/// The results of one server in one cell.
 pub struct Row {
     /// Its name.
     pub subject: &'static str,
@@ -26,7 +26,7 @@ pub struct Row {
     pub p99_ns: Option<f64>,
     /// Median of the server's CPU time, by answer.
     pub cpu_ns: Option<f64>,
-    /// To the first peer: of answers a second, of the 99th percentile, and of the CPU time.
+    /// Ratios to the first peer: of answers a second, of the 99th percentile, and of the CPU time.
     pub ratios: [Option<Ratio>; 3],
     /// CPUs that others used meanwhile.
     pub others_cpus: Option<f64>,
@@ -36,32 +36,32 @@ pub struct Row {
 
 /// Everything that is printed.
 pub struct Report {
-    /// In the order of cells.
+    /// Rows in the order of cells.
     pub rows: Vec<Row>,
-    /// To whom ratios are.
+    /// The subject that ratios refer to.
     pub reference: Option<&'static str>,
-    /// Of a message.
+    /// The size of a message.
     pub bytes: usize,
     /// Threads of clients.
     pub clients: usize,
-    /// Who sent requests.
+    /// The program that sent requests.
     pub loader: Loader,
     /// How long a repetition is measured.
     pub seconds: f64,
-    /// Of the order of subjects.
+    /// The seed of the order of subjects.
     pub seed: u64,
 }
 
 type Of = fn(&Figures) -> f64;
 
-/// Of what there are ratios: `ratio`, `p99_ratio` and `cpu_ratio`.
+/// The figures that have ratios: `ratio`, `p99_ratio` and `cpu_ratio`.
 const RATIOS: [(&str, Of); 3] = [
     ("ratio", |figures| figures.ops_per_s),
     ("p99_ratio", |figures| figures.p99_ns),
     ("cpu_ratio", |figures| figures.server_cpu_ns_per_op),
 ];
 
-/// Makes rows of what was measured.
+/// Makes rows of the measurements.
 pub fn put_together(rounds: &Rounds, measured: &[Measured]) -> Vec<Row> {
     measured.iter().map(|one| row(one, rounds, measured)).collect()
 }
@@ -88,7 +88,7 @@ fn row(one: &Measured, rounds: &Rounds, measured: &[Measured]) -> Row {
 }
 
 impl Report {
-    /// What went wrong, in one line.
+    /// The failures, in one line.
     pub fn trouble(&self) -> Option<String> {
         Trouble::failures(self.rows.iter().filter_map(|row| row.trouble.as_ref()))
     }
@@ -98,7 +98,7 @@ impl Report {
         mean(self.rows.iter().filter_map(|row| row.others_cpus))
     }
 
-    /// For scripts.
+    /// The object for scripts.
     pub fn json(&self) -> Value {
         let rows: Vec<_> = self.rows.iter().map(|row| self.of_row(row)).collect();
         json!({

@@ -18,7 +18,7 @@ pub fn text(report: &Report, colour: bool) -> String {
             when a request\nwas sent, or due; CPU is that of all threads of the server.\n"
 }
 
-/// What stands over a table.
+/// The heading of a table.
 fn heading(cell: &Cell, bytes: usize) -> String {
     let plural = |count| if count == 1 { "" } else { "s" };
     let Cell { load, case, rate, connections, workers } = *cell;

@@ -5,17 +5,17 @@ use std::process::Command;
 
 use antiphon_report::failure::Failure;
 
-/// What is run.
+/// The program to run.
 pub const PROGRAM: &str = "wrk";
 
-/// What it has said.
+/// The report of `wrk`.
 #[derive(Debug, PartialEq)]
 pub struct Said {
     /// Answers, of all the time that it ran.
     pub answers: f64,
     /// Answers a second.
     pub ops_per_s: f64,
-    /// Of latencies, in nanoseconds.
+    /// Quantiles of latencies, in nanoseconds.
     pub p50_ns: f64,
     pub p99_ns: f64,
 }
@@ -33,7 +33,7 @@ pub fn is_there() -> Result<(), Failure> {
     })
 }
 
-/// Has it ask for a page, by so many threads and connections, for so many seconds.
+/// Runs it: `threads` threads ask for a page over `connections` connections, for `seconds` seconds.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ pub fn ask(
     })
 }
 
-/// What its report says; `None` if that is none, or there were errors.
+/// Reads its report; `None` if that is none, or there were errors.
 fn said(text: &str) -> Option<Said> {
     if text.contains("Socket errors") || text.contains("Non-2xx or 3xx") {
         return None;

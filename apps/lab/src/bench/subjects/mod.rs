@@ -31,7 +31,7 @@ pub trait Subject: Sized + Sync {
 
 /// Something to be done with a lock whose name is known only when the program runs.
 pub trait Visitor {
-    /// What comes of it.
+    /// The result of the visit.
     type Output;
 
     /// Does it.
@@ -49,7 +49,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// As reports have it.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Exclusive => "mutex",

@@ -1,4 +1,4 @@
-//! What is measured of tasks, and under what conditions.
+//! The measurements of tasks, and the conditions.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::bench::neighbours::Load;
 use crate::bench::rounds;
 
-/// What a repetition does.
+/// The work of a repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Case {
     /// A task spawns others that do nothing, and waits for all of them.
@@ -24,7 +24,7 @@ pub enum Case {
     Parked,
     /// A task sends another messages, through a channel with room for some.
     Channel,
-    /// As that; each begins on a worker of its own.
+    /// A task sends another one messages, as in `Channel`, but each begins on a worker of its own.
     Across,
     /// Two tasks send another messages, each through a channel of its own.
     Select,
@@ -101,8 +101,8 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// The cells of a case, with so many tasks at once at the most. Where memory is measured, there
-    /// is one worker; where tasks are to be apart, there are two or more.
+    /// The cells of a case, with at most `most` tasks at once. Where memory is measured, there is
+    /// one worker; where tasks are to be apart, there are two or more.
     pub fn of(load: Load, case: Case, workers: &[usize], most: usize) -> Vec<Self> {
         let workers = if case.is_memory() { &[1] } else { workers };
         let least = if case == Case::Across { 2 } else { 1 };

@@ -1,4 +1,4 @@
-//! What a repetition does.
+//! The work of a repetition.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,22 +20,22 @@ pub struct Order {
     pub cell: Cell,
     /// How long it takes, about.
     pub seconds: f64,
-    /// Where the runtime is, if that is not in this command.
+    /// The path of the runtime, if that is not in this command.
     pub program: PathBuf,
 }
 
-/// What came of it. `None`: not of this case.
+/// The figures of a repetition. `None`: the case does not have it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Figures {
-    /// From the first spawn to the last join, by task.
+    /// The time from the first spawn to the last join, by task.
     pub ns_per_op: Option<f64>,
     /// CPU time of all threads, by task.
     pub cpu_ns_per_op: Option<f64>,
-    /// By how much the process has grown, by task.
+    /// The growth of the process, by task.
     pub bytes_per_task: Option<f64>,
 }
 
-/// Whose calls are tasks: enough of them that a worker's start does not count.
+/// The number whose calls are tasks: enough of them that a worker's start does not count.
 pub const FIBONACCI: u32 = 24;
 /// How often a task yields in a round: so often that making it does not count.
 const YIELDS: usize = 1_000;
@@ -79,7 +79,8 @@ pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
     Ok(Outcome::Figures(figures))
 }
 
-/// What `tasks` tasks take, of as many rounds as there is time for, and the first for nothing.
+/// The time of `tasks` tasks, of as many rounds as there is time for; the first round does not
+/// count.
 fn timed(seconds: f64, tasks: usize, round: &dyn Fn(usize) -> Duration) -> Figures {
     let once = round(1).as_secs_f64();
     let times = (seconds / once).clamp(1.0, 1e6) as usize;
@@ -94,7 +95,7 @@ fn timed(seconds: f64, tasks: usize, round: &dyn Fn(usize) -> Duration) -> Figur
     }
 }
 
-/// By how much the process grows when tasks are spawned.
+/// The growth of the process when tasks are spawned.
 fn memory(tasks: usize, spawn: impl FnOnce(Look<'_>)) -> Figures {
     let mut before = 0;
     let mut after = 0;

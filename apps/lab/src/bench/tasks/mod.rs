@@ -5,7 +5,7 @@
 //! | [`cases`] | what is measured, under what conditions |
 //! | [`subjects`] | the runtimes, and what each has |
 //! | [`measure`] | what a repetition does |
-//! | [`rows`] | medians, quartiles and ratios of what came back; JSON |
+//! | [`rows`] | medians, quartiles and ratios of the figures that came back; JSON |
 //! | [`tables`] | tables for people |
 
 mod cases;
@@ -52,12 +52,11 @@ pub struct Arguments {
     /// Peers; ratios are to the first that has the case
     #[arg(long, value_name = "LIST", default_value = "rayon,smol,tokio,go,chili,may,boost")]
     against: String,
-    /// What is measured: spawn_join (--tasks at once, and batches of 1000), fork_join (the
-    /// Fibonacci numbers, a task for each call), idle (memory of a task that is not run yet), yield
-    /// (100 tasks in turn), parked (memory of a task that waits), channel (messages from one task
-    /// to another, with room for 128, and for 1), across (the same; with two workers or more, and
-    /// each begins on one of its own) and select (messages of two tasks to another, by a channel
-    /// each)
+    /// Cases: spawn_join (--tasks at once, and batches of 1000), fork_join (the Fibonacci numbers,
+    /// a task for each call), idle (memory of a task that is not run yet), yield (100 tasks in
+    /// turn), parked (memory of a task that waits), channel (messages from one task to another,
+    /// with room for 128, and for 1), across (the same; with two workers or more, and each begins
+    /// on one of its own) and select (messages of two tasks to another, by a channel each)
     #[arg(
         long,
         value_name = "LIST",
@@ -74,7 +73,7 @@ pub struct Arguments {
     settings: Settings,
 }
 
-/// What is measured, and how.
+/// The measurements that are to be taken.
 struct Plan {
     cells: Vec<Cell>,
     rounds: Rounds,
@@ -83,7 +82,7 @@ struct Plan {
     built: Vec<(&'static str, Result<Built, String>)>,
 }
 
-/// What was measured of one runtime in one cell.
+/// The measurements of one runtime in one cell.
 type Measured = super::rounds::Measured<Cell, measure::Figures>;
 
 /// Measures and prints.
@@ -164,7 +163,7 @@ impl Plan {
         Ok(all)
     }
 
-    /// Of each case, who was asked for and does not have it.
+    /// The subjects that were asked for and do not have a case, by case.
     fn absent(&self) -> Vec<(Case, Vec<&'static str>)> {
         let mut cases: Vec<_> = self.cells.iter().map(|cell| cell.case).collect();
         cases.dedup();
@@ -173,7 +172,7 @@ impl Plan {
         cases.into_iter().map(of).filter(|(_, names): &(_, Vec<_>)| !names.is_empty()).collect()
     }
 
-    /// Those that have the case.
+    /// The subjects that have the case.
     fn rounds_of(&self, case: Case) -> Rounds {
         let Rounds { subjects, peers, repetitions, seed } = &self.rounds;
         let of = |names: &[&'static str]| {

@@ -9,7 +9,7 @@ use super::measure::Figures;
 use crate::bench::ratio::Ratio;
 use crate::bench::rounds::{Rounds, Trouble, mean};
 
-/// What was measured of one runtime in one cell.
+/// The results of one runtime in one cell.
 pub struct Row {
     /// Its name.
     pub subject: &'static str,
@@ -19,11 +19,11 @@ pub struct Row {
     pub cell: Cell,
     /// Repetitions that count.
     pub repetitions: usize,
-    /// Of what the case is about: a time, or bytes.
+    /// The leading figure of the case: a time, or bytes.
     pub lead: Option<Quartiles>,
     /// Median of the CPU time of all threads.
     pub cpu_ns: Option<f64>,
-    /// To the first peer that has the case, and which that is.
+    /// The ratio to the first peer that has the case, and which that is.
     pub ratio: Option<(Ratio, &'static str)>,
     /// CPUs that others used meanwhile.
     pub others_cpus: Option<f64>,
@@ -33,17 +33,17 @@ pub struct Row {
 
 /// Everything that is printed.
 pub struct Report {
-    /// In the order of cells.
+    /// Rows in the order of cells.
     pub rows: Vec<Row>,
-    /// Who has no rows of a case, as it does not have the case.
+    /// The subjects that have no rows of a case, because they do not have the case.
     pub absent: Vec<(Case, Vec<&'static str>)>,
-    /// What a repetition takes.
+    /// The time of a repetition.
     pub seconds: f64,
-    /// Of the order of subjects.
+    /// The seed of the order of subjects.
     pub seed: u64,
 }
 
-/// Makes rows of what was measured.
+/// Makes rows of the measurements.
 pub fn put_together(rounds: &Rounds, measured: &[Measured]) -> Vec<Row> {
     measured.iter().map(|one| row(one, rounds, measured)).collect()
 }
@@ -70,7 +70,7 @@ fn row(one: &Measured, rounds: &Rounds, measured: &[Measured]) -> Row {
     }
 }
 
-/// What a case is about, by repetition.
+/// The leading figures of a case, by repetition.
 fn leads(one: &Measured) -> impl Iterator<Item = f64> {
     let lead = |figures: &Figures| match one.cell.case {
         case if case.is_memory() => figures.bytes_per_task,
@@ -80,7 +80,7 @@ fn leads(one: &Measured) -> impl Iterator<Item = f64> {
 }
 
 impl Report {
-    /// What went wrong, in one line.
+    /// The failures, in one line.
     pub fn trouble(&self) -> Option<String> {
         Trouble::failures(self.rows.iter().filter_map(|row| row.trouble.as_ref()))
     }
@@ -90,7 +90,7 @@ impl Report {
         mean(self.rows.iter().filter_map(|row| row.others_cpus))
     }
 
-    /// For scripts.
+    /// The object for scripts.
     pub fn json(&self) -> Value {
         let rows: Vec<_> = self.rows.iter().map(of_row).collect();
         let absent = self.absent.iter().map(|(case, names)| (case.name().to_owned(), json!(names)));

@@ -20,7 +20,7 @@ pub fn text(report: &Report, colour: bool) -> String {
             holds\nthe true one in 95 of 100 cases; less is better. CPU: of all threads.\n"
 }
 
-/// What stands over a table.
+/// The heading of a table.
 fn heading(cell: &Cell) -> String {
     let (load, batch) = (cell.load.name(), cell.batch);
     let workers = match cell.workers {

@@ -1,4 +1,4 @@
-//! Who runs the mixed workload: one policy, or each by what suits it.
+//! The runners of the mixed workload: one policy for all, or a fitting one for each.
 //!
 //! | subject | where they run |
 //! |---|---|
@@ -16,7 +16,7 @@ use crate::bench::mix::hosts::{AnyPool, POLICIES, Parts, pools};
 use crate::bench::pools::policies::Ranks;
 use crate::bench::pools::runner::{Kind, Runner};
 
-/// Those that are not one policy.
+/// The subjects that are not one policy.
 pub const COMPOSED: [&str; 3] = ["pools", NICE, "two-pools"];
 
 const NICE: &str = "pools-nice";
@@ -28,7 +28,7 @@ pub fn names() -> Vec<&'static str> {
     POLICIES.into_iter().chain(COMPOSED).collect()
 }
 
-/// Who runs what.
+/// The pools that run the parts of the workload.
 pub struct Houses {
     /// Packets.
     pub packets: House,
@@ -46,7 +46,7 @@ pub struct House {
 }
 
 impl Houses {
-    /// Starts the pools of a subject, with room for so many parts.
+    /// Starts the pools of a subject, with room for `parts` parts.
     ///
     /// # Errors
     ///
@@ -82,14 +82,14 @@ impl Houses {
 }
 
 impl House {
-    /// Has its threads, so many, be nice to others: each is in one task until all are.
+    /// Makes its `threads` threads nice to others: each stays in one task until all are.
     fn be_nice(&self, threads: usize) {
         let all = Arc::new(Barrier::new(threads + 1));
         for _ in 0..threads {
             let all = all.clone();
             drop(self.pool.spawn(move || {
-                // SAFETY: no memory is passed; 0 is the calling thread. It fails for who is nicer
-                // already, who stays so.
+                // SAFETY: no memory is passed; 0 is the calling thread. It fails for a thread that
+                // is nicer already, which stays so.
                 unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
                 // It blocks the thread, not the fiber: so each has one.
                 all.wait();

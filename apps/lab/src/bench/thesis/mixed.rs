@@ -32,36 +32,36 @@ use crate::bench::rounds::Outcome;
 /// One repetition.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Order {
-    /// Who runs it.
+    /// The subject that runs it.
     pub subject: String,
     /// Threads.
     pub workers: usize,
-    /// For how many frames of each leg it goes on.
+    /// The number of frames of each leg for which it goes on.
     pub frames: u32,
-    /// How much there is, in parts of what is usual.
+    /// The size of the load, in parts of the usual one.
     pub part: f64,
-    /// Of what is drawn by lot.
+    /// The seed of all random choices.
     pub seed: u64,
 }
 
-/// What was measured, of packets, options and frames.
+/// The figures of packets, options and frames.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Figures {
-    /// In this order.
+    /// Latencies, in this order.
     pub latency: [Latencies; 3],
 }
 
-/// Where the tally has frames, packets and options.
+/// The places in the tally of frames, packets and options.
 const STEPS: [usize; 3] = [1, 2, 0];
 const PACKETS: usize = STEPS[0];
 const OPTIONS: usize = STEPS[1];
 const CONFERENCES: u64 = 150;
-/// Packets, so many at a time; and from one time to the next.
+/// Packets come this many at a time, every `PACKETS_NS` nanoseconds.
 const PACKETS_AT_ONCE: u64 = 30;
 const PACKETS_NS: u64 = 1_000_000;
 const OPTIONS_AT_ONCE: u64 = 1000;
 const OPTIONS_NS: u64 = 50_000_000;
-/// One option in so many is long.
+/// One option of this many is long.
 const LONG_OF: u64 = 100;
 const SHORT: usize = 20;
 const LONG: usize = 2000;
@@ -69,7 +69,7 @@ const LONG: usize = 2000;
 const PACKET_DUE_NS: u64 = 200_000;
 /// Whether all is done: looked at so often.
 const LOOKS: Duration = Duration::from_millis(1);
-/// From the beginning to the first that is due.
+/// The time from the beginning to the first that is due.
 const LEAD_NS: u64 = 50_000_000;
 
 /// How long a repetition is to take at most, in seconds.
@@ -136,7 +136,7 @@ struct Load {
     seed: u64,
     /// Packets and options that have ended.
     done: AtomicU64,
-    /// Of these, those that came to something else.
+    /// Those among them that came to something else.
     wrong: AtomicU64,
 }
 

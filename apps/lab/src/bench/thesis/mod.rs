@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`workloads`] | what is run, and the figures that each is judged by |
 //! | [`mixed`] | the workload of all at once |
-//! | [`houses`] | who runs that: one policy, or several |
+//! | [`houses`] | the runners of that: one policy, or several |
 //! | [`report`] | the table, and what follows |
 
 mod houses;
@@ -54,7 +54,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 100,
           value_parser = clap::value_parser!(u32).range(5..=100_000))]
     frames: u32,
-    /// How much there is of packets, options and conferences, in parts of what is usual
+    /// Size of the load of packets, options and conferences, in parts of the usual one
     #[arg(long, value_name = "P", default_value_t = 1.0)]
     part: f64,
     #[command(flatten)]

@@ -1,5 +1,5 @@
-//! From repetitions to a table of policies, workloads and figures; who is best in each column, and
-//! whether anybody is in all.
+//! From repetitions to a table of policies, workloads and figures; which subject is best in each
+//! column, and whether one is best in all.
 
 use antiphon_report::stats::{Quartiles, geometric_mean, quartiles};
 use antiphon_report::table::{Cell as Field, Table, Tone};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::workloads::{COLUMNS, Cell, Column, Workload};
 use crate::bench::rounds::{Measured as Of, Trouble, mean};
 
-/// What was measured of one subject in one workload.
+/// The measurements of one subject in one workload.
 pub type Measured = Of<Cell, Vec<f64>>;
 
 /// A subject's figures.
@@ -16,7 +16,7 @@ pub struct Row {
     subject: &'static str,
     /// Whether it is one policy, and no composition.
     single: bool,
-    /// By column, where it has that.
+    /// Figures by column, where it has that.
     figures: Vec<Option<Quartiles>>,
     trouble: Option<Trouble>,
 }
@@ -39,7 +39,7 @@ enum Place {
     Behind,
 }
 
-/// Makes rows of what was measured: one for each subject.
+/// Makes rows of the measurements: one for each subject.
 pub fn put_together(
     singles: &[&'static str],
     all: &[&'static str],
@@ -66,7 +66,7 @@ pub fn put_together(
 }
 
 impl Report {
-    /// What went wrong, in one line.
+    /// The failures, in one line.
     pub fn trouble(&self) -> Option<String> {
         Trouble::failures(self.rows.iter().filter_map(|row| row.trouble.as_ref()))
     }
@@ -93,13 +93,13 @@ impl Report {
         })
     }
 
-    /// In how many columns a row is best, or near that; and how many it has.
+    /// The number of columns in which a row is best, or near that; and how many it has.
     fn wins(&self, row: &Row) -> (usize, usize) {
         let places = || (0..COLUMNS.len()).filter_map(|at| self.place(row, at));
         (places().filter(|place| *place != Place::Behind).count(), places().count())
     }
 
-    /// Of those that are in all workloads, who is best, or near that, in all columns.
+    /// Subjects that are in all workloads, and the best, or near that, in all columns.
     fn perfect(&self) -> Vec<&'static str> {
         let all = self.rows.iter().filter(|row| row.single);
         all.filter(|row| self.wins(row) == (COLUMNS.len(), COLUMNS.len()))
@@ -128,7 +128,7 @@ impl Report {
         singles().max_by(|a, b| mean(a).total_cmp(&mean(b)))
     }
 
-    /// What follows from the table.
+    /// The conclusion from the table.
     fn verdict(&self) -> String {
         let perfect = self.perfect();
         let mut text = match perfect.as_slice() {
@@ -150,7 +150,7 @@ impl Report {
         text
     }
 
-    /// For people: a table for each workload, and what follows.
+    /// The text for people: a table for each workload, and the conclusion.
     pub fn text(&self, colour: bool) -> String {
         let mut text = format!("{} workers\n\n", self.workers);
         for workload in super::workloads::WORKLOADS {
@@ -184,7 +184,7 @@ impl Report {
         }
     }
 
-    /// For scripts.
+    /// The object for scripts.
     pub fn json(&self) -> Value {
         let single = self.best_single();
         let row = |row: &Row| {
@@ -223,7 +223,7 @@ impl Report {
 mod tests {
     use super::*;
 
-    /// So many times as good as 100, in each column of some workloads.
+    /// Measured figures that are `good` times as good as 100, in each column of some workloads.
     fn measured(subject: &'static str, good: f64, of: &[Workload]) -> Vec<Measured> {
         let one = |&workload: &Workload| {
             let columns = COLUMNS.iter().filter(|column| column.workload == workload);

@@ -13,7 +13,7 @@ use crate::bench::repeat::repeat;
 use crate::bench::rounds::{self, Outcome};
 use crate::bench::{Order, options, packets};
 
-/// What is run.
+/// The workload of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
     /// `bench packets --case general`.
@@ -28,18 +28,18 @@ pub enum Workload {
     Mixed,
 }
 
-/// In this order.
+/// The workloads, in this order.
 pub const WORKLOADS: [Workload; 5] =
     [Workload::Packets, Workload::Bimodal, Workload::Options, Workload::Mix, Workload::Mixed];
 
 /// A figure, in a column of its own.
 #[derive(Debug)]
 pub struct Column {
-    /// Of which workload.
+    /// The workload of the column.
     pub workload: Workload,
     /// Its name.
     pub name: &'static str,
-    /// Which is better.
+    /// Whether more is better.
     pub more: bool,
     /// Whether it is a time, in nanoseconds.
     pub is_time: bool,
@@ -72,7 +72,7 @@ const fn time(workload: Workload, name: &'static str) -> Column {
 /// A workload, and its conditions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cell {
-    /// What is run.
+    /// The workload.
     pub workload: Workload,
     /// Threads.
     pub workers: usize,
@@ -86,7 +86,7 @@ pub struct Cell {
 const CONFERENCES: f64 = 300.0;
 
 impl Workload {
-    /// As reports have it.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Packets => "packets",
@@ -104,11 +104,11 @@ pub fn policies() -> [&'static str; 10] {
 }
 
 impl Cell {
-    /// Has a subject run it once; the figures are those of its columns.
+    /// Runs it once with a subject; the figures are those of its columns.
     ///
     /// # Errors
     ///
-    /// One line: what hindered it.
+    /// One line: what hindered the repetition.
     pub fn repeat(
         self,
         subject: &str,

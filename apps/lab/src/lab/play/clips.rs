@@ -18,13 +18,13 @@ use super::unfinished::Unfinished;
 
 /// A clip to play.
 pub struct Ready {
-    /// As reports call it.
+    /// The name in reports.
     pub name: String,
-    /// Where its stream is.
+    /// The path of its stream.
     pub path: PathBuf,
     /// The file that it was taken out of, which may have sound.
     pub source: Option<PathBuf>,
-    /// What is in it.
+    /// The contents of the stream.
     pub clip: Clip,
     /// Whether the frames' numbers are drawn in the frames.
     pub has_counter: bool,
@@ -68,7 +68,7 @@ fn of_file(file: &Path) -> Result<Ready, Failure> {
     Ok(Ready { name, path, source, clip, has_counter: false })
 }
 
-/// Clips that are made here, for so many players.
+/// Clips that are made here, for `players` players.
 ///
 /// # Errors
 ///
@@ -125,7 +125,7 @@ fn kept_or_made(
     Ok(path)
 }
 
-/// What is wrong with a file.
+/// The failure that says why a file can't be played.
 fn said(file: &Path, error: &Error) -> Failure {
     match error {
         Error::NoFfmpeg | Error::NoEncoder => {

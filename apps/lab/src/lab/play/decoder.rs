@@ -1,4 +1,4 @@
-//! What a player decodes by: the decoder that is installed, and what is spent beside it.
+//! The decoding of a player: the decoder that is installed, and the time that is spent beside it.
 
 use std::sync::Arc;
 
@@ -10,25 +10,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::compete::work::Pace;
 
-/// What a frame costs in the mean where nothing is decoded, in nanoseconds.
+/// The mean cost of a frame where nothing is decoded, in nanoseconds.
 pub const FRAME_NS: u64 = 800_000;
-/// How late at most who misbehaves gives the CPU away.
+/// How late at most a misbehaving player gives the CPU away.
 const LATE_NS: u64 = 10_000_000;
 /// Frames of a clip that are decoded to know what they take.
 const TRIED: usize = 300;
 
-/// What decoding is to cost.
+/// The cost that decoding is to have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// In the mean of all frames, in nanoseconds of the CPU; as it comes, if that is not said.
+    /// The mean of all frames, in nanoseconds of the CPU; as it comes, if that is not said.
     pub frame_ns: Option<u64>,
-    /// Of that, what the decoder that is installed takes.
+    /// The part of that time that the installed decoder takes.
     pub decoder_ns: u64,
     /// How often the player works for up to 10 ms longer than it says; from 0 to 1.
     pub misbehaves: f64,
 }
 
-/// What a player decodes by.
+/// The decoder of a player.
 pub struct Decoding {
     /// The decoder.
     pub decoder: Box<dyn Decode>,
@@ -64,8 +64,7 @@ pub fn decoder(clip: &Arc<Clip>, cost: Cost, pace: Pace, seed: u64) -> Result<De
     Ok(Decoding { decoder, model })
 }
 
-/// What the decoder that is installed takes for a frame of the clip in the mean, in nanoseconds; 0
-/// if none is.
+/// The mean time of the installed decoder for a frame of the clip, in nanoseconds; 0 if none is.
 ///
 /// # Errors
 ///
@@ -111,7 +110,7 @@ mod tests {
     use super::*;
     use antiphon_player::made;
 
-    /// What it calls itself, and whether it is a model.
+    /// The name of the decoder, and whether it is a model.
     fn of(cost: Cost) -> (String, bool) {
         let clip = Arc::new(Clip::parse(made::layered(2, 60)).expect("a stream"));
         let made = decoder(&clip, cost, Pace::calibrate(), 1).expect("a decoder");

@@ -1,4 +1,4 @@
-//! What came of a run.
+//! The figures of a run.
 
 use antiphon::coop::Options;
 use antiphon_player::Layer;
@@ -18,9 +18,9 @@ use crate::compete::usage::Usage;
 
 /// A program that plays.
 pub struct PlayerFigures {
-    /// What kind it is, …
+    /// The kind of program.
     pub kind: Kind,
-    /// … and what it plays.
+    /// The clip, sound or game that it plays.
     pub plays: String,
     /// Whether what it took was not decoding, or not that alone.
     pub model: bool,
@@ -32,22 +32,22 @@ pub struct PlayerFigures {
     pub fps: f64,
     /// How much of a CPU it had.
     pub cpu: f64,
-    /// What it has played.
+    /// The frames that it has played.
     pub played: Played,
-    /// What its tier has done.
+    /// The work of its tier.
     pub done: TierStats,
     /// Callbacks that took longer than a millisecond.
     pub long: u64,
-    /// What kept it from being on time.
+    /// The troubles that kept it from being on time.
     pub troubles: Troubles,
-    /// What has become of it, as words behind its name, if it did not play to the end: then nothing
-    /// is known of it but what it has used.
+    /// Why it did not play to the end, as words behind its name, if it did not: then nothing is
+    /// known of it but what it has used.
     pub gone: Option<String>,
 }
 
 /// All of a run.
 pub struct Figures {
-    /// Those that adapt.
+    /// The players that adapt.
     pub players: Vec<PlayerFigures>,
     /// The one that does not.
     pub steady: Option<PlayerFigures>,
@@ -62,9 +62,9 @@ pub struct Figures {
     /// Whether a player has dropped something. Where none has, each had as much of the CPU as it
     /// wanted, and that index says nothing.
     pub cpu_was_short: bool,
-    /// Of frames that players of video showed.
+    /// Jain's index of the frames that players of video showed.
     pub jain_fps: f64,
-    /// Of what part of what was due was there, over all players.
+    /// Jain's index of the players' quality: the part of what was due that was there.
     pub jain_quality: f64,
     /// Players' part of the CPU time that all programs had.
     pub players_share: f64,
@@ -74,15 +74,15 @@ pub struct Figures {
     pub switches_per_s: f64,
     /// How long it was measured.
     pub seconds: f64,
-    /// How the CPU was shared by who cooperates.
+    /// How the programs that cooperate shared the CPU.
     pub options: Options,
-    /// By the end of each step, in seconds: how much of a CPU each program had in it, players
-    /// first.
+    /// How much of a CPU each program had in each step, players first; by the end of the step, in
+    /// seconds.
     pub over_time: Vec<(f64, Vec<f64>)>,
 }
 
 impl Figures {
-    /// Of what was seen.
+    /// The figures of a run that was observed.
     pub fn of(plan: &Plan, observed: &Observed) -> Self {
         let steps = &observed.used;
         let wall_ns = steps.last().map_or(1, |(at_ns, _)| *at_ns).max(1);
@@ -135,7 +135,7 @@ impl Figures {
         }
     }
 
-    /// What is wrong with a player, or has become of it, in one line; never for want of time.
+    /// The fault of a player, or how it ended too early, in one line; never for want of time.
     pub fn fault(&self) -> Option<String> {
         let all = self.players.iter().chain(&self.steady).enumerate();
         let mut faults = all.filter_map(|(number, one)| {
@@ -146,7 +146,7 @@ impl Figures {
         faults.next()
     }
 
-    /// For scripts.
+    /// The object for scripts.
     pub fn json(&self, plan: &Plan) -> Value {
         let clips = plan.clips.iter().map(|ready| {
             let (width, height) = ready.clip.size();

@@ -7,7 +7,7 @@ use antiphon_player::sound::Sink;
 use antiphon_player::{Layer, Player, Report, Screen, Sound, Steady, Tardiness};
 use serde::{Deserialize, Serialize};
 
-/// What a program plays.
+/// The kind of program that plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -42,7 +42,7 @@ pub struct Count {
     pub dropped: u64,
 }
 
-/// What a program has played by now.
+/// The progress of a program by now.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Played {
     /// How late each frame, chunk or step was, in nanoseconds, in their order.
@@ -51,19 +51,19 @@ pub struct Played {
     pub shown: u64,
     /// Frames and chunks that were due and not there; details of a game that were not drawn.
     pub dropped: u64,
-    /// What part of all that was due was there, 0 to 1.
+    /// The part of all that was due that was there, 0 to 1.
     pub quality: f64,
-    /// By layer, as [`Layer::ALL`] has them; none if there are no layers.
+    /// Counts by layer, as [`Layer::ALL`] has them; none if there are no layers.
     pub layers: Vec<Count>,
     /// Frames shown, by the second in which they were due; none if there are no frames.
     pub per_second: Vec<u32>,
-    /// What decoded, if anything did.
+    /// The name of the decoder, if there is one.
     pub decoder: Option<String>,
     /// Frames that were shown after a later one.
     pub disorder: u64,
-    /// Frames whose number was read, and was right …
+    /// Frames whose number was read, and was right.
     pub read: u64,
-    /// … or wrong, or not to be found.
+    /// Frames whose number was wrong, or not to be found.
     pub misread: u64,
     /// Frames that the decoder refused, and why the first of them.
     pub refused: u64,
@@ -75,7 +75,7 @@ pub struct Played {
 
 /// A program that says what it has played.
 pub trait Tells: Program {
-    /// By now; without the tardiness of the first so many.
+    /// What it has played by now, without the tardiness of the first `since` timers.
     fn played(&self, since: usize) -> Played;
 }
 
@@ -148,7 +148,7 @@ impl Played {
         }
     }
 
-    /// What is wrong with it, if something is: never for want of time.
+    /// The fault of what it has played, if there is one: never for want of time.
     pub fn fault(&self) -> Option<String> {
         let faults = [
             (self.disorder, "shown after a later one"),

@@ -13,7 +13,7 @@ use crate::compete::tardiness::Tardiness;
 use crate::compete::usage::Usage;
 use crate::compete::work::now_ns;
 
-/// What was heard of a program last, and before that.
+/// The latest progress of a program, and the one before.
 #[derive(Default)]
 struct Row {
     now: Played,
@@ -67,7 +67,7 @@ impl Live {
         row.before = std::mem::replace(&mut row.now, played);
     }
 
-    /// What programs have used.
+    /// Shows the usage of programs.
     pub fn see(&mut self, at_ns: u64, used: &[Usage]) {
         if let Some((before_ns, before)) = &self.used {
             let wall_ns = at_ns.saturating_sub(*before_ns).max(1) as f64;

@@ -57,7 +57,7 @@ use tier::Choice;
 /// The hidden verb of a program of a run.
 pub const PROGRAM: &str = "__play";
 
-/// What clips may be made.
+/// The sorts of clips that may be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Made {
     /// Scenes that differ by far in what their frames cost
@@ -95,38 +95,38 @@ pub struct Arguments {
     /// Play clips that are made by ffmpeg and kept, with the number drawn in each frame
     #[arg(long, value_name = "KIND", conflicts_with = "files")]
     generate: Option<Made>,
-    /// Width and height of these
+    /// Width and height of these clips
     #[arg(long, value_name = "WxH", default_value = "640x360", conflicts_with = "files",
         value_parser = clips::size)]
     size: (u32, u32),
-    /// Frames a second of these
+    /// Frames a second of these clips
     #[arg(long, value_name = "N", default_value_t = 60, conflicts_with = "files",
         value_parser = within(1, 1000))]
     hz: u32,
-    /// Programs that play
+    /// Number of programs that play
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = within(1, 60))]
     players: u32,
-    /// Programs that only want the CPU
+    /// Number of programs that only want the CPU
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = within(0, 256))]
     hogs: u32,
-    /// What these do
+    /// The work of the hogs
     #[arg(long, default_value = "spin")]
     competitor: Competitor,
     /// Whether each player has its own share of the CPU
     #[arg(long, default_value = "each")]
     group: Grouping,
-    /// By what players are on time. With one group that is t1 or t3
+    /// The tier by which players are on time. With one group that is t1 or t3
     #[arg(long, value_name = "TIER", default_value = "auto")]
     tier: Choice,
-    /// Of the players, the last is a game, and the one before plays sound: one group, one scale
+    /// Make the last player a game, and let the one before play sound: one group, one scale
     #[arg(long)]
     mixed: bool,
-    /// A player more, that drops nothing and cooperates with nobody, at that nice value
+    /// One player more, that drops nothing and does not cooperate, at this nice value
     #[arg(long, value_name = "N", allow_negative_numbers = true,
         value_parser = clap::value_parser!(i32).range(-20..20))]
     nice: Option<i32>,
     /// How much of a CPU a player wants on average, in per cent: the first 0.6, the last 1.4 times
-    /// as much. What decoding does not take is spent; sound stays as it is
+    /// as much. The time that decoding does not take is spent; sound stays as it is
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
     demand: Option<f64>,
     /// How often the first player goes on for up to 10 ms when it decodes; from 0 to 1
@@ -135,10 +135,10 @@ pub struct Arguments {
     /// How long it is measured
     #[arg(long, value_name = "S", default_value_t = 10.0, allow_negative_numbers = true)]
     seconds: f64,
-    /// How many CPUs all of them have together: the last of those that may be used
+    /// How many CPUs all programs have together: the last of those that may be used
     #[arg(long, value_name = "N", default_value_t = 1)]
     cpus: usize,
-    /// Of t1 and t3, in milliseconds: period=20,min-slice=0.1,slack=1,threshold=20
+    /// Options of t1 and t3, in milliseconds: period=20,min-slice=0.1,slack=1,threshold=20
     #[arg(long, value_name = "LIST")]
     options: Option<Schedule>,
     /// Show each video in a window of X11

@@ -86,7 +86,7 @@ fn fps(figures: &Figures) -> Vec<Curve> {
     curves.filter(|curve| !curve.points.is_empty()).collect()
 }
 
-/// What is coded for each second of what a player plays.
+/// The bit rate of the stream, for each second that a player plays.
 fn bit_rates(plan: &Plan, seconds: f64) -> Vec<Curve> {
     let whole = seconds.floor() as usize;
     let players = (0..plan.players).filter_map(|number| Some((number, plan.clip(number)?)));
@@ -127,7 +127,7 @@ fn cpu_of_players(plan: &Plan, figures: &Figures, stacked: bool) -> Vec<Curve> {
     (0..figures.players.len()).map(curve).collect()
 }
 
-/// Of the others: the steady player, and hogs, which are alike.
+/// The curves of the others: the steady player, and hogs, which are alike.
 fn cpu_of_others(plan: &Plan, figures: &Figures) -> Vec<Curve> {
     let curve = |name: String, place: usize| {
         let points = figures.over_time.iter().map(|(at, shares)| (*at, shares[place])).collect();

@@ -1,4 +1,4 @@
-//! What was asked for, as orders for the programs.
+//! The plan of a run, as orders for the programs.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ use crate::compete::work::Pace;
 
 /// All of a run.
 pub struct Plan {
-    /// What is played.
+    /// The clips that are played.
     pub clips: Vec<Ready>,
     /// The programs that play, the steady one last if there is one.
     pub parts: Vec<Part>,
@@ -31,17 +31,17 @@ pub struct Plan {
     pub players: usize,
     /// Programs that only want the CPU.
     pub hogs: usize,
-    /// What these do.
+    /// The work of these programs.
     pub competitor: Competitor,
     /// gcc's compiler, if that competes.
     compiler: Option<PathBuf>,
     /// Whether the players are one group.
     pub one_group: bool,
-    /// By what they are on time.
+    /// The tier by which players are on time.
     pub tier: Tier,
-    /// What there is here.
+    /// The tiers that this machine has.
     pub here: Available,
-    /// How the CPU is shared by who cooperates.
+    /// How the programs that cooperate share the CPU.
     pub schedule: Schedule,
     /// Whom the run competes with.
     pub level: Level,
@@ -55,7 +55,7 @@ pub struct Plan {
     pub demand: Option<f64>,
     /// How often the first player misbehaves.
     pub misbehave: f64,
-    /// What plays sound plays that, where there is some.
+    /// The sound that players of sound play, if a file has some.
     pub sound: Option<FileSound>,
 }
 
@@ -63,15 +63,15 @@ pub struct Plan {
 pub struct FileSound {
     /// The file.
     pub file: PathBuf,
-    /// As reports call it.
+    /// The name in reports.
     pub name: String,
 }
 
-/// What a chunk of sound costs, and a part of a step of a game, where no demand is said, in
+/// The cost of a chunk of sound, and of a part of a step of a game, where no demand is said, in
 /// nanoseconds.
 const CHUNK_NS: u64 = 200_000;
 const PART_NS: u64 = 100_000;
-/// From one chunk to the next, and from one step to the next.
+/// The time from one chunk to the next, and from one step to the next.
 const STEP_NS: u64 = 10_000_000;
 /// No clip that is made is longer, in seconds; it is played again.
 const LONGEST_S: f64 = 10.0;
@@ -96,7 +96,7 @@ impl Plan {
             let window = Window::open("antiphon", 1, 1).map(drop);
             window.map_err(|error| Failure::missing(format!("--display: {error}")))?;
         }
-        // What it starts competes with each other.
+        // The programs that it starts compete with each other.
         let here = available().against(Competitors::Same);
         let one_group = arguments.mixed || arguments.group == Grouping::One;
         let tier = arguments.tier.choose(one_group, &here)?;
@@ -166,7 +166,7 @@ impl Plan {
                 has_counter: ready.has_counter,
                 cost: Cost { frame_ns: frame_ns.map(|ns| ns.max(1)), decoder_ns, misbehaves },
                 sound: self.sound.as_ref().filter(|_| kind == Kind::Sound).map(|sound| {
-                    // What it plays before it counts, too.
+                    // It also plays sound before it counts.
                     (sound.file.clone(), self.seconds.ceil() as u32 + 1)
                 }),
                 tier: self.tier.name().to_owned(),
@@ -215,7 +215,7 @@ impl Plan {
         self.clips.iter().find(|ready| plays && ready.path == part.clip)
     }
 
-    /// What it plays, for people.
+    /// The name of what it plays, for people.
     pub fn plays(&self, number: usize) -> &str {
         let kind = self.parts[number].kind;
         match (self.clip(number), &self.sound) {
@@ -243,7 +243,7 @@ impl Plan {
 /// The sound of the file that a clip comes of, if it has some.
 fn sound_of(ready: &Ready) -> Option<FileSound> {
     let file = ready.source.clone()?;
-    // Of a file that has none, ffmpeg says so; there is sound all the same.
+    // For a file without sound, ffmpeg says so; there is sound all the same.
     let samples = ffmpeg::sound(&file, Some(1)).unwrap_or_default();
     let name = format!("sound of {}", ready.name);
     (samples.len() >= chunk_samples()).then_some(FileSound { file, name })

@@ -1,4 +1,4 @@
-//! What the programs of a run do, each a [process](crate::compete::process).
+//! The work of the programs of a run, each a [process](crate::compete::process).
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -35,9 +35,9 @@ pub type Order = order::Order<Part>;
 /// How a program plays.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Part {
-    /// Which of the programs it is.
+    /// The number of the program.
     pub number: usize,
-    /// What it plays.
+    /// The kind of program.
     pub kind: Kind,
     /// The stream, if it plays one.
     pub clip: PathBuf,
@@ -45,13 +45,13 @@ pub struct Part {
     pub has_counter: bool,
     /// The file whose sound it plays, and how many seconds of it; none: it is made up.
     pub sound: Option<(PathBuf, u32)>,
-    /// What a frame, a chunk, or a part of a step of a game is to cost.
+    /// The cost of a frame, a chunk, or a part of a step of a game.
     pub cost: Cost,
-    /// By which tier it is on time.
+    /// The tier by which it is on time.
     pub tier: String,
     /// The number of its group, if it has one.
     pub group: Option<u32>,
-    /// How the CPU is shared by who cooperates.
+    /// How the programs that cooperate share the CPU.
     pub schedule: Schedule,
     /// Its nice value.
     pub nice: i32,
@@ -61,37 +61,37 @@ pub struct Part {
     pub display: bool,
 }
 
-/// When a program begins and ends, in nanoseconds of the monotonic clock.
+/// The times at which a program begins and ends, in nanoseconds of the monotonic clock.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Begin {
-    /// When it begins: the first frame is due a look-ahead later.
+    /// The time when it begins: the first frame is due a look-ahead later.
     pub at_ns: u64,
-    /// What is due later is no part of the run.
+    /// The end of the run: frames that are due later are no part of it.
     pub end_ns: u64,
 }
 
-/// What a program says.
+/// A message of a program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Said {
-    /// How it goes: with the tardiness of what came since it said so last.
+    /// How it goes: with the tardiness of the timers that came after the last such message.
     Progress(Played),
-    /// What it saw, at its end.
+    /// The observations of the program, at its end.
     Seen(Box<Seen>),
 }
 
-/// What a program saw.
+/// The observations of a program.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Seen {
-    /// What it has played.
+    /// The frames that it has played.
     pub played: Played,
     /// Whether what it took was not decoding, or not that alone.
     pub model: bool,
-    /// What its tier has done.
+    /// The work of its tier.
     pub done: TierStats,
     /// Callbacks that took longer than a millisecond.
     pub long: u64,
-    /// What kept it from being on time.
+    /// The troubles that kept it from being on time.
     pub troubles: Troubles,
 }
 
@@ -122,7 +122,7 @@ pub fn program(order: &str) -> Result<ExitCode, Failure> {
     played.map(|()| ExitCode::SUCCESS).map_err(Failure::measured)
 }
 
-/// Where a player shows its frames.
+/// The screen on which a player shows its frames.
 fn screen(part: &Part, clip: &Clip) -> Result<Box<dyn Screen + Send>, String> {
     if !part.display {
         return Ok(Box::new(Headless));
@@ -175,7 +175,7 @@ impl Part {
         }
     }
 
-    /// What is played, again and again.
+    /// The sound that is played, again and again.
     fn samples(&self) -> Result<Vec<i16>, String> {
         let Some((file, seconds)) = &self.sound else {
             return Ok((0..ffmpeg::SOUND_RATE).map(|n| (n % 100) as i16).collect());
@@ -232,23 +232,23 @@ impl Stage<'_> {
         let done = self.seat.done();
         let played = hosted.program().played(0);
         let long = events.stats().iter().map(|stats| stats.long).sum();
-        // It leaves who it cooperated with.
+        // It leaves the programs that it cooperated with.
         drop(events);
         let troubles = troubles.borrow().told();
         tell(&Said::Seen(Box::new(Seen { played, model, done, long, troubles })))?;
-        // What it has used is known only while it is there. It is killed.
+        // Its usage is known only while it is there. It is killed.
         is_ended();
         Ok(())
     }
 }
 
-/// Waits until who started this has gone.
+/// Waits until the process that started this one has gone.
 fn is_ended() {
     // Whatever comes, or that nothing comes any more.
     let _ = std::io::stdin().read_line(&mut String::new());
 }
 
-/// Has the program say how it goes, and end when it is told to.
+/// Makes the program say how it goes, and end when it is told to.
 fn says<P: Tells + 'static>(events: &mut Loop, hosted: &Hosted<P>, at_ns: u64) {
     let hosted = hosted.clone();
     let mut told = 0;
@@ -260,7 +260,7 @@ fn says<P: Tells + 'static>(events: &mut Loop, hosted: &Hosted<P>, at_ns: u64) {
         }
         let played = Played { per_second: Vec::new(), ..hosted.program().played(told) };
         told += played.tardiness_ns.len();
-        // Who does not listen any more has this program end.
+        // A reader that does not listen any more makes this program end.
         let _ = process::tell(&Said::Progress(played));
         Step::At(context.release_ns().unwrap_or(at_ns) + PROGRESS_NS)
     };

@@ -14,7 +14,7 @@ use crate::compete::level::weakens;
 use crate::compete::tardiness::Tardiness;
 use crate::compete::terms::cpus;
 
-/// What plays beside what, in a line.
+/// The programs of a run, in a line.
 pub fn said_of(plan: &Plan) -> String {
     let mut text = several(plan.players as u64, "player");
     if plan.hogs > 0 {
@@ -29,7 +29,7 @@ pub fn said_of(plan: &Plan) -> String {
     text
 }
 
-/// By which tier they are on time, in a line.
+/// The tier by which they are on time, in a line.
 pub fn tier_of(plan: &Plan) -> String {
     format!("Tier {} ({})", plan.tier, plan.tier.what())
 }
@@ -81,7 +81,7 @@ fn line(name: &str, one: &PlayerFigures) -> Vec<Cell> {
     let late = one.late;
     let unknown = |text: String, known: bool| if known { text } else { "-".to_owned() };
     let stayed = one.gone.is_none();
-    // Who has shown nothing was not on time.
+    // A program that has shown nothing was not on time.
     let time = |us: f64| Cell::number(unknown(duration(us * 1e3), late.timers > 0));
     let mut cells = vec![
         Cell::text(format!("{name} {}{}", one.plays, if one.model { " *" } else { "" })),
@@ -101,7 +101,7 @@ fn line(name: &str, one: &PlayerFigures) -> Vec<Cell> {
 }
 
 impl Played {
-    /// What was dropped, by layer. Of sound, chunks count as an `I`; of a game, details as `b`.
+    /// Dropped frames by layer. Of sound, chunks count as an `I`; of a game, details as `b`.
     pub fn drops(&self, kind: Kind) -> Vec<Cell> {
         let count = |count: u64| Cell::number(count.to_string());
         let none = || Cell::number("-");
@@ -137,7 +137,7 @@ fn notes(plan: &Plan, figures: &Figures) -> String {
     if let Some(steady) = &figures.steady {
         let nice = plan.parts.last().map_or(0, |part| part.nice);
         text += &format!(
-            "The steady player drops nothing and cooperates with nobody: nice {nice}, {}.\n",
+            "The steady player drops nothing and does not cooperate: nice {nice}, {}.\n",
             within(&steady.late)
         );
     }

@@ -1,4 +1,5 @@
-//! By which tier players are on time: what was asked for, or the best that there is here.
+//! The tier by which players are on time: the one that was asked for, or the best that there is
+//! here.
 
 use antiphon::coop::{
     Alone, Available, BoostOptions, Booster, Domain, DomainOptions, Group, JoinError, Split,
@@ -13,14 +14,14 @@ use clap::ValueEnum;
 
 use crate::compete::tier_stats::TierStats;
 
-/// What may be asked for.
+/// The tiers that may be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Choice {
     /// The best that there is here
     Auto,
     /// A scheduler in the kernel
     T0,
-    /// A helper has a player run first while it is late
+    /// A helper makes a player run first while it is late
     T1,
     /// Frames are shown by a real-time thread
     T1b,
@@ -143,8 +144,8 @@ impl Seat {
         }
     }
 
-    /// Has the loop share the CPU by it. Called when the loop is about to run: who has joined and
-    /// does not poll is in others' way.
+    /// Makes the loop share the CPU by this tier. Called when the loop is about to run: a program
+    /// that has joined and does not poll is in others' way.
     ///
     /// # Errors
     ///
@@ -165,7 +166,8 @@ impl Seat {
         Ok(())
     }
 
-    /// Where a player shows its frames: on `screen`, by the thread that the tier has for that.
+    /// The screen on which a player shows its frames: `screen`, by the thread that the tier has for
+    /// that.
     pub fn screen(&self, screen: Box<dyn Screen + Send>) -> Box<dyn Screen> {
         match self {
             Self::Split(timers, _) => {
@@ -175,7 +177,7 @@ impl Seat {
         }
     }
 
-    /// What it has done for the calling thread.
+    /// The work of the tier for the calling thread.
     pub fn done(&self) -> TierStats {
         match self {
             Self::Boost(booster, _) => TierStats::of_booster(booster),

@@ -1,4 +1,4 @@
-//! What keeps a program from being on time, as its loop says.
+//! The troubles that keep a program from being on time, as its loop says.
 
 use antiphon::event_loop::{Name, Trouble};
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use antiphon_report::table::duration;
 use antiphon_report::words::several;
 
-/// What was said of a kind of trouble.
+/// The worst trouble of a kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Worst<N = String> {
     /// The events that are to blame, where it was worst.
@@ -47,7 +47,7 @@ impl Troubles<Name> {
         }
     }
 
-    /// For who is told of it.
+    /// The troubles, for the program that is told of them.
     pub fn told(&self) -> Troubles {
         let told = |of: &Option<Worst<Name>>| {
             let of = of.as_ref()?;
@@ -58,7 +58,8 @@ impl Troubles<Name> {
 }
 
 impl Troubles {
-    /// For people: a line of each player whose timers are behind, and one of what took long.
+    /// The troubles for people: a line of each player whose timers are behind, and one of what took
+    /// long.
     pub fn said<'a>(of: impl Iterator<Item = (usize, &'a Self)> + Clone) -> String {
         let mut text = String::new();
         for (player, Self { behind, .. }) in of.clone() {
@@ -81,7 +82,7 @@ impl Troubles {
         text
     }
 
-    /// For scripts.
+    /// The object for scripts.
     pub fn json(&self) -> Value {
         let of = |worst: &Option<Worst>, key: &str| {
             let Worst { name, ns, times } = worst.as_ref()?;

@@ -3,7 +3,7 @@
 //! | what ends this process meanwhile | removes what there is |
 //! |---|---|
 //! | SIGHUP, SIGINT, SIGTERM | the process, before that ends it |
-//! | anything else | who makes a file in the same folder next: nobody has the lock any more |
+//! | anything else | the next process that makes a file in the same folder: the lock is free |
 
 use std::ffi::{CString, OsStr};
 use std::fs::{self, DirEntry, File, Metadata};
@@ -24,9 +24,9 @@ static PATH: AtomicPtr<libc::c_char> = AtomicPtr::new(null_mut());
 /// The file. Dropped, it goes.
 pub struct Unfinished {
     path: PathBuf,
-    /// For as long as somebody writes there.
+    /// Held for as long as the file is written.
     _lock: File,
-    /// What the signals did.
+    /// The actions of the signals before.
     before: [libc::sighandler_t; ENDS.len()],
 }
 
@@ -50,7 +50,7 @@ impl Unfinished {
             // SAFETY: the handler does only what may be done in one.
             let before = unsafe { libc::signal(signal, remove as *const () as usize) };
             if before == libc::SIG_IGN {
-                // Whoever started this wants it to go on: as `nohup` does.
+                // The process that started this wants it to go on: as `nohup` does.
                 // SAFETY: as it was.
                 unsafe { libc::signal(signal, before) };
             }
@@ -59,12 +59,12 @@ impl Unfinished {
         Ok(Self { path, _lock: lock, before })
     }
 
-    /// Where it is until it is whole.
+    /// The path of the file until it is whole.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// It is whole, and gets its name.
+    /// Gives the file its name, because it is whole.
     ///
     /// # Errors
     ///
@@ -105,16 +105,17 @@ extern "C" fn remove(signal: libc::c_int) {
 fn locked(path: &Path) -> io::Result<File> {
     loop {
         let file = File::create(path)?;
-        // A file system without locks: then nobody removes anything there.
+        // On a file system without locks no process removes anything.
         let _ = file.lock();
-        // Somebody may have taken it for one that was left over.
+        // Another process may have taken it for one that was left over.
         if is_at(&file, path) {
             return Ok(file);
         }
     }
 }
 
-/// Whether the file has that path still: who has locked one that has not removes another's.
+/// Whether the file has that path still. If it has not, the caller has locked another file, and
+/// would remove that of another process.
 fn is_at(file: &File, path: &Path) -> bool {
     let number = |found: io::Result<Metadata>| found.ok().map(|it| (it.dev(), it.ino()));
     let there = number(fs::symlink_metadata(path));

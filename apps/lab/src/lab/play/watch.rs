@@ -17,31 +17,33 @@ use crate::compete::stand_aside;
 use crate::compete::usage::Usage;
 use crate::compete::work::{now_ns, sleep_until};
 
-/// What was seen of a run.
+/// The observations of a run.
 pub struct Observed {
-    /// By each program that plays; or what has become of it, as words behind its name.
+    /// The observations of each program that plays; or how it ended, as words behind its name.
     pub seen: Vec<Result<Seen, String>>,
-    /// What each program had used by then, in nanoseconds since it is measured; those that play
-    /// first.
+    /// The usage of each program by then, in nanoseconds from the start of the measurement; those
+    /// that play come first.
     pub used: Vec<(u64, Vec<Usage>)>,
-    /// How the CPU was shared: as who came first has it, where that was somebody else.
+    /// The options by which the CPU was shared: those of the run that came first, where that was
+    /// another one.
     pub options: Options,
 }
 
-/// From when all are ready to their begin.
+/// The time from when all programs are ready to their start.
 const BEGIN_NS: u64 = 20_000_000;
-/// How often it is asked what programs have used: so often, or so many times if that is less often.
+/// How often the programs' use of CPUs is looked at: every `LOOK_S` seconds, or `LOOKS` times if
+/// that is less often.
 const LOOK_S: f64 = 1.0;
 const LOOKS: f64 = 400.0;
-/// Of a short run, so many times.
+/// How many looks a short run has.
 const LEAST_LOOKS: f64 = 10.0;
-/// How long programs may take to say what they saw, …
+/// How long programs may take to say what they saw.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// … and how long it takes to see that one is stopped, and will not.
+/// How long it takes to see that a program is stopped, and will not say it.
 const GLANCE: Duration = Duration::from_millis(200);
 
-/// Has the programs play, and looks on; on the terminal, if it is `live`. One that ends or stops
-/// while it plays is told of beside what the others saw.
+/// Runs the programs, and looks on; on the terminal, if it is `live`. A program that ends or stops
+/// while it plays is named beside what the others saw.
 ///
 /// # Errors
 ///
@@ -82,7 +84,7 @@ pub fn watch(plan: &Plan, live: bool) -> Result<Observed, Failure> {
     }
     let seen = look.all_seen(&programs);
     if look.ended {
-        // They have played on until they saw that.
+        // The programs have played on until they saw that.
         steps.push((now_ns().saturating_sub(count_ns), used(&programs)));
     }
     Ok(Observed { seen, used: steps, options })
@@ -102,7 +104,7 @@ fn step_ns(seconds: f64) -> u64 {
     (LOOK_S.min(seconds / LEAST_LOOKS).max(seconds / LOOKS) * 1e9) as u64
 }
 
-/// When it is looked next; `None` if it is over.
+/// The time of the next look; `None` if the run is over.
 fn next(used: &[(u64, Vec<Usage>)], count_ns: u64, end_ns: u64, step_ns: u64) -> Option<u64> {
     let last_ns = count_ns + used.last().map_or(0, |(at_ns, _)| *at_ns);
     let next_ns = count_ns + used.len() as u64 * step_ns;
@@ -115,7 +117,7 @@ fn used(programs: &[Program]) -> Vec<Usage> {
     programs.iter().map(|program| Usage::of(program.id())).collect()
 }
 
-/// From the program of that number; nothing: it has ended.
+/// A message of the program of that number; without one, the program has ended.
 type Heard = (usize, Option<Result<Said, String>>);
 
 /// Hears what each program that plays says, in a thread each.
@@ -134,7 +136,7 @@ fn hear(plan: &Plan, programs: &mut [Program]) -> Result<Receiver<Heard>, Failur
                     return;
                 }
             }
-            // Nobody listens any more where the run is over.
+            // The receiver is gone where the run is over.
             let _ = tell.send((number, None));
         });
     }
@@ -151,8 +153,8 @@ struct Look {
 }
 
 impl Look {
-    /// Waits until then, and returns what programs have used since `count_ns`, which is when it is
-    /// measured from.
+    /// Waits until `at_ns`, and returns what programs have used from `count_ns` on, when the
+    /// measurement begins.
     fn at(
         &mut self,
         at_ns: u64,
@@ -169,7 +171,7 @@ impl Look {
                 let left = Duration::from_nanos(at_ns.saturating_sub(now_ns()));
                 match self.said.recv_timeout(left) {
                     Ok(heard) => self.note(heard, programs),
-                    // Nobody has anything to say any more, or not yet.
+                    // No program has anything to say any more, or not yet.
                     Err(_) => sleep_until(at_ns),
                 }
             }

@@ -1,4 +1,4 @@
-//! What was measured: which of it is a figure, and what that is in a machine file.
+//! The measurements: which of them are figures, and what those are in a machine file.
 
 use antiphon_report::stats::median;
 
@@ -7,7 +7,7 @@ use super::lines::Pair;
 use super::system;
 use crate::pinned::Figure;
 
-/// What was measured so far.
+/// The measurements so far.
 #[derive(Default)]
 pub struct Collected {
     pub entries: Vec<Entry>,
@@ -16,7 +16,7 @@ pub struct Collected {
     pub missing: Vec<Missing>,
 }
 
-/// What could not be measured: the file has what the machine's base has.
+/// A number that could not be measured: the file has that of the machine's base.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Missing {
     pub name: String,
@@ -28,12 +28,12 @@ const DISTURBED: &str = "its threads lost their CPUs";
 /// Nothing takes no time. Where the median does, the clock did not see what was to be timed: as of
 /// a waker that is off its CPU when the woken thread looks at its watch.
 const TIMELESS: &str = "no time passed in most windows";
-/// What is known by a difference.
+/// Figures that are a difference of two.
 const PARTLESS: &str = "a switch, which it has in it, was not measured";
 
 impl Collected {
     fn enter(&mut self, key: &str, source: String, ns: f64) {
-        // What takes time takes some: a file refuses 0.
+        // Each operation takes some time: a file refuses 0.
         self.entries.push(Entry { key: key.to_owned(), ns: ns.max(0.1), source });
     }
 
@@ -77,7 +77,7 @@ impl Collected {
         self.idle(system);
     }
 
-    /// A hand-over on one CPU is a wake, a sleep and a switch; nobody can time the sleep by itself.
+    /// A hand-over on one CPU is a wake, a sleep and a switch; the sleep by itself can't be timed.
     fn park(&mut self, system: &system::System) {
         let Some(hand_over) = self.checked("os.park", system.hand_over) else { return };
         let Some(switch) = system.switch.filter(|switch| switch.median > 0.0) else {
@@ -104,7 +104,7 @@ impl Collected {
             let Some(latency) = self.checked(&what, *latency) else { continue };
             let deeper = |state: &IdleState| latency.median > 1.2 * state.exit_ns;
             if self.idle.last().is_none_or(deeper) {
-                // What is idle for less was not looked at: as the shortest that was.
+                // Shorter idle times were not looked at: they count as the shortest that was.
                 let after_ns = if self.idle.is_empty() { 0.0 } else { idle_ns };
                 let source = agreement(&what, &latency);
                 self.idle.push(IdleState { after_ns, exit_ns: latency.median.max(0.1), source });

@@ -1,4 +1,4 @@
-//! What one CPU does by itself: accesses that hit, looks of a waiter, the fence, the clock.
+//! The costs of one CPU by itself: accesses that hit, looks of a waiter, the fence, the clock.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -14,7 +14,7 @@ use crate::pinned::{Figure, Stopwatch, on_each};
 
 /// How often an instruction is repeated in a window: some microseconds.
 const TURNS: u32 = 1000;
-/// For how long a waiter looks in vain in a window, in nanoseconds.
+/// How long a waiter looks in vain in a window, in nanoseconds.
 const WAIT_NS: u32 = 10_000;
 
 /// Nanoseconds of each.
@@ -24,7 +24,7 @@ pub struct Core {
     pub load: Option<Figure>,
     /// A read-modify-write that hits.
     pub atomic: Option<Figure>,
-    /// From one look of a spinning waiter to the next.
+    /// The time from one look of a spinning waiter to the next.
     pub look: Option<Figure>,
     /// A store and the full fence behind it.
     pub fence: Option<Figure>,
@@ -82,7 +82,7 @@ fn looks_in(ns: u32) -> u32 {
         looks.set(looks.get() + 1);
         true
     };
-    // It ends by its budget: nobody else knows the word.
+    // It ends by its budget: no other thread knows the word.
     let _ = word.spin_while(Relaxed, Budget::ns(ns), in_vain);
     looks.get()
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 /// A number of a machine file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// Where it stands: `core.load`, `level.socket.transfer`.
+    /// The place of the entry: `core.load`, `level.socket.transfer`.
     pub key: String,
     /// Nanoseconds.
     pub ns: f64,

@@ -1,4 +1,4 @@
-//! What a line costs from one CPU to another: half a round trip of two that exchange a word.
+//! The cost of a line from one CPU to another: half a round trip of two that exchange a word.
 //!
 //! That is what published core-to-core figures measure, and what a machine file's `transfer` is.
 
@@ -23,7 +23,7 @@ pub struct Pair {
     pub from: usize,
     /// The other.
     pub to: usize,
-    /// Which distance of the topology they are at.
+    /// The class of distance of the topology that they are at.
     pub class: usize,
     /// Nanoseconds one way.
     pub ns: Option<Figure>,
@@ -58,7 +58,7 @@ pub fn measure(watch: Stopwatch, pair: &mut Pair, windows: usize) -> Result<(), 
     // Even: the first thread's turn; odd: the other's.
     let word = Word(AtomicU64::new(0));
     let turn = |mine: u64| {
-        // As the published matrices: by compare-and-swap, which asks for the line to write it.
+        // As for the published matrices: by compare-and-swap, which asks for the line to write it.
         while word.0.compare_exchange(mine, mine + 1, Acquire, Relaxed).is_err() {}
     };
     let seen = on_each(&[pair.from, pair.to], |number| {
@@ -78,7 +78,7 @@ pub fn measure(watch: Stopwatch, pair: &mut Pair, windows: usize) -> Result<(), 
         }
         seen
     })?;
-    // Windows of both are the same round trips: who was disturbed delayed the other.
+    // Windows of both are the same round trips: a thread that was disturbed delayed the other.
     let both: Vec<_> =
         seen[0].iter().zip(&seen[1]).map(|(one, other)| one.and(*other).and(*one)).collect();
     pair.ns = Figure::of(&both);

@@ -46,7 +46,7 @@ Example:
   antiphon sim calibrate
   antiphon sim calibrate --out mine.toml; antiphon sim machines mine.toml")]
 pub struct Arguments {
-    /// Where to write it; else to where `--machine host` looks for it
+    /// The file to write; else that in which `--machine host` looks for it
     #[arg(long, value_name = "F")]
     out: Option<PathBuf>,
     /// Measure in fewer windows
@@ -57,7 +57,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// What was measured, and the file of it.
+/// The measurements, and their file.
 pub struct Calibrated {
     /// The machine file.
     pub text: String,
@@ -148,7 +148,8 @@ pub fn calibrate(quick: bool) -> Result<Calibrated, Failure> {
     Ok(Calibrated { text, figures: of.figures, pairs, missing: of.missing })
 }
 
-/// What a line costs from one CPU to another now, in nanoseconds; `None` if that was disturbed.
+/// The cost of a line from one CPU to another now, in nanoseconds; `None` if the measurement was
+/// disturbed.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What the operating system takes: switching, sleeping, waking, fencing others.
+//! The costs of the operating system: switching, sleeping, waking, fencing others.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -9,26 +9,26 @@ use antiphon_report::failure::Failure;
 
 use crate::pinned::{Figure, Stopwatch, Switches, on_each};
 
-/// For how long CPUs are idle before they are woken, in nanoseconds.
+/// How long CPUs are idle before they are woken, in nanoseconds.
 pub const IDLE_NS: [f64; 4] = [20e3, 100e3, 500e3, 2e6];
 
 /// Nanoseconds of each.
 #[derive(Clone, Debug, Default)]
 pub struct System {
-    /// From one thread of a CPU to another.
+    /// The time from one thread of a CPU to another.
     pub switch: Option<Figure>,
-    /// A yield of a thread whose CPU nobody else wants.
+    /// A yield of a thread whose CPU no other thread wants.
     pub lone_yield: Option<Figure>,
     /// A hand-over by two calls of the futex, between threads of one CPU: a wake, a sleep, a
     /// switch.
     pub hand_over: Option<Figure>,
     /// A sleep that is refused: the call by itself.
     pub refused: Option<Figure>,
-    /// What a wake costs the waker.
+    /// The cost of a wake for the waker.
     pub wake: Option<Figure>,
-    /// From the wake's return to the woken thread, by how long its CPU was idle.
+    /// The time from the wake's return to the woken thread, by how long its CPU was idle.
     pub latency: Vec<Option<Figure>>,
-    /// For how long a thread keeps a CPU that another wants.
+    /// How long a thread keeps a CPU that another wants.
     pub slice: Option<Figure>,
     /// A heavy fence, for each running CPU.
     pub membarrier: Option<Figure>,
@@ -43,7 +43,7 @@ fn futex(word: &AtomicU32, operation: i32, value: u32) -> i64 {
 
 /// Sleeps until `word` is something else.
 fn sleep_while(word: &AtomicU32, value: u32) {
-    // Acquire: pairs with the release of whoever changes it.
+    // Acquire: pairs with the release of the thread that changes it.
     while word.load(Acquire) == value {
         futex(word, libc::FUTEX_WAIT, value);
     }
@@ -64,7 +64,7 @@ pub fn measure(watch: Stopwatch, places: &[usize], windows: usize) -> Result<Sys
         switch: switch(watch, here, windows)?,
         hand_over: hand_over(watch, here, windows)?,
         lone_yield: calls(watch, here, windows, |_| std::thread::yield_now())?,
-        // Nobody changes the word: a sleep while it is something else is refused.
+        // No thread changes the word: a sleep while it is something else is refused.
         refused: calls(watch, here, windows, |word| _ = futex(word, libc::FUTEX_WAIT, 1))?,
         slice: slice(watch, here, windows)?,
         membarrier: membarrier(watch, places, windows)?,
@@ -99,7 +99,8 @@ fn switch(watch: Stopwatch, place: usize, windows: usize) -> Result<Option<Figur
             }
             let ns = watch.ns(begin, ticks());
             let switches = Switches::now().preempted - before.preempted;
-            // Away and back again is two. A yield that nobody takes is none; few of those are fine.
+            // Away and back again is two switches. A yield that no other thread takes is none; few
+            // of those are fine.
             (switches > YIELDS as u64 / 2).then(|| ns / (2 * switches) as f64)
         };
         let seen: Vec<_> = (0..windows).map(window).collect();
@@ -180,7 +181,7 @@ struct Wakes {
     sleeps: AtomicU32,
     /// The waker's last round.
     woken: AtomicU32,
-    /// When the sleeper was back, in ticks; 0 while it is not.
+    /// The time when the sleeper was back, in ticks; 0 while it is not.
     back: AtomicU64,
 }
 
@@ -191,8 +192,8 @@ impl Wakes {
         self.back.store(ticks().max(1), Release);
     }
 
-    /// What the wake cost, and how long it then took. `None` if nobody slept, or this thread lost
-    /// its CPU.
+    /// The cost of the wake, and the time that it then took. `None` if no thread slept, or this
+    /// thread lost its CPU.
     fn wake(&self, watch: Stopwatch, round: u32, idle_ns: f64) -> Option<(f64, f64)> {
         // Acquire: pairs with the releases of the sleeper, here and below.
         while self.sleeps.load(Acquire) != round + 1 {

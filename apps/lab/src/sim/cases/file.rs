@@ -25,14 +25,14 @@ const LIST: usize = 0;
 /// Its locks: that, and the table of descriptors.
 pub const LOCK2: usize = 2;
 
-/// Of what a thread brings along: its entry, and the list of its CPU.
+/// The lines of a thread's own data for its entry, and for the list of its CPU.
 const ENTRY: std::ops::Range<usize> = 0..3;
 const OF_CPU: std::ops::Range<usize> = 3..4;
 
-/// What the section on the list computes, beside its lines: an estimate.
+/// The time that the section on the list computes, beside its lines: an estimate.
 const SECTION_NS: u64 = 40;
 
-/// What a call of one thread takes beside the sections, so that it comes to the published 625 ns.
+/// The time of a call of one thread beside the sections, so that it comes to the published 625 ns.
 fn away<L: Sections + ?Sized>(hand: &Hand<L>) {
     hand.done();
     hand.away(280, 560);
@@ -94,7 +94,7 @@ fn unlocks<L: Sections + ?Sized>(hand: &Hand<L>) {
 }
 
 /// Both calls have an entry ready before they take the lock. It is the thread's own here, where
-/// the kernel's allocator would give whoever took one out that one next.
+/// the kernel's allocator would give a thread that took one out that one next.
 fn readies<L: Sections + ?Sized>(hand: &Hand<L>) {
     hand.brought(hand.thread(), ENTRY, Access::Write);
 }

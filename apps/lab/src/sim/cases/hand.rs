@@ -13,10 +13,10 @@ use antiphon_replay::locks::{Sections, Simulated};
 use antiphon_sim::{Access, OwnLine, Sim, count, now, think, touch, up_since, work};
 use antiphon_trace::{Event, What};
 
-/// Of the data under a lock, as many lines at most.
+/// The most lines of the data under a lock.
 pub const LINES: usize = 16;
 const WORDS: usize = 64 / size_of::<u64>();
-/// Of what a thread brings along.
+/// The number of lines that a thread brings along.
 const BROUGHT: usize = 4;
 
 /// A lock and the data under it.
@@ -34,32 +34,34 @@ struct Place<L: ?Sized> {
 struct Release {
     at_ns: u64,
     socket: u32,
-    /// Somebody waited for it.
+    /// A thread waited for it.
     awaited: bool,
 }
 
-/// What is written down of all threads.
+/// The record of all threads.
 #[derive(Default)]
 pub struct Tally {
     /// Operations that came to their end, also behind the limit.
     pub operations: Cell<u64>,
     /// How long each acquisition took.
     pub waits: RefCell<Histogram>,
-    /// Acquisitions for writing of a lock that somebody had before.
+    /// Acquisitions for writing of a lock that had an owner before.
     pub acquisitions: Cell<u64>,
-    /// Those of them whose last owner was on the same socket.
+    /// Acquisitions among these whose last owner was on the same socket.
     pub kept: Cell<u64>,
-    /// Hand-overs: those of them for which somebody had waited when it was given back.
+    /// Hand-overs: acquisitions among these for which a thread had waited when the lock was given
+    /// back.
     pub handovers: Cell<u64>,
     /// The time in which such a lock had no owner.
     pub handover_ns: Cell<u64>,
-    /// Hand-overs to one who slept when the lock was given back: its wake is on the critical path.
+    /// Hand-overs to a thread that slept when the lock was given back: its wake is on the critical
+    /// path.
     pub wakes: Cell<u64>,
-    /// Who had the first lock, in order, until the limit.
+    /// The owners of the first lock, in order, until the limit.
     pub admissions: RefCell<Vec<u32>>,
     /// Tries that failed.
     pub failed: Cell<u64>,
-    /// What each thread did, where that is wanted.
+    /// The events of each thread, where they are wanted.
     pub events: Option<RefCell<Vec<Vec<Event>>>>,
 }
 
@@ -136,8 +138,8 @@ impl<L: Sections + ?Sized> Hand<L> {
         self.site.places.len()
     }
 
-    /// Has a critical section run under a lock, by whichever thread, and waits for that. This
-    /// thread is who has the lock meanwhile.
+    /// Runs a critical section under a lock, in whichever thread, and waits for that. This thread
+    /// counts as the owner meanwhile.
     pub fn under(&self, lock: usize, section: impl Fn()) {
         let place = &self.site.places[lock];
         let since_ns = now();
@@ -157,7 +159,7 @@ impl<L: Sections + ?Sized> Hand<L> {
         work(ns);
     }
 
-    /// As [`writes`](Self::writes), but it only reads the lines.
+    /// The same as [`writes`](Self::writes), but it only reads the lines.
     pub fn looks(&self, lock: usize, lines: usize, ns: u64) {
         self.touches(lock, lines, Access::Read);
         work(ns);
@@ -178,7 +180,8 @@ impl<L: Sections + ?Sized> Hand<L> {
         work(ns);
     }
 
-    /// Whose entry is in the list that a lock keeps, if any is. Who has the lock may change it.
+    /// The thread whose entry is in the list that a lock keeps, if any is. Only the owner of the
+    /// lock may change it.
     pub fn entry(&self, lock: usize) -> &Cell<Option<u32>> {
         &self.site.places[lock].entry
     }
@@ -252,7 +255,7 @@ impl<L: Sections + ?Sized> Hand<L> {
     }
 }
 
-/// What only a lock has that is taken and given back.
+/// Operations of locks that are taken and given back.
 impl Hand {
     /// Takes a lock.
     pub fn take(&self, lock: usize) {
@@ -280,7 +283,7 @@ impl Hand {
     /// Gives back what was taken.
     pub fn give(&self, lock: usize) {
         self.leaves(lock);
-        // SAFETY: it was taken, as has just been seen; who has taken it is one thread.
+        // SAFETY: it was taken, as has just been seen; its owner is one thread.
         unsafe { self.site.places[lock].lock.unlock() };
     }
 

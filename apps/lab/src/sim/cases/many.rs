@@ -8,10 +8,10 @@ use super::hand::Hand;
 
 /// Locks of the hash table, one for each part of it.
 pub const BUCKETS: usize = 64;
-/// Whoever resizes.
+/// The lock that a thread holds while it resizes.
 const RESIZE: usize = 0;
 
-/// Who resizes has each part in turn, with all the others kept out of it.
+/// The thread that resizes has each part in turn, with all the others kept out of it.
 pub fn hash(hand: &Hand) {
     let write = |bucket| hand.under(bucket, || hand.writes(bucket, 2, 50));
     match hand.any(100) {
@@ -50,7 +50,7 @@ pub fn nested(hand: &Hand) {
     hand.away(500, 1_000);
 }
 
-/// Where the locks of [`mail`] are.
+/// The numbers of the locks of [`mail`].
 const PROCESSES: usize = 0;
 const SPOOL: usize = 1;
 /// Exim's spool directories.
@@ -65,7 +65,7 @@ pub fn mail_locks(machine: &Machine) -> usize {
 
 /// A connection's process and its deliverer are forked and end; pages are had from the socket's
 /// memory; a message is three files that are made in a spool directory and removed; and four times
-/// somebody is woken on a CPU.
+/// a thread is woken on a CPU.
 pub fn mail<L: Sections + ?Sized>(hand: &Hand<L>) {
     let own = MEMORY + Sim::socket().0 as usize;
     let short = |lock: usize, lines: usize, ns: u64, away_ns: u64| {

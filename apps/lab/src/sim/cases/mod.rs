@@ -1,4 +1,4 @@
-//! What simulated threads do with locks: the cases of the documents.
+//! The work of simulated threads with locks: the cases of the documents.
 //!
 //! Each is an operation, or a round of some, done over and over by every thread.
 //! `docs/simulator.md` says where the sizes are from. None was chosen after a figure was seen that
@@ -28,9 +28,9 @@ use crate::bench::Family;
 /// A workload.
 #[derive(Clone, Copy)]
 pub struct Case {
-    /// As `--case` takes it.
+    /// The name that `--case` takes.
     pub name: &'static str,
-    /// What an operation is.
+    /// The operation in words.
     pub about: &'static str,
     /// Whether it is for locks that only one has, for readers-writer locks, or both.
     families: &'static [Family],
@@ -40,12 +40,12 @@ pub struct Case {
     pub operation: Operation,
 }
 
-/// What an operation asks of locks.
+/// The demands of an operation on locks.
 #[derive(Clone, Copy)]
 pub enum Operation {
-    /// That they run critical sections, none of which is within another.
+    /// Locks have to run critical sections, none of which is within another.
     Sections(fn(&Hand<dyn Sections>)),
-    /// That they are taken and given back: within one another, on trial, or with other readers.
+    /// Locks have to be taken and given back: within one another, on trial, or with other readers.
     Locks(fn(&Hand)),
 }
 

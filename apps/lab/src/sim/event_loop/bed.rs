@@ -8,11 +8,11 @@ use antiphon_platform::{Atomic, Clock, Deadline, Platform, SharedWait};
 use antiphon_runtime::event_loop::{Ring, Wait};
 use antiphon_sim::{OwnLine, Sim, now, system_call};
 
-/// A word on which one thread sleeps: 1 if it was rung since it woke last.
+/// A word on which one thread sleeps: 1 if it was rung after its last wake-up.
 pub struct Bed(Arc<OwnLine<<Sim as Platform>::U32>>);
 
 impl Bed {
-    /// Nobody sleeps, and nobody rings.
+    /// A bed without a sleeper, which was not rung.
     pub fn new() -> Self {
         Self(Arc::new(OwnLine(Atomic::ZERO)))
     }
@@ -28,7 +28,7 @@ impl Wait for Bed {
         Sim::now(Clock::Monotonic)
     }
 
-    /// As `epoll_pwait2` on Linux: a look is a call of the system, too.
+    /// Waits as `epoll_pwait2` does on Linux: a look is a call of the system, too.
     fn wait(&mut self, until_ns: Option<u64>, _: &mut dyn FnMut(u64, u8)) {
         let word = &**self.0;
         if until_ns == Some(0) {
@@ -66,7 +66,7 @@ pub fn sleep_past(at_ns: u64) {
     let bed = OwnLine(<Sim as Platform>::U32::ZERO);
     let deadline = Some(Deadline { clock: Clock::Monotonic, ns: at_ns + 1 });
     while now() <= at_ns {
-        // Nobody wakes it.
+        // No thread wakes it.
         let _ = Sim::wait_shared(&bed, 0, deadline);
     }
 }

@@ -23,12 +23,12 @@ pub struct Core {
 }
 
 impl Core {
-    /// Of so many loops.
+    /// The core of `loops` loops.
     pub fn new(loops: usize, options: Options) -> Self {
         Self { boosts: Boosts::new(loops.max(1)), options, open: Cell::new(loops) }
     }
 
-    /// What the helper does, until the last loop has ended.
+    /// The helper's work, until the last loop has ended.
     pub fn help(&self) {
         if self.open.get() > 0 {
             set_rank(HELPER);
@@ -65,7 +65,7 @@ impl Raise for System {
     }
 }
 
-/// The same, as a thread asks it of itself.
+/// The accounts of a thread, as it asks for its own.
 struct Myself;
 
 impl Own for Myself {

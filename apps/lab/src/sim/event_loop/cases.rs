@@ -1,8 +1,8 @@
-//! Who competes on each core, and where players are.
+//! The competitors on each core, and the places of players.
 
 use clap::ValueEnum;
 
-/// Who competes.
+/// The competitors on each core.
 pub struct Case {
     pub name: &'static str,
     pub about: &'static str,
@@ -65,7 +65,7 @@ pub const CASES: [Case; 5] = [
 /// How often a player that misbehaves does.
 pub const MISBEHAVES: f64 = 0.01;
 
-/// Where players are.
+/// The placement of players.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Placement {
     /// As many on each core, with the same demands

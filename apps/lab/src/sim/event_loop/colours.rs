@@ -19,21 +19,21 @@ use serde_json::{Value, json};
 use super::bed::Bed;
 use crate::compete::tardiness::Tardiness;
 
-/// What heads its rows.
+/// The name in its rows.
 pub const NAME: &str = "colours";
 pub const ABOUT: &str =
     "one program: chains of events of 20 µs, each of a colour, on loops with a timer each ms";
 
-/// What an event computes, and a timer, and how far timers are apart.
+/// The work of an event, and of a timer, and the time from one timer to the next.
 const EVENT_NS: u64 = 20_000;
 const TIMER_NS: u64 = 5_000;
 const PERIOD_NS: u64 = 1_000_000;
-/// What does not count, at the beginning.
+/// The time at the beginning that does not count.
 const WARM_NS: u64 = 5_000_000;
-/// Simulated time that nobody is late.
+/// More simulated time than any thread is late by.
 const LONG_NS: u64 = 1_000_000_000_000;
 
-/// So many colours on so many cores.
+/// A number of colours on a number of cores.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
     pub machine: &'a Machine,
@@ -43,7 +43,7 @@ pub struct Setting<'a> {
     pub counted_ns: u64,
 }
 
-/// What came of it. All times are simulated.
+/// The result of a run. All times are simulated.
 pub struct Row {
     pub cores: usize,
     pub colours: usize,
@@ -55,7 +55,7 @@ pub struct Row {
     trace: u64,
 }
 
-/// What events count. No part of what is simulated.
+/// The counts that events keep. They are no part of what is simulated.
 struct Tally {
     called: Vec<AtomicU64>,
     open: AtomicU64,
@@ -64,7 +64,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// A chain, until it is over; the last one has all loops stop.
+    /// A chain, until it is over; the last one stops all loops.
     fn submit(tally: &Arc<Self>, all: &Colours<Bed>, number: usize, loops: usize) {
         let (tally, events) = (tally.clone(), all.clone());
         // A multiple: all begin on the first loop.
@@ -86,7 +86,7 @@ impl Tally {
     }
 }
 
-/// What the loop of a core does. Returns how late its timers were.
+/// Runs the loop of a core. Returns how late its timers were.
 fn serve(tally: &Arc<Tally>, all: &Colours<Bed>, number: usize, loops: usize) -> Vec<u64> {
     let mut events = EventLoop::new(Bed::new(), Options::default());
     all.join(number, &mut events);
@@ -121,7 +121,7 @@ impl Row {
         simulate(setting).map_err(|stuck| Failure::measured(format!("{NAME}: {stuck}")))
     }
 
-    /// For scripts.
+    /// The object for scripts.
     pub fn object(&self, machine: &str) -> Value {
         json!({
             "model": true, "machine": machine, "subject": NAME, "case": NAME,
@@ -169,7 +169,7 @@ events/s   called; the rest is as above: of timers, and Jain's index of events o
 far        lines from another socket, an event
 ";
 
-/// For people.
+/// The table for people.
 pub fn text(rows: &[Row], colour: bool) -> String {
     let heads = [">cores", ">colours", ">events/s", ">p50", ">p99", ">max", ">jain", ">far"];
     let mut table = Table::new(&heads);

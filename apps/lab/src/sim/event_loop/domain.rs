@@ -12,7 +12,7 @@ use antiphon_sim::{Access, OwnLine, Sim, move_to, now, ran_ns, sleeps, system_ca
 
 type Member = Baton<Sim, Rc<Page<Sim>>, System>;
 
-/// What the simulated kernel tells of its threads, each time for a call of the system.
+/// The simulated kernel's answers about its threads, each for a call of the system.
 pub struct System;
 
 impl Accounts for System {
@@ -40,7 +40,7 @@ pub struct Pages {
 const REST_NS: u64 = 50_000_000;
 
 impl Pages {
-    /// Without members, so many as `spread` says where.
+    /// Pages without members; `spread` says how many members each core is to have.
     pub fn new(spread: Domains, cores: usize, options: Options) -> Self {
         let page = |_| {
             let page = Page::NEW;
@@ -51,7 +51,7 @@ impl Pages {
         Self { pages, spread: OwnLine(RefCell::new(spread)), moves: Cell::new(0) }
     }
 
-    /// How often somebody was given a core.
+    /// How often a member was given a core.
     pub fn turns(&self) -> u64 {
         self.pages.iter().map(|page| page.turns()).sum()
     }
@@ -68,7 +68,7 @@ pub struct Membership {
     core: usize,
     group: Group,
     member: Option<Member>,
-    /// When it may move; `None`: never.
+    /// The time from which it may move; `None`: never.
     moves_at_ns: Option<u64>,
 }
 

@@ -17,14 +17,15 @@ use super::play::{Manner, play};
 use super::subjects::Subject;
 use crate::bench::event_loop::player::Seen;
 
-/// What was seen. All times are simulated.
+/// The observations. All times are simulated.
 pub struct Observed {
-    /// Of each player.
+    /// The observations of each player.
     pub seen: Vec<Seen>,
     pub plan: Plan,
-    /// When counting began and ended: players' threads are the first, then hogs', then helpers'.
+    /// The accounts when counting began and ended: players' threads are the first, then hogs', then
+    /// helpers'.
     pub accounts: [Account; 2],
-    /// How often somebody was given a core by the subject, from the beginning to the end.
+    /// How often the subject gave a core to a thread, from the beginning to the end.
     pub turns: Option<u64>,
     /// Lines that came from another socket in that time.
     pub remote: u64,
@@ -34,12 +35,12 @@ pub struct Observed {
     pub trace: u64,
 }
 
-/// Simulated time that nobody is late.
+/// More simulated time than any thread is late by.
 const LONG_NS: u64 = 1_000_000_000_000;
-/// What a hog computes at a time, until it looks whether it is over.
+/// The time that a hog computes before it looks whether it is over.
 const SPIN_NS: u64 = 1_000_000;
 
-/// What all threads have.
+/// The state that all threads share.
 struct Stage {
     pages: Rc<Pages>,
     kernels: Vec<Shared>,
@@ -47,7 +48,7 @@ struct Stage {
     seen: RefCell<Vec<Option<Seen>>>,
 }
 
-/// Has them compete.
+/// Runs the programs, which compete.
 ///
 /// # Errors
 ///
@@ -90,7 +91,7 @@ pub fn compete(setting: &Setting<'_>, subject: Subject, case: &Case) -> Result<O
             let seen = play(seat.player(), manner(&seat, group), tier);
             stage.seen.borrow_mut()[number] = Some(seen);
             if number == 0 {
-                // What all have used is written down while somebody is there.
+                // The use of all is written down while a thread is there.
                 bed::sleep_past(end_ns);
             }
         });

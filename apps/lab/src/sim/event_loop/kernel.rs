@@ -11,7 +11,7 @@ use antiphon_runtime::coop::{
 };
 use antiphon_sim::{Schedule, Sim, Stop, Turn, give};
 
-/// The scheduler of a core, and who its members are.
+/// The scheduler of a core, and the threads that are its members.
 pub struct Kernel {
     scheduler: Scheduler<Members>,
     /// The place of each thread that has begun.
@@ -22,12 +22,12 @@ pub struct Kernel {
     grouped: Vec<usize>,
 }
 
-/// The same kernel, for its threads and for the machine.
+/// One kernel, for its threads and for the machine.
 #[derive(Clone)]
 pub struct Shared(Rc<RefCell<Kernel>>);
 
 impl Shared {
-    /// Of a core on which these threads share one part, and all others have one each.
+    /// The kernel of a core on which these threads share one part, and all others have one each.
     pub fn new(grouped: Vec<usize>, options: Options) -> Self {
         let scheduler = Scheduler::new(Members::new(), options);
         let (places, threads) = (BTreeMap::new(), Vec::new());
@@ -57,7 +57,7 @@ impl Kernel {
         let Some(&place) = self.places.get(&thread) else { return };
         match why {
             Stop::Over => {
-                // Who is stopped earlier is so for a reason that is not its own.
+                // A thread that is stopped earlier is so for a reason that is not its own.
                 self.scheduler.expire(now_ns, ran_ns);
                 self.scheduler.preempt(place, ran_ns);
             }

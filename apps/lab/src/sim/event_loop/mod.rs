@@ -5,14 +5,14 @@
 //! ```text
 //!   each core:  players ─ a thread each: an EventLoop, its timers and its chunks of work
 //!               hogs ──── a thread each: compute
-//!   who gives whom the core: the subject
+//!   the subject: how a thread gives the core to another
 //! ```
 //!
 //! | module | has |
 //! |---|---|
-//! | [`cases`] | who competes, and where players are |
+//! | [`cases`] | the competitors, and the places of players |
 //! | [`subjects`] | ways to give a core away |
-//! | [`plan`] | who runs where, by the seed |
+//! | [`plan`] | which thread runs where, by the seed |
 //! | [`play`], [`bed`] | a player on a loop, and how that sleeps |
 //! | [`domain`] | domains that hand a core over, and members that move |
 //! | [`boost`] | helpers that have loops run first while they are late |
@@ -94,28 +94,28 @@ pub struct Arguments {
     /// Hogs on each core
     #[arg(long, value_name = "LIST", default_value = "0,4")]
     hogs: Hogs,
-    /// Where players are
+    /// Placement of players
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "even")]
     placement: Vec<Placement>,
-    /// Of t3 and coop, in milliseconds, and of t1 (slack, threshold):
+    /// Options of t3 and coop, in milliseconds, and of t1 (slack, threshold):
     /// period=20,min-slice=0.1,slack=1,threshold=20
     #[arg(long, value_name = "LIST")]
     options: Option<Schedule>,
-    /// Of periodic: microseconds in which each thread has a turn
+    /// Round of periodic: microseconds in which each thread has a turn
     #[arg(long, value_name = "T", default_value_t = 1_000,
           value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
     round_us: u32,
-    /// Of colours: how many there are
+    /// Numbers of colours, in the case colours
     #[arg(long, value_name = "LIST", default_value = "1,8,64")]
     colours: Counts,
     /// Simulated milliseconds that count
     #[arg(long, value_name = "T", default_value_t = 1_000,
           value_parser = clap::value_parser!(u32).range(1..=600_000))]
     ms: u32,
-    /// Of all randomness
+    /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Simulates the I-th of N parts of the rows, for several machines
+    /// Simulate the I-th of N parts of the rows, for several machines
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
     /// Write curves to a page, too

@@ -1,4 +1,4 @@
-//! Who runs where in a simulation: players, hogs and helpers, by their numbers.
+//! Which threads run where in a simulation: players, hogs and helpers, by their numbers.
 
 use antiphon_report::stats::Random;
 use antiphon_runtime::coop::{Domains, Options, WEIGHT};
@@ -7,7 +7,7 @@ use super::cases::{Case, Placement};
 use crate::bench::event_loop::clip::Clip;
 use crate::bench::event_loop::player::{Player, Window};
 
-/// What rows have in common.
+/// The settings that rows have in common.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
     pub machine: &'a antiphon_sim::Machine,
@@ -16,14 +16,14 @@ pub struct Setting<'a> {
     pub counted_ns: u64,
     pub warm_ns: u64,
     pub cores: usize,
-    /// On each core, on average.
+    /// The players on each core, on average.
     pub players: usize,
-    /// On each core.
+    /// The hogs on each core.
     pub hogs: usize,
     pub placement: Placement,
     /// How a core is shared by those that cooperate.
     pub options: Options,
-    /// In so long each thread has a turn where nobody tells the system anything.
+    /// The time in which each thread has a turn where the system is told nothing.
     pub round_ns: u64,
 }
 
@@ -34,7 +34,7 @@ pub struct Seat {
     pub misbehaves: bool,
     /// How much of a core it wants.
     pub demand: f64,
-    /// Of its clip, and of what it does by lot.
+    /// The seed of its clip, and of its random choices.
     pub seed: u64,
     pub window: Window,
 }
@@ -42,9 +42,9 @@ pub struct Seat {
 /// All of a simulation.
 pub struct Plan {
     pub players: Vec<Seat>,
-    /// What was known of who is where, when all had come.
+    /// How many members each core was known to have, when all had come.
     pub domains: Domains,
-    /// When it counts, and when the last frame is due.
+    /// The time from which it counts, and the time when the last frame is due.
     pub count_ns: u64,
     pub end_ns: u64,
 }
@@ -56,7 +56,7 @@ const LEAST: f64 = 0.6;
 const MOST: f64 = 1.4;
 
 impl Plan {
-    /// Of a case.
+    /// The plan of a case.
     pub fn new(setting: &Setting<'_>, case: &Case) -> Self {
         let Setting { seed, cores, counted_ns, warm_ns, placement, .. } = *setting;
         let of_core = case.players.unwrap_or(setting.players);
@@ -96,7 +96,7 @@ impl Plan {
 }
 
 impl Seat {
-    /// The player at the begin of its clip.
+    /// The player at the start of its clip.
     pub fn player(&self) -> Player {
         let Self { seed, demand, window, .. } = *self;
         Player::new(Clip::new(seed, window.period_ns, demand, false), window)

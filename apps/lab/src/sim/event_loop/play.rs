@@ -19,11 +19,11 @@ pub struct Manner {
     pub one_group: bool,
     /// How often a chunk takes up to [`LATE_NS`] longer; from 0 to 1.
     pub misbehaves: f64,
-    /// Of how long.
+    /// Decides how long.
     pub random: Random,
 }
 
-/// What its events share.
+/// The state that its events share.
 struct Stage {
     player: RefCell<Player>,
     one_group: bool,
@@ -55,7 +55,7 @@ pub fn play(player: Player, manner: Manner, tier: Box<dyn Cooperate>) -> Seen {
         // It ends by stopping.
         let _ = events.run();
     }
-    // It leaves whom it shared the core with.
+    // It leaves the members that it shared the core with.
     drop(events);
     let stage = Rc::into_inner(stage).expect("its events are gone");
     stage.player.into_inner().into_seen()

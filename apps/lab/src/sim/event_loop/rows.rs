@@ -29,7 +29,7 @@ pub struct Row {
     pub subject: Subject,
     pub case: &'static Case,
     pub cores: usize,
-    /// On each core.
+    /// The hogs on each core.
     pub hogs: usize,
     pub placement: &'static str,
     pub players: usize,
@@ -68,7 +68,7 @@ impl Row {
             observed;
         let players = seen.len();
         let ran = before.ran_ns.iter().zip(&after.ran_ns);
-        // Helpers compete with nobody.
+        // Helpers do not compete.
         let ran = ran.take(players + hogs * cores);
         let ran_ns: Vec<u64> = ran.map(|(before, after)| after - before).collect();
         let counted_s = (after.at_ns - before.at_ns) as f64 / 1e9;
@@ -105,7 +105,7 @@ impl Row {
         })
     }
 
-    /// For scripts.
+    /// The object for scripts.
     pub fn object(&self, machine: &str) -> Value {
         let mut object = Map::new();
         let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);
@@ -134,10 +134,10 @@ impl Row {
     }
 }
 
-/// A page has room for so many members.
+/// Checks that the members of each core have room on its page.
 fn check_room(setting: &Setting<'_>, subject: Subject, case: &Case) -> Result<(), Failure> {
     let most = |plan: &Plan| (0..setting.cores).map(|core| plan.on(core).count()).max();
-    // Who moves goes where there are fewer.
+    // A player that moves goes where there are fewer.
     let most = most(&Plan::new(setting, case)).unwrap_or_default();
     if subject == Subject::T3 && most > PLACES {
         return Err(Failure::arguments(format!(

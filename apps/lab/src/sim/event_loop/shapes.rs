@@ -1,4 +1,4 @@
-//! What holds at any size. All figures are simulated; `docs/loop-sim.md` has them whole.
+//! Shapes that hold at any size. All figures are simulated; `docs/loop-sim.md` has them whole.
 
 use antiphon_runtime::coop::Options;
 use antiphon_sim::known;
@@ -105,7 +105,7 @@ fn beside_hogs_a_kernel_that_knows_is_on_time_and_fair() {
     }
     let coop = row(&here, Subject::Coop, "each");
     assert!(coop.jain_cpu > 0.95, "{}", coop.jain_cpu);
-    // Where nobody knows that there are eight behind one baton, they have the share of few.
+    // Where it is not known that there are eight behind one baton, they have the share of few.
     assert!(row(&here, Subject::T3, "each").players_share < 0.5);
 }
 
@@ -139,7 +139,7 @@ fn where_the_core_can_be_taken_away_others_do_not_notice_one_that_is_late() {
         (before, others)
     };
     both(Subject::Coop);
-    // BOOST-6: who is raised again after an overrun is behind them.
+    // BOOST-6: a loop that is raised again after an overrun is behind them.
     let (before, others) = both(Subject::T1);
     assert!(others.p999_us < 1.1 * before.p999_us, "{} {}", before.p999_us, others.p999_us);
 }

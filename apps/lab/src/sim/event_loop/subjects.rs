@@ -30,7 +30,7 @@ impl Subject {
         }
     }
 
-    /// Which options have an effect on it. A turn of `Periodic` is `--round-us`.
+    /// The options that have an effect on it. A turn of `Periodic` is `--round-us`.
     pub fn used(self) -> Used {
         match self {
             Self::Alone | Self::Periodic => Used::Nothing,
@@ -40,7 +40,7 @@ impl Subject {
         }
     }
 
-    /// What it is.
+    /// A description of the subject.
     pub fn about(self) -> &'static str {
         match self {
             Self::Alone => "the loops, and a system that gives each thread a slice in turn",

@@ -15,7 +15,7 @@ pub fn text(rows: &[Row], colour: bool) -> String {
     text + &legend(rows) + RULE
 }
 
-/// What the subjects are.
+/// A legend of the subjects.
 fn legend(rows: &[Row]) -> String {
     let mut subjects: Vec<Subject> = Vec::new();
     for row in rows {
@@ -28,7 +28,7 @@ fn legend(rows: &[Row]) -> String {
 }
 
 const RULE: &str = "\
-p50 …      how late timers are dispatched, in microseconds; others': without who misbehaves
+p50 …      how late timers are dispatched, in microseconds; others': without those that misbehave
 jain       Jain's index: of CPU time of all threads, of players', of the frames they have shown
 share      players' part of all CPU time
 frames/s   shown, of all players; switches and turns (given by the subject) are a core's, a second

@@ -1,11 +1,11 @@
-//! Who is told.
+//! The threads that are told.
 
 use std::fmt;
 use std::str::FromStr;
 
 use antiphon_sim::Machine;
 
-/// What the sender does in a round, and to how many waiters.
+/// The sender's work in a round, and the number of waiters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
     /// Each has an event of its own, and is told alone.
@@ -45,7 +45,7 @@ enum Wanted {
 pub struct Cases(Vec<Wanted>);
 
 impl Cases {
-    /// These cases for numbers of threads, of which one tells the others; each once.
+    /// The cases for these numbers of threads, of which one tells the others; each once.
     ///
     /// # Errors
     ///

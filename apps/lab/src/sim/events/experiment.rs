@@ -10,35 +10,35 @@ use antiphon_sim::{Machine, OwnLine, Sim, Simulation, Stuck, now, work};
 use super::cases::Case;
 use super::wakes::Wakes;
 
-/// What rows have in common.
+/// The settings that rows have in common.
 pub struct Setting<'a> {
     pub machine: &'a Machine,
     pub seed: u64,
-    /// That count; one before them does not, in which waiters have waited for any time.
+    /// The rounds that count; one before them does not, in which waiters have waited for any time.
     pub rounds: u32,
-    /// From when all that are to be told wait until they are.
+    /// The gap from when all that are to be told wait until they are told.
     pub gap_ns: u64,
 }
 
 /// Simulated time that no experiment takes.
 const LONG_NS: u64 = 1_000_000_000_000;
-/// From one look, whether all are so far, to the next.
+/// The time from one look, whether all are so far, to the next.
 const LOOK_NS: u64 = 10_000;
 
-/// What a waiter has seen.
+/// The observations of a waiter.
 pub struct Target {
     pub cpu: u32,
-    /// From before the sender told until it was told, in each round.
+    /// The time from before the sender told until the waiter was told, in each round.
     pub latency_ns: Vec<f64>,
 }
 
-/// Of a subject in a case. All times are simulated nanoseconds.
+/// The figures of a subject in a case. All times are simulated nanoseconds.
 pub struct Figures {
-    /// In the order of CPUs.
+    /// The waiters, in the order of CPUs.
     pub targets: Vec<Target>,
-    /// What telling took the sender, each time.
+    /// The time that telling took the sender, in each round.
     pub sender_ns: Vec<f64>,
-    /// Of each round of a broadcast: when the last was told, and how far all were apart.
+    /// For each round of a broadcast: when the last was told, and how far all were apart.
     pub last_ns: Vec<f64>,
     pub sigma_ns: Vec<f64>,
     /// A hash of all steps.
@@ -52,7 +52,7 @@ struct Site<W> {
     ready: Cell<usize>,
     told: Cell<usize>,
     waiters: Vec<Waiter>,
-    /// When the sender began to tell, and had told, in each round.
+    /// The times when the sender began to tell, and had told, in each round.
     sent: RefCell<Vec<(u64, u64)>>,
 }
 
@@ -80,12 +80,12 @@ impl<W: Wakes> Site<W> {
             let told = self.event.wait(number, || self.ready.set(self.ready.get() + 1));
             waiter.told.borrow_mut().push(told);
             self.told.set(self.told.get() + 1);
-            // Who waits again is in the way of those who are told.
+            // A thread that waits again is in the way of those that are told.
             self.all(&self.told, round);
         }
     }
 
-    /// Until all have come so far in a round.
+    /// Waits until all have come so far in a round.
     fn all(&self, count: &Cell<usize>, round: usize) {
         while count.get() < round * self.waiters.len() {
             work(LOOK_NS);
@@ -94,7 +94,7 @@ impl<W: Wakes> Site<W> {
 
     fn wake(&self, rounds: u32, gap_ns: u64) {
         for round in 1..=rounds as usize + 1 {
-            // Who is ready again has been told.
+            // A thread that is ready again has been told.
             self.all(&self.ready, round);
             work(gap_ns);
             let began = now();
@@ -103,7 +103,7 @@ impl<W: Wakes> Site<W> {
         }
     }
 
-    /// Those that count.
+    /// The rounds that count.
     fn sent(&self) -> Vec<(u64, u64)> {
         self.sent.borrow()[1..].to_vec()
     }
@@ -124,7 +124,7 @@ impl<W: Wakes> Site<W> {
 ///
 /// # Errors
 ///
-/// If somebody is not woken.
+/// If a waiter is not woken.
 pub fn carry_out<W: Wakes>(
     setting: &Setting<'_>,
     machine: Machine,
@@ -177,7 +177,7 @@ impl Figures {
         }
     }
 
-    /// Of all targets.
+    /// The latencies of all targets.
     pub fn all(&self) -> Vec<f64> {
         self.targets.iter().flat_map(|target| &target.latency_ns).copied().collect()
     }

@@ -1,5 +1,5 @@
-//! What waiters wait on where the program is the kernel: interrupts, and active messages that an
-//! interrupt announces.
+//! The mechanisms by which waiters wait where the program is the kernel: interrupts, and active
+//! messages that an interrupt announces.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -100,7 +100,7 @@ pub struct Messages {
     mailboxes: Vec<RefCell<Mailbox<Sim, Handler>>>,
     senders: Vec<Sender<Sim, Handler>>,
     action: ActionId,
-    /// When each waiter's action has begun.
+    /// The time when each waiter's action has begun.
     begun_ns: Arc<[AtomicU64]>,
 }
 

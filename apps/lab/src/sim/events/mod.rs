@@ -2,7 +2,7 @@
 //!
 //! | module | has |
 //! |---|---|
-//! | [`cases`] | who is told: one after the other, or all at once |
+//! | [`cases`] | which threads are told: one after the other, or all at once |
 //! | [`subjects`] | the mechanisms, and on which machine each is |
 //! | [`wakes`] | what a waiter waits on, and how it is told: ours, by their own code |
 //! | [`interrupts`] | the same where the program is the kernel |
@@ -56,7 +56,7 @@ pub struct Arguments {
     /// The machine: a name that `antiphon sim machines` has, host, or a file
     #[arg(long, value_name = "M", default_value = "opteron-64c")]
     machine: String,
-    /// Threads, each on a CPU: one tells the others; all CPUs, if not said
+    /// Numbers of threads, each on a CPU: one tells the others; the default is all CPUs
     #[arg(long, value_name = "LIST")]
     threads: Option<Counts>,
     /// unicast, broadcast; broadcast-N to N waiters, whatever --threads says
@@ -69,11 +69,11 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 100,
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,
-    /// How long they are left waiting before that, in microseconds
+    /// How long waiters are left waiting before that, in microseconds
     #[arg(long, value_name = "N", default_value_t = 400,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     gap_us: u32,
-    /// Of all randomness
+    /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Write the distributions to a page, too
@@ -88,8 +88,8 @@ pub struct Arguments {
 ///
 /// # Errors
 ///
-/// Bad arguments; waiters that nobody wakes, which must not be; if a file or stdout
-/// can't be written.
+/// Bad arguments; waiters that are never woken, which must not be; if a file or stdout can't be
+/// written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { rounds, gap_us, seed, .. } = *arguments;
     let described = machine::named(&arguments.machine)?.described;

@@ -26,12 +26,12 @@ pub struct Row {
     pub sender_ns: Option<f64>,
     pub last_ns: Option<f64>,
     pub sigma_ns: Option<f64>,
-    /// Of rounds; nothing unless it is a broadcast.
+    /// The distribution over rounds; nothing unless it is a broadcast.
     pub sigma_cdf: Vec<Below>,
     figures: Figures,
 }
 
-/// Of times, all of which are there.
+/// Quantiles of latencies, all of which are there.
 pub struct Latency {
     pub min: f64,
     pub p25: f64,
@@ -43,7 +43,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Of the least first; there is a first.
+    /// The quantiles of latencies, the least first; there is a first.
     fn of(sorted: &[f64]) -> Self {
         let at = |share| quantile(sorted, share).unwrap_or_default();
         Self {
@@ -78,7 +78,7 @@ impl Row {
     ///
     /// # Errors
     ///
-    /// If somebody is not woken.
+    /// If a waiter is not woken.
     pub fn of(
         setting: &Setting<'_>,
         subject: &'static Subject,
@@ -99,7 +99,7 @@ impl Row {
         })
     }
 
-    /// For scripts.
+    /// The object for scripts.
     pub fn object(&self, machine: &Machine) -> Value {
         let mut object = Map::new();
         let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);

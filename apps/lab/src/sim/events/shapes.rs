@@ -1,6 +1,6 @@
-//! What comes out: the order of mechanisms and how far a broadcast is spread, on the machines of
-//! the Nemo evaluation. All figures are simulated; `docs/events.md` has them whole, and what does
-//! not come out as it is published.
+//! The shapes that come out: the order of mechanisms and how far a broadcast is spread, on the
+//! machines of the Nemo evaluation. All figures are simulated; `docs/events.md` has them whole, and
+//! what does not come out as it is published.
 
 use antiphon_sim::{Machine, known};
 

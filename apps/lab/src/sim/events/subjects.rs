@@ -11,7 +11,7 @@ use super::experiment::{Figures, Setting, carry_out};
 use super::interrupts::{Ipi, IpiLoop, Messages};
 use super::wakes::{Counted, Wakes, WithMutex};
 
-/// Whose a mechanism is.
+/// The system that a mechanism is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum System {
     /// A program's on Linux.
@@ -23,7 +23,7 @@ pub enum System {
 }
 
 impl System {
-    /// As reports have it.
+    /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Linux => "linux",
@@ -90,7 +90,7 @@ impl Subject {
     ///
     /// # Errors
     ///
-    /// If somebody is not woken, which must not be.
+    /// If a waiter is not woken, which must not be.
     ///
     /// # Panics
     ///

@@ -20,7 +20,7 @@ pub fn text(rows: &[Row], colour: bool) -> String {
     text + RULE
 }
 
-/// What stands over a table.
+/// The heading of a table.
 pub fn heading(case: Case) -> String {
     let waiters = several(case.waiters() as u64, "waiter");
     match case {

@@ -1,4 +1,4 @@
-//! What waiters wait on, and how they are told: the code that runs on Linux.
+//! The mechanisms by which waiters wait, and are told: the code that runs on Linux.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -10,7 +10,7 @@ use antiphon_sync::wait::{Broadcast, Condvar, CrowdForm, Event, EventCount};
 
 /// A mechanism with its waiters.
 pub trait Wakes: 'static {
-    /// For so many waiters.
+    /// Makes it for `waiters` waiters.
     fn new(waiters: usize) -> Self;
 
     /// Waits until the waiter is told, and returns when that was. Calls `ready` when a
@@ -55,7 +55,7 @@ impl<F: CrowdForm> Wakes for Broadcast<Sim, F> {
     }
 }
 
-/// A list of waiters, and who tells them does it in a loop.
+/// A list of waiters, which the notifier tells in a loop.
 impl Wakes for Condvar<Sim> {
     fn new(_: usize) -> Self {
         Self::NEW
@@ -71,10 +71,10 @@ impl Wakes for Condvar<Sim> {
     }
 }
 
-/// What a condition is about: how often the waiters were told.
+/// The word of a condition: how often the waiters were told.
 type Told = OwnLine<<Sim as Platform>::U32>;
 
-/// A condition variable as programs use it: who is back has the mutex.
+/// A condition variable as programs use it: a waiter that is back has the mutex.
 pub struct WithMutex {
     mutex: OwnLine<ShflMutex<Sim>>,
     changed: OwnLine<Condvar<Sim>>,

@@ -1,14 +1,14 @@
-//! Conferences on simulated workers: the crew's own code decides who takes which task; fibers are
-//! what they are on Linux, on their thread from their beginning on, but for the stack.
+//! Conferences on simulated workers: the crew's own code decides which worker takes which task;
+//! fibers are what they are on Linux, on their thread from their beginning on, but for the stack.
 //!
 //! ```text
 //!  thread:  fibers that may go on ─► each in turn ─► after four of them, a task of its own
-//!           its mail, its timers ──┘                 after 61, one of anybody's
+//!           its mail, its timers ──┘                 after 61, one of any worker's
 //!           none: it rests in `Worker::next_until`, until a task, its mail, or its next timer
 //! ```
 //!
 //! What a fiber keeps is the experiment's and costs nothing; the line of a slot that two share
-//! moves, and whoever lets a fiber of another thread go on tells that by
+//! moves, and a thread that lets a fiber of another one go on tells that by
 //! [`Ready`](antiphon_runtime::fiber::Ready), which is the real one.
 
 use std::cell::{Cell, RefCell};
@@ -28,7 +28,7 @@ use antiphon_report::stats::{Histogram, Random};
 use super::codecs::{Codec, EACH_NS, LATE_NS, SWITCH_NS};
 use super::subjects::{How, Subject};
 
-/// What rows have in common.
+/// The settings that rows have in common.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
     pub machine: &'a Machine,
@@ -37,23 +37,23 @@ pub struct Setting<'a> {
     pub workers: usize,
     pub conferences: usize,
     pub legs: usize,
-    /// Of each leg.
+    /// The frames of each leg.
     pub frames: u64,
     /// All conferences begin at the same moment.
     pub together: bool,
 }
 
-/// What came of conferences. All times are simulated.
+/// The figures of conferences. All times are simulated.
 pub struct Figures {
     pub frames: u64,
     /// Sent too late.
     pub late: u64,
-    /// From when a frame was due at the mixer to when it was sent.
+    /// The time from when a frame was due at the mixer to when it was sent.
     pub latency: Histogram,
-    /// What parts have computed, and how much of it before the first frame was due.
+    /// The time that parts have computed, and how much of it before the first frame was due.
     pub worked_ns: u64,
     pub ahead_ns: u64,
-    /// From the first frame's time to the end.
+    /// The time from the first frame's to the end.
     pub span_ns: u64,
     pub counts: Counts,
     /// A hash of all steps.
@@ -76,11 +76,11 @@ struct Fiber {
     /// The thread that it has begun on.
     home: usize,
     frame: u64,
-    /// Of a receiver: the frame is decoded. Of a mixer: how many legs are mixed.
+    /// The state of a receiver: whether the frame is decoded. Of a mixer: how many legs are mixed.
     at: usize,
 }
 
-/// What a leg hands to the mixer.
+/// A slot by which a leg hands its frames to the mixer.
 #[derive(Default)]
 struct Slot {
     full: Cell<bool>,
@@ -88,7 +88,7 @@ struct Slot {
     mixer_waits: Cell<bool>,
 }
 
-/// Where others tell a thread which of its fibers may go on.
+/// The mail by which others tell a thread which of its fibers may go on.
 struct Mail {
     ready: OwnLine<Ready<Sim>>,
     count: OwnLine<<Sim as Platform>::U64>,
@@ -116,7 +116,7 @@ impl Mail {
     }
 }
 
-/// What a thread has of its fibers.
+/// A thread's view of its fibers.
 struct Desk<'a> {
     me: usize,
     pool: usize,
@@ -132,12 +132,12 @@ struct Bridge {
     frames: u64,
     starts_ns: Vec<u64>,
     pools: Vec<Crew<Sim, BoxedPolicy<Sim>>>,
-    /// Of each thread: its pool, and its seat there.
+    /// The pool of each thread, and its seat there.
     seats: Vec<(usize, usize)>,
     mails: Vec<Mail>,
     slots: Vec<OwnLine<Slot>>,
     fibers: RefCell<Vec<Fiber>>,
-    /// Of frames that are to be sent: when they were due. And of which places are free.
+    /// The due times of frames that are to be sent, and the places that are free.
     sends: RefCell<(Vec<u64>, Vec<usize>)>,
     /// Fibers and frames that have not ended.
     open: Cell<usize>,
@@ -157,7 +157,7 @@ impl Bridge {
         let seats = seats.flat_map(|(pool, &seats)| (0..seats).map(move |seat| (pool, seat)));
         let crew = |&workers: &usize| {
             let outside = parts.max(OUTSIDE).next_power_of_two();
-            // What each thread begins it keeps: so they begin in turn.
+            // Each thread keeps what it begins: so they begin in turn.
             Crew::new(subject.policy(parts.max(OUTSIDE)), workers, outside).in_turn()
         };
         let lot = |number: usize| Random(seed ^ number as u64).draw() % EACH_NS;
@@ -220,7 +220,7 @@ impl Bridge {
         }
     }
 
-    /// What a thread does.
+    /// The work of a thread.
     fn thread(&self, me: usize) {
         let (pool, seat) = self.seats[me];
         let worker = self.pools[pool].worker(seat).expect("each has a seat of its own");
@@ -295,8 +295,8 @@ impl Bridge {
         self.starts_ns[conference] + frame * EACH_NS
     }
 
-    /// What a leg does: decodes a frame, waits until it is due, and for room in its slot. Whether
-    /// it has ended.
+    /// The work of a leg: decodes a frame, waits until it is due, and for room in its slot. Returns
+    /// whether it has ended.
     fn receive(
         &self,
         number: usize,
@@ -329,7 +329,7 @@ impl Bridge {
         true
     }
 
-    /// What a mixer does: takes a frame of each leg, adds them up, and has the sum sent to each.
+    /// The work of a mixer: takes a frame of each leg, adds them up, and sends the sum to each.
     fn mix(&self, conference: usize, fiber: &mut Fiber, desk: &mut Desk<'_>) -> bool {
         while fiber.frame < self.frames {
             while fiber.at < self.legs {
@@ -364,7 +364,7 @@ impl Bridge {
         }
     }
 
-    /// Has a frame sent, in a task of its own.
+    /// Sends a frame, in a task of its own.
     fn spawn(&self, conference: usize, due_ns: u64, desk: &mut Desk<'_>) {
         self.open.set(self.open.get() + 1);
         let place = {
@@ -415,7 +415,7 @@ fn item(number: usize) -> Item {
     Item::new(FIRST + APART * number as u64).expect("a word for an item")
 }
 
-/// Has conferences take place, each worker on a CPU.
+/// Holds all conferences, each worker on a CPU.
 ///
 /// # Errors
 ///

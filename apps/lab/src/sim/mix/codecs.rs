@@ -1,36 +1,37 @@
-//! What parts of a conference take, on a CPU of their own.
+//! The costs of the parts of a conference, on a CPU of their own.
 
 use crate::bench::mix::conference::{PERIOD_NS, WINDOW_NS};
 
-/// From one frame to the next, and how late one may be: as `bench mix` has them.
+/// The time from one frame to the next, and how late one may be: as `bench mix` has them.
 pub const EACH_NS: u64 = PERIOD_NS;
 /// Sent later than this after it was due, a frame is a breach.
 pub const LATE_NS: u64 = WINDOW_NS;
 
-/// What a frame takes.
+/// The costs of a frame.
 pub struct Codec {
     pub name: &'static str,
     pub about: &'static str,
-    /// To receive one: to have it, and to decode it.
+    /// The cost to receive a frame, and to decode it.
     pub receive_ns: u64,
-    /// To add one to the others.
+    /// The cost to add a frame to the others.
     pub mix_ns: u64,
-    /// To encode one and to send it.
+    /// The cost to encode a frame and to send it.
     pub send_ns: u64,
-    /// To make the task that does.
+    /// The cost to make the task that encodes and sends.
     pub spawn_ns: u64,
 }
 
-/// Whose frames.
+/// The codecs of frames.
 pub static CODECS: [Codec; 4] = [
     Codec {
         name: "published",
         about: "a guess: 1400 conferences on 100 workers are at the edge of 10 ms, as published",
-        // As they are due together, 0 to 20 % of these are late for 10 % more or less of it.
+        // Frames are due together, so 0 to 20 % of them are late for 10 % more or less of this
+        // time.
         receive_ns: PUBLISHED_NS,
         mix_ns: 2_000,
         send_ns: PUBLISHED_NS,
-        // As packets of the same program have it.
+        // The time is that of packets of the same program.
         spawn_ns: 600,
     },
     // Measured in plain loops on a Xeon at 2.5 GHz, medians: what `bench mix` does.

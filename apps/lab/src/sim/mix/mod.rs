@@ -36,8 +36,9 @@ use crate::bench::mix::cases::Phase;
 /// late, and how many conferences can be had
 #[derive(Args)]
 #[command(after_help = "\
-Every figure is simulated: a prediction of the model for that machine, not a measurement. Who takes
-which task, and who wakes whom, is the code that runs on Linux; what parts compute is a time.
+Every figure is simulated: a prediction of the model for that machine, not a measurement. The code
+that runs on Linux decides which worker takes which task, and which wakes which; the work of parts
+is a time.
 docs/mix.md says what a conference does, and has the figures beside published ones.
 
 Examples:
@@ -64,13 +65,13 @@ pub struct Arguments {
     /// Find how many conferences can be had with less than 1 % of frames too late
     #[arg(long)]
     most: bool,
-    /// What frames cost: published, md5, g711, opus
+    /// Costs of frames: published, md5, g711, opus
     #[arg(long, value_name = "LIST", default_value = "published")]
     codec: String,
     /// When conferences begin: at the same moment, as published, or each at its own
     #[arg(long, value_name = "WHEN", default_value = "together")]
     phase: Phase,
-    /// Of each conference
+    /// Legs of each conference
     #[arg(long, value_name = "N", default_value_t = 2,
           value_parser = clap::value_parser!(u8).range(1..=100))]
     legs: u8,
@@ -78,7 +79,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 20,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     frames: u32,
-    /// Of all randomness
+    /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Print one JSON object instead of tables

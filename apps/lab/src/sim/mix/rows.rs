@@ -2,7 +2,7 @@
 //!
 //! | key | what |
 //! |---|---|
-//! | `case` | `fixed`: so many conferences; `most`: as many as can be had |
+//! | `case` | `fixed`: a given number of conferences; `most`: as many as can be had |
 //! | `ops_per_s` | frames that were sent, a second of the simulated time |
 //! | `conferences` | how many; of `most`, as many as are sustained |
 //! | `breaches` | the share of frames that were sent 10 ms after they were due, or later |
@@ -28,7 +28,7 @@ pub struct Row {
     subject: Subject,
     codec: &'static Codec,
     workers: usize,
-    /// As many conferences as can be had were looked for.
+    /// Whether as many conferences as can be had were looked for.
     searched: bool,
     /// The legs and the beginning are as published.
     as_published: bool,
@@ -36,7 +36,7 @@ pub struct Row {
     held: Option<(usize, Figures)>,
 }
 
-/// Of most: fewer than this share of frames is late.
+/// A number of conferences is sustained if fewer than this share of frames is late.
 const SUSTAINED: f64 = 0.01;
 /// How near the number that is sustained is to one that is not.
 const NEAR: f64 = 1.02;
@@ -44,7 +44,7 @@ const NEAR: f64 = 1.02;
 pub const MOST: usize = 1 << 15;
 
 impl Row {
-    /// Of a number of conferences.
+    /// The row of a number of conferences.
     ///
     /// # Errors
     ///
@@ -54,7 +54,7 @@ impl Row {
         Ok(Self::new(setting, subject, false, Some((setting.conferences, figures))))
     }
 
-    /// Of as many as are sustained; those of the setting are tried first.
+    /// The row of as many conferences as are sustained; those of the setting are tried first.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl Row {
         self.held.as_ref().map_or(0, |(conferences, _)| *conferences)
     }
 
-    /// For scripts.
+    /// The object for scripts.
     pub fn object(&self, machine: &Machine) -> Value {
         let mut object = Map::new();
         let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);
@@ -124,7 +124,8 @@ impl Row {
         worked_ns as f64 / (figures.span_ns as f64 * self.workers as f64)
     }
 
-    /// Of the dissertation's 1400 conferences on 100 domains, in multiples of half a percent.
+    /// The published figure of the dissertation's 1400 conferences on 100 domains, in multiples of
+    /// half a percent.
     fn published(&self) -> Option<f64> {
         let known = self.as_published && (self.workers, self.conferences()) == AT;
         PUBLISHED.iter().find(|(name, _)| known && *name == self.subject.name).map(|it| it.1)
@@ -163,7 +164,7 @@ const PUBLISHED: [(&str, f64); 5] = [
     ("fifo+stages", 0.065),
 ];
 
-/// As reports have it.
+/// The name of the case in reports.
 pub fn case_name(searched: bool) -> &'static str {
     if searched { "most" } else { "fixed" }
 }

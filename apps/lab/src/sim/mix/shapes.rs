@@ -1,4 +1,4 @@
-//! What holds at any size. All figures are simulated; `docs/mix.md` has them.
+//! Shapes that hold at any size. All figures are simulated; `docs/mix.md` has them.
 
 use antiphon_sim::known;
 
@@ -49,7 +49,7 @@ fn more_than_there_is_time_for_is_late() {
             let row = Row::of(&setting, subject(name)).unwrap_or_else(|why| panic!("{why:?}"));
             row.breaches().expect("it was held")
         };
-        // Of ten workers, 100 ms in all.
+        // Ten workers have 100 ms in all.
         let fits = 100_000_000 / (2 * per_leg);
         let (few, many) = (breaches(fits / 8), breaches(fits * 2));
         assert!(few < 0.01 && many > 0.2, "{name}: {few} {many}");

@@ -1,4 +1,4 @@
-//! Who runs conferences: policies, in one pool or in several.
+//! The runners of conferences: policies, in one pool or in several.
 
 use antiphon_runtime::sched::{
     BoxedPolicy, Deadlines, Deques, Fifo, InBlocks, Lifo, LifoSlot, Order, Queues, Ranked, Reverse,
@@ -8,14 +8,14 @@ use antiphon_sim::Sim;
 
 use crate::bounded::Bounded;
 
-/// What a task's rank is to a policy.
+/// The meaning of a task's rank to a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ranks {
     /// Nothing.
     None,
     /// Its stage.
     Stages,
-    /// When it is to be done.
+    /// The time when the task is to be done.
     Deadlines,
 }
 
@@ -26,11 +26,11 @@ pub enum How {
     One,
     /// A conference is of one of ten.
     Silos,
-    /// What receives, mixes and sends has a pool each.
+    /// Receivers, mixers and senders have a pool each.
     Stages,
 }
 
-/// A policy in so many pools.
+/// A policy, in one pool or in several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subject {
     pub name: &'static str,
@@ -42,19 +42,19 @@ type Make = fn(&Room) -> BoxedPolicy<Sim>;
 
 /// Room for tasks.
 struct Room {
-    /// Of a worker.
+    /// The room of a worker.
     own: usize,
-    /// Of all.
+    /// The room of all workers.
     all: usize,
 }
 
 const HALF: Steal = Steal { share: Share::Half };
 /// How many tasks go to others at a time, where they do in blocks.
 const BLOCK: usize = 16;
-/// When a task is due that says no time.
+/// The due time of a task that says none.
 const USUAL_NS: u64 = 1_000_000;
 
-/// By name, what ranks are, and how it is made.
+/// The policies: name, meaning of ranks, and constructor.
 static POLICIES: [(&str, Ranks, Make); 9] = [
     ("fifo", Ranks::None, |room| deques(Fifo, room)),
     ("lifo", Ranks::None, |room| deques(Lifo, room)),
@@ -111,7 +111,7 @@ impl Subject {
     pub fn pools(self, workers: usize) -> Vec<usize> {
         match self.how {
             How::One => vec![workers],
-            // As evenly as can be.
+            // Spread as evenly as can be.
             How::Silos => {
                 let pools = SILOS.min(workers);
                 (0..pools).map(|pool| (workers + pool) / pools).collect()
@@ -123,7 +123,7 @@ impl Subject {
         }
     }
 
-    /// The policy, anew, for a pool that has room for so many parts.
+    /// The policy, anew, for a pool that has room for `parts` parts.
     pub fn policy(self, parts: usize) -> BoxedPolicy<Sim> {
         POLICIES[self.policy].2(&Room { own: OWN, all: parts.next_power_of_two() })
     }

@@ -1,4 +1,4 @@
-//! What is made ready, by whom, and what it costs.
+//! The tasks of each case: which thread makes them ready, and what they cost.
 //!
 //! A packet is copied by a spawner, scanned by a task, and in some cases followed by further tasks,
 //! one after the other. Times are simulated computing; only `cache` has the packet's lines
@@ -6,16 +6,16 @@
 
 use antiphon_report::stats::Random;
 
-/// What comes after a packet was scanned.
+/// The tasks that follow the scan of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     Nothing,
-    /// So many tasks, each of which reads 20 bytes at random.
+    /// A number of tasks, each of which reads 20 bytes at random.
     Reads(u32),
-    /// So many tasks; and, after one packet in a thousand, two that sleep.
+    /// A number of tasks; and, after one packet in a thousand, two that sleep.
     Sleeps(u32),
-    /// A lattice, folded layer by layer: so many tasks, or of one packet in two hundred as many as
-    /// the second says; each takes as long as its layer is wide.
+    /// A lattice, folded layer by layer: as many tasks as the first number says, or for one packet
+    /// in two hundred as many as the second; each takes as long as its layer is wide.
     Folds(u32, u32),
 }
 
@@ -24,7 +24,7 @@ pub struct Case {
     pub name: &'static str,
     pub figure: &'static str,
     pub about: &'static str,
-    /// Of the published figure.
+    /// The packets of the published figure.
     pub packets: u32,
     pub spawners: usize,
     /// How many tasks a worker has room for.
@@ -116,15 +116,15 @@ impl Case {
     }
 }
 
-/// One option in so many is long.
+/// One option of this many is long.
 const LONG_OF: u64 = 200;
 
-/// What the program takes, on a CPU of its own.
+/// The costs of the program, on a CPU of its own.
 pub struct Costs {
     pub name: &'static str,
     /// A scan of [`MEAN_BYTES`].
     pub scan_ns: u64,
-    /// For a spawner, from one packet to the next, but for scheduling it.
+    /// The time of a spawner from one packet to the next, but for scheduling it.
     pub spawn_ns: u64,
     /// A task that follows.
     pub step_ns: u64,
@@ -135,7 +135,7 @@ pub struct Costs {
 /// The packets' mean length.
 pub const MEAN_BYTES: u64 = 2_135;
 
-/// Whose program.
+/// The costs, by program.
 pub static COSTS: [Costs; 2] = [
     Costs {
         // The dissertation's, made out of its figures.
@@ -146,7 +146,7 @@ pub static COSTS: [Costs; 2] = [
         spawn_ns: 600,
         // 110 domains, of which ten spawn, end 2.05 M/s: 49 µs each, and eleven tasks.
         step_ns: 3_700,
-        // Of options on 5 domains last in, first out 99 % have ended after 9 s: 45 s of CPU time
+        // On 5 domains, last in, first out, 99 % of options have ended after 9 s: 45 s of CPU time
         // for 1.9 thousand million nodes, most of them of the long ones.
         nodes_ns: 22_000,
     },

@@ -14,7 +14,7 @@ use super::cases::{Case, Costs, MEAN_BYTES, SLEEP_NS, Then, bytes};
 use super::ready::{Kind, Task, Tasks};
 use super::team::{Member, Tally, Team};
 
-/// What rows have in common.
+/// The settings that rows have in common.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
     pub machine: &'a Machine,
@@ -24,16 +24,17 @@ pub struct Setting<'a> {
     pub workers: usize,
 }
 
-/// What a subject came to in a case. All times are simulated.
+/// The figures of a subject in a case. All times are simulated.
 pub struct Figures {
-    /// From the first packet's spawn to the end of the last task.
+    /// The time from the first packet's spawn to the end of the last task.
     pub span_ns: u64,
     pub tasks: u64,
-    /// Of each task, from when it was made ready to its end; of each option, from the beginning.
+    /// Latencies: of each task, from when it was made ready to its end; of each option, from the
+    /// beginning.
     pub latency: Histogram,
-    /// What tasks and spawners have computed.
+    /// The time that tasks and spawners have computed.
     pub worked_ns: u64,
-    /// What putting tasks in took, but for what was done where there was no room.
+    /// The time that putting tasks in took, but for work that was done where there was no room.
     pub push_ns: u64,
     pub retries: u64,
     pub attempts: u64,
@@ -57,7 +58,7 @@ impl Figures {
 
 /// Simulated time that no experiment takes.
 const LONG_NS: u64 = 1_000_000_000_000;
-/// Of `cache`: packets are in as many places, one after the other.
+/// How many places packets have in `cache`, one after the other.
 const PLACES: u32 = 16_384;
 /// How many bytes a task reads.
 const READS: u32 = 20;
@@ -65,7 +66,7 @@ const READS: u32 = 20;
 /// A packet's data.
 type Place = OwnLine<[u8; 2_304]>;
 
-/// What workers share that is not simulated.
+/// The state that workers share and that is not simulated.
 struct Run<T> {
     team: T,
     case: &'static Case,
@@ -95,7 +96,7 @@ impl<T: Team> Run<T> {
         work(ns);
     }
 
-    /// The worker of a seat, who may be a spawner first.
+    /// The worker of a seat, which may be a spawner first.
     fn member(&self, seat: usize, workers: usize) {
         let mut member = self.team.member(seat);
         let spawners = self.case.spawners.min(workers);
@@ -167,7 +168,7 @@ impl<T: Team> Run<T> {
         self.close();
     }
 
-    /// Of options: from the beginning, when the last task has ended.
+    /// Records the latency of a task. Of options: from the beginning, when the last task has ended.
     fn record(&self, task: Task) {
         let since = match task.kind {
             _ if self.case.depth(task.packet).is_none() => task.ready_ns,
@@ -177,7 +178,7 @@ impl<T: Team> Run<T> {
         self.latency.borrow_mut().record(now() - since, 1);
     }
 
-    /// A layer of so many nodes, and one.
+    /// A layer of `nodes` nodes, and one more.
     fn fold(&self, nodes: u32) {
         self.work(self.costs.step_ns + self.costs.nodes_ns * u64::from(nodes + 1) / 1000);
     }

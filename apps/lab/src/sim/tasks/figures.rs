@@ -1,4 +1,4 @@
-//! What the dissertation measured, on the machine that `epyc-2x64c` is after.
+//! The dissertation's measurements, on the machine that `epyc-2x64c` is after.
 
 use super::subjects::Form;
 
@@ -9,7 +9,7 @@ struct Known {
     points: &'static [(usize, f64)],
 }
 
-/// Where it is.
+/// The source of the figures.
 pub const SOURCE: &str = "Modelski's dissertation (Cambridge, 2022), figures of chapter 7";
 
 static KNOWN: [Known; 7] = [
@@ -22,20 +22,20 @@ static KNOWN: [Known; 7] = [
     Known { case: "one-bimodal", subject: "domainslib", points: &[(85, 0.58), (115, 0.37)] },
 ];
 
-/// Of options: p99 from the beginning, in seconds, by the number of domains.
+/// Figures of options: p99 from the beginning, in seconds, by the number of domains.
 static OPTIONS: [Known; 2] = [
     Known { case: "options", subject: "fifo", points: &[(5, 0.42), (115, 0.18)] },
     Known { case: "options", subject: "lifo", points: &[(5, 9.0), (115, 0.42)] },
 ];
 
-/// What is known of the 99th percentile of a case and a policy, in nanoseconds.
+/// The published 99th percentile of a case and a policy, in nanoseconds.
 pub fn p99_ns(case: &str, subject: &str, form: Form, workers: usize) -> Option<f64> {
     let known = OPTIONS.iter().find(|known| (known.case, known.subject) == (case, subject))?;
     let here = known.points.iter().find(|(domains, _)| *domains == workers)?;
     (form == Form::Published).then_some(here.1 * 1e9)
 }
 
-/// What is known of a case and a policy; Domainslib is in our form only.
+/// The published points of a case and a policy; Domainslib is in our form only.
 pub fn of(case: &str, subject: &str, form: Form) -> &'static [(usize, f64)] {
     let here = |known: &&Known| known.case == case && known.subject == subject;
     match KNOWN.iter().find(here) {

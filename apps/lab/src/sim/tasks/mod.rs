@@ -2,7 +2,7 @@
 //!
 //! | module | has |
 //! |---|---|
-//! | [`cases`] | what is made ready, by whom, and what it costs |
+//! | [`cases`] | which tasks are made ready, by which thread, and what they cost |
 //! | [`subjects`] | the policies, in our form and as published |
 //! | [`team`] | our crew, as the experiment sees it; what thieves do is counted |
 //! | [`published`] | the dissertation's scheduler, with its defects |
@@ -59,7 +59,8 @@ pub struct Arguments {
     /// The machine: a name that `antiphon sim machines` has, host, or a file
     #[arg(long, value_name = "M", default_value = "epyc-2x64c")]
     machine: String,
-    /// Workers, each on a CPU; those of 5,20,40,80,115 that the machine has, if not said
+    /// Numbers of workers, each on a CPU; the default is those of 5,20,40,80,115 that the machine
+    /// has
     #[arg(long, value_name = "LIST")]
     threads: Option<Counts>,
     /// general, large, heavy, spawners, cache, bimodal, one-bimodal, options
@@ -68,17 +69,17 @@ pub struct Arguments {
     /// Policies, or all
     #[arg(long, value_name = "LIST", default_value = "fifo,lifo")]
     subject: String,
-    /// Whose scheduler, if not both: the published one has fifo, lifo, and each -near-13, -near-20
+    /// The scheduler, if not both: the published one has fifo, lifo, and each -near-13, -near-20
     #[arg(long)]
     form: Option<Form>,
-    /// Whose packets: ocaml, what the dissertation's took, or rust
+    /// The costs of packets: ocaml, as in the dissertation, or rust
     #[arg(long, value_name = "NAME", default_value = "ocaml")]
     costs: String,
-    /// Packets; a case's own number is in docs/tasks.md
+    /// Number of packets; a case's own number is in docs/tasks.md
     #[arg(long, value_name = "N", default_value_t = 5_000,
           value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     tasks: u32,
-    /// Of all randomness
+    /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Write curves to a page, too

@@ -56,7 +56,7 @@ fn curves(rows: &[Row], figure: impl Fn(&Row) -> f64) -> Vec<Curve> {
     rows.chunk_by(same).map(curve).collect()
 }
 
-/// What the dissertation measured of the row's subject.
+/// The dissertation's measurements of the row's subject.
 fn measured(row: &Row) -> Option<Curve> {
     let known = figures::of(row.case.name, row.subject.name, row.subject.form);
     let points = known.iter().map(|&(domains, mega)| (domains as f64, mega * 1e6)).collect();

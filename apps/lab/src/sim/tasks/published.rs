@@ -1,10 +1,10 @@
-//! The dissertation's scheduler, with what it does wrong, on our deque.
+//! The dissertation's scheduler, with its errors, on our deque.
 //!
-//! - Who has nothing tries to steal from a victim that it draws, for ever: it never sleeps, and
-//!   takes tasks from outside in 3 % of its attempts only.
-//! - The victim is drawn of all, and who draws itself takes the next: that one has twice the
-//!   weight. Of neighbours, who draws itself has made an attempt in vain.
-//! - Who has no room for a task tries again until there is.
+//! - A worker that has nothing tries to steal from a victim that it draws, for ever: it never
+//!   sleeps, and takes tasks from outside in 3 % of its attempts only.
+//! - The victim is drawn of all, and a worker that draws itself takes the next: that one has twice
+//!   the weight. Of neighbours, a worker that draws itself has made an attempt in vain.
+//! - A worker that has no room for a task tries again until there is.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use super::team::{Counted, Member, Tally, Team};
 /// Workers that share tasks as the dissertation's did.
 pub struct Published {
     last_first: bool,
-    /// Of how many neighbours one is drawn; else of all.
+    /// The number of neighbours of which one is drawn; without it, one of all is.
     range: Option<usize>,
     queues: Vec<OwnLine<Counted<Deque<Sim>>>>,
     outside: OwnLine<RelaxedQueue<Sim>>,
-    /// The experiment's: whoever ends the others in a program costs nothing either.
+    /// Set by the experiment: the thread that ends the others in a program costs nothing either.
     closed: Cell<bool>,
 }
 
@@ -32,9 +32,9 @@ pub struct Domain<'a> {
     me: usize,
 }
 
-/// From one attempt to put in to the next.
+/// The time from one attempt to put in to the next.
 const AGAIN_NS: u64 = 50;
-/// What an attempt to steal takes beside its accesses: a draw, and some calls of OCaml.
+/// The time of an attempt to steal beside its accesses: a draw, and some calls of OCaml.
 const ATTEMPT_NS: u64 = 500;
 
 impl Published {

@@ -7,11 +7,11 @@ use antiphon_sync::queue::Item;
 pub struct Task {
     pub kind: Kind,
     pub packet: u32,
-    /// When it was made ready.
+    /// The time when it was made ready.
     pub ready_ns: u64,
 }
 
-/// What a task does.
+/// The work of a task.
 #[derive(Clone, Copy)]
 pub enum Kind {
     Scan,
@@ -21,8 +21,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its stage, of one that has so many steps before it if it is an option's: what is begun is to
-    /// be ended, and what keeps a worker for long comes last.
+    /// Its stage; `depth` is the number of steps before it if it is an option's. An option that is
+    /// begun is to be ended, and a task that keeps a worker for long comes last.
     pub fn stage(self, depth: Option<u32>) -> u64 {
         let long = depth.is_some_and(|depth| depth > LONG);
         match self {

@@ -59,7 +59,7 @@ impl Row {
         f64::from(self.packets) * 1e9 / self.figures.span_ns as f64
     }
 
-    /// What a share of tasks does not take longer than, in nanoseconds.
+    /// The time that this share of tasks does not exceed, in nanoseconds.
     pub fn quantile_ns(&self, share: f64) -> f64 {
         self.figures.latency.quantile(share)
     }
@@ -69,25 +69,25 @@ impl Row {
         self.figures.worked_ns as f64 / (self.figures.span_ns as f64 * self.workers as f64)
     }
 
-    /// Of those things that were counted, how many there are for a task.
+    /// The number of counted things for each task.
     pub fn per_task(&self, count: impl Fn(&Figures) -> u64) -> f64 {
         count(&self.figures) as f64 / self.tasks() as f64
     }
 
-    /// What the dissertation measured.
+    /// The dissertation's figure.
     pub fn published_ops_per_s(&self) -> Option<f64> {
         let known = figures::of(self.case.name, self.subject.name, self.subject.form);
         let here = known.iter().find(|(domains, _)| *domains == self.workers);
         here.map(|(_, mega)| mega * 1e6)
     }
 
-    /// What it measured of the 99th percentile.
+    /// The dissertation's figure of the 99th percentile.
     pub fn published_p99_ns(&self) -> Option<f64> {
         let Subject { name, form, .. } = *self.subject;
         figures::p99_ns(self.case.name, name, form, self.workers)
     }
 
-    /// For scripts.
+    /// The object for scripts.
     pub fn object(&self, machine: &Machine) -> Value {
         let mut object = Map::new();
         let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);

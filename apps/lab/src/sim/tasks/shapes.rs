@@ -1,6 +1,6 @@
-//! What holds at any size, and the two shapes that the dissertation is about: its scheduler gets
-//! slower when workers are added, ours does not. All figures are simulated; `docs/tasks.md` has
-//! them whole.
+//! Shapes that hold at any size, and the two shapes that the dissertation is about: its scheduler
+//! gets slower when workers are added, ours does not. All figures are simulated; `docs/tasks.md`
+//! has them whole.
 
 use antiphon_sim::known;
 

@@ -17,7 +17,7 @@ use super::published::Published;
 use super::team::{Counting, Tally};
 use crate::bounded::Bounded;
 
-/// Whose scheduler.
+/// The scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Form {
     /// Our crew.
@@ -27,7 +27,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// As reports have it.
+    /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ours => "ours",
@@ -48,13 +48,13 @@ const HALF: Steal = Steal { share: Share::Half };
 
 /// All of them.
 pub static SUBJECTS: [Subject; 30] = [
-    ours("fifo", "first in, first out; half of anybody's", |s, c| {
+    ours("fifo", "first in, first out; half of any worker's", |s, c| {
         crew(s, c, |tally| scheme(Fifo, HALF, deques(c, tally)))
     }),
-    ours("lifo", "last in, first out; half of anybody's", |s, c| {
+    ours("lifo", "last in, first out; half of any worker's", |s, c| {
         crew(s, c, |tally| scheme(Lifo, HALF, deques(c, tally)))
     }),
-    ours("lifo-one", "last in, first out; one of anybody's", |s, c| {
+    ours("lifo-one", "last in, first out; one of any worker's", |s, c| {
         crew(s, c, |tally| scheme(Lifo, Steal { share: Share::One }, deques(c, tally)))
     }),
     ours(
@@ -88,7 +88,7 @@ pub static SUBJECTS: [Subject; 30] = [
     ours("lifo-spill-locked", "last in, first out; the same of one behind a lock", |s, c| {
         crew(s, c, |tally| Spill::locked(scheme(Lifo, HALF, deques(c, tally)), SPILT))
     }),
-    ours("lifo-requests", "last in, first out; one task, of who was asked for it", |s, c| {
+    ours("lifo-requests", "last in, first out; one task, of the worker that was asked", |s, c| {
         crew(s, c, |tally| Requests::new(scheme(Lifo, HALF, deques(c, tally)), s.workers))
     }),
     ours("lifo-requests-sticky", "last in, first out; the same, of the same until then", |s, c| {
@@ -110,16 +110,16 @@ pub static SUBJECTS: [Subject; 30] = [
     }),
     ours(
         "stochastic-64",
-        "the first in 64 of 256 cases, else the last; half of anybody's",
+        "the first in 64 of 256 cases, else the last; half of any worker's",
         |s, c| crew(s, c, |tally| scheme(Stochastic { first: 64 }, HALF, deques(c, tally))),
     ),
-    ours("switch-16", "sixteen of the first, sixteen of the last; half of anybody's", |s, c| {
+    ours("switch-16", "sixteen of the first, sixteen of the last; half of any worker's", |s, c| {
         crew(s, c, |tally| scheme(Switch { every: 16 }, HALF, deques(c, tally)))
     }),
-    ours("reverse-8", "the last, but each eighth time the first; half of anybody's", |s, c| {
+    ours("reverse-8", "the last, but each eighth time the first; half of any worker's", |s, c| {
         crew(s, c, |tally| scheme(Reverse { every: 8 }, HALF, deques(c, tally)))
     }),
-    ours("lifo-slot", "the first, but for what was made last; half of anybody's", |s, c| {
+    ours("lifo-slot", "the first, but for what was made last; half of any worker's", |s, c| {
         crew(s, c, |_| LifoSlot::new(HALF).capacity(c.room, c.room))
     }),
     ours(
@@ -127,7 +127,7 @@ pub static SUBJECTS: [Subject; 30] = [
         "a queue for each stage: what takes long, packets, what follows them",
         |s, c| crew(s, c, |_| Staged::new(STAGES, c.room * s.workers)),
     ),
-    ours("domainslib", "last in, first out; one of anybody's, and room without end", |s, c| {
+    ours("domainslib", "last in, first out; one of any worker's, and room without end", |s, c| {
         crew(s, c, |tally| {
             let queues = counting(ChaseLevs { capacity: c.room }, tally);
             scheme(Lifo, Steal { share: Share::One }, queues)
@@ -159,11 +159,11 @@ const fn near(range: usize) -> Neighbours {
 const BLOCK: usize = 16;
 /// Tasks come from outside nowhere here.
 const OUTSIDE: usize = 64;
-/// A ticket each so many tasks.
+/// Tasks for each ticket.
 const TICKET: u32 = 16;
-/// As the experiment tells tasks apart.
+/// The number of stages that the experiment tells apart.
 const STAGES: usize = 3;
-/// What the dissertation's queue for all had room for.
+/// The room of the dissertation's queue for all.
 const SPILT: usize = 1 << 15;
 
 /// Chase and Lev's deques, with room without end.
@@ -192,7 +192,7 @@ fn blocks(case: &Case, tally: &Arc<Tally>) -> Counting<InBlocks<BLOCK>> {
     counting(InBlocks { blocks: case.room / BLOCK }, tally)
 }
 
-/// Who has no room for a task runs one itself.
+/// A worker that has no room for a task runs one itself.
 fn scheme<O, S, K: Queues>(order: O, spread: S, queues: K) -> Bounded<O, S, K> {
     Bounded(Scheme::new(order, spread).queues(queues))
 }
@@ -228,7 +228,7 @@ impl Subject {
     }
 }
 
-/// What was asked for.
+/// A subject that was asked for.
 pub struct Named {
     pub subjects: Vec<&'static Subject>,
     /// The names of which there is nothing in that form.

@@ -17,7 +17,7 @@ pub fn text(rows: &[Row], colour: bool) -> String {
     text + RULE + &legend(rows)
 }
 
-/// What the subjects are.
+/// A legend of the subjects.
 fn legend(rows: &[Row]) -> String {
     let mut said = Vec::new();
     for Row { subject, .. } in rows {
@@ -29,7 +29,7 @@ fn legend(rows: &[Row]) -> String {
     said.concat()
 }
 
-/// What stands over a table.
+/// The heading of a table.
 pub fn heading(case: &Case) -> String {
     let Case { name, about, figure, packets, .. } = case;
     format!("{name}: {about} (published: {figure}, {packets} packets)")

@@ -1,4 +1,4 @@
-//! Who shares tasks: our crew, and what the dissertation had.
+//! The team that shares tasks: our crew, and the dissertation's scheduler.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -17,7 +17,7 @@ pub trait Team: 'static {
     /// The worker of a seat, which is free.
     fn member(&self, seat: usize) -> Self::Member<'_>;
 
-    /// Has workers end that find nothing.
+    /// Makes workers end that find nothing.
     fn close(&self);
 }
 
@@ -33,11 +33,12 @@ pub trait Member {
     /// The task to be run next; waits for one. `None`: it is over.
     fn next(&mut self) -> Option<Item>;
 
-    /// What it does before it tries again to put in, where there was no room: perhaps a task.
+    /// The work of a member before it tries again to put in, where there was no room: perhaps a
+    /// task.
     fn meanwhile(&mut self) -> Option<Item>;
 }
 
-/// What thieves have done. It is the experiment's, and costs no simulated time.
+/// Counts of what thieves have done. They are the experiment's, and cost no simulated time.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub attempts: AtomicU64,

@@ -1,4 +1,5 @@
-//! What is no client, no server, or not for long: a clear line for each, and nobody else minds.
+//! Peers that are no client, no server, or not for long: a clear line for each, and the others are
+//! not disturbed.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -85,7 +86,7 @@ fn clients_that_are_none_are_sent_away_and_the_others_are_served() {
     }
     let fault = crowded.received().fault.clone().unwrap();
     assert!(fault.contains("as many as it may"), "{fault}");
-    // Who speaks another version is told.
+    // A peer that speaks another version is told.
     let mut answer = Vec::new();
     newer.read_to_end(&mut answer).unwrap();
     assert_eq!((answer.len(), &answer[..7]), (40, &b"aphS\x01\0\x01"[..]));
@@ -127,7 +128,7 @@ fn a_file_that_is_cut_short_loses_what_was_there() {
     assert!((1..24).contains(&player.program().report().layer(Layer::Intra).shown));
 }
 
-/// What a client comes to that is sent those bytes, and then nothing.
+/// The state of a client that is sent those bytes, and then nothing.
 fn told(bytes: Vec<u8>) -> Received {
     let listener = TcpListener::bind(any()).unwrap();
     let address = listener.local_addr().unwrap();
@@ -151,7 +152,7 @@ fn servers_that_are_none_are_told_apart() {
         |units| wire::announce(&crate::Clip::parse(made::layered(units, 60)).unwrap(), 20).unwrap();
     let begin = announce(4);
     let with = |more: &[u8]| [&begin[..], more].concat();
-    // Of frames that are due in two seconds.
+    // Frames that are due in two seconds.
     let mut much = announce(40);
     for number in 120..125 {
         much.extend(wire::frame(number, 300_000));

@@ -1,4 +1,4 @@
-//! What is said is what is heard, and nothing else is.
+//! A message is heard as it was said, and nothing else is.
 
 use crate::clip::Clip;
 use crate::made;

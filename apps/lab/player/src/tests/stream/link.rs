@@ -26,15 +26,16 @@ struct Link {
     cpu: Cpu,
     byte_ns: u64,
     read_ns: u64,
-    /// What is being carried.
+    /// The frame that is being carried.
     carried: Option<usize>,
-    /// What was read, when.
+    /// The frames that were read, and when.
     log: Vec<(u64, usize)>,
     came: [u64; 4],
 }
 
 impl Link {
-    /// Of so many kbit/s, with a disk that takes so long for a frame, and frames that cost so much.
+    /// A link of `kbit` kbit/s, with a disk that takes `read_ns` for a frame, and frames that cost
+    /// `mean_ns` in the mean.
     fn new(
         clip: &Arc<Clip>,
         quality: Quality,
@@ -72,7 +73,7 @@ impl Link {
         }
         self.sender.advance(timeline.now_ns());
         match self.sender.first() {
-            // A server on a machine of its own waits for nobody here.
+            // A server on a machine of its own waits for no program here.
             Some(_) if self.read_ns == 0 => timeline.timer(timeline.now_ns(), READ),
             Some((importance, _)) => timeline.best_effort(importance, READ),
             None => {}
@@ -120,7 +121,7 @@ impl Program for Link {
     }
 }
 
-/// What became of it.
+/// The result of a link.
 struct Run {
     report: Report,
     sent: [Sent; 4],
@@ -133,7 +134,7 @@ impl Run {
         Layer::ALL.map(|layer| self.report.layer(layer).shown)
     }
 
-    /// What part of each layer was not sent in time, the most important layer first.
+    /// The part of each layer that was not sent in time, the most important layer first.
     fn unsent(&self) -> [f64; 4] {
         Layer::ALL.map(|layer| {
             let Sent { sent, dropped, .. } = self.sent[layer as usize];
@@ -211,7 +212,8 @@ fn the_table_of_the_documentation_is_right() {
     for (kbit, wanted) in TABLE {
         let run = &play(&clip, &[(Quality::All, kbit)], [0, 1000])[0];
         assert_eq!(run.shown(), wanted, "{kbit} kbit/s");
-        // What came was shown, but for what came for others when its own time was over.
+        // Frames that came were shown, except those that came for others when their own time was
+        // over.
         let came: u64 = run.came.iter().sum();
         assert_eq!(came, run.report.total().shown + run.report.late, "{kbit} kbit/s");
     }

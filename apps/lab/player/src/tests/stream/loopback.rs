@@ -23,7 +23,7 @@ use super::super::real::Scratch;
 
 pub(super) type Plays = Client<Headless>;
 
-/// A server of a made clip, on a loop of its own, and those who have left it.
+/// A server of a made clip, on a loop of its own, and the clients that have left it.
 pub(super) struct Site {
     pub(super) events: Loop,
     pub(super) address: SocketAddr,
@@ -34,7 +34,7 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// Of so many units at a rate.
+    /// A site whose clip has `units` units, at a rate.
     pub(super) fn new(name: &str, [units, rate]: [u32; 2], options: ServerOptions) -> Self {
         let scratch = Scratch::new(name);
         let (file, stream) = (scratch.0.join("clip.h264"), made::layered(units as usize, rate));
@@ -158,7 +158,7 @@ fn one_stream_has_three_qualities_at_once_and_who_stalls_is_in_nobodys_way() {
         let player = client.player().unwrap();
         let player = player.program();
         let report = player.report();
-        // What is shown is the right picture, in order.
+        // Each shown picture is the right one, in order.
         assert_eq!((report.disorder, report.misread, report.unread), (0, 0, 0), "{report}");
         let sums = |count: fn(&Served, Layer) -> u64| {
             let same = |served: &&Served| {
@@ -194,6 +194,6 @@ fn a_server_serves_as_many_as_it_is_to_and_ends() {
         assert!(line.contains("to the end") && line.contains(served.quality.name()), "{line}");
         assert_eq!(line.contains(", b "), served.quality == Quality::All, "{line}");
     }
-    // Nobody listens any more.
+    // No server listens any more.
     assert!(TcpStream::connect(site.address).is_err());
 }

@@ -34,9 +34,9 @@ pub fn boosted(player: Player, seat: Seat) -> Result<Seen, String> {
     Ok(Seen { tier_stats: TierStats::of_booster(&booster), ..seen })
 }
 
-/// That of the CPU on which this thread runs.
+/// The domain of the CPU on which this thread runs.
 fn domain(seat: &Seat) -> Result<Domain, String> {
-    let name = seat.domain.as_ref().ok_or("nobody has made a domain")?;
+    let name = seat.domain.as_ref().ok_or("no domain was made")?;
     let cpus = antiphon_linux::allowed();
     let &cpu = cpus.first().ok_or("this program may run nowhere")?;
     Domain::open(name, DomainOptions { cpu, schedule: seat.schedule.0 })

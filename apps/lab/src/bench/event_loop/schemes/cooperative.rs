@@ -8,7 +8,7 @@ use super::Seat;
 use super::events::Events;
 use crate::compete::work::now_ns;
 
-/// Plays, giving the CPU away to whom `others` says.
+/// Plays, and gives the CPU away when `others` says so.
 ///
 /// # Errors
 ///
@@ -35,7 +35,7 @@ pub fn play(
                 importance: player.importance(seat.one_group),
             };
             let answer = others.poll(ask, &mut |until_ns| events.wait(until_ns));
-            // Where nobody knows, each chunk is followed by a poll.
+            // Without such an answer, each chunk is followed by a poll.
             let until_ns = [answer.poll_at_ns, answer.release_ns].into_iter().flatten().min();
             poll_at_ns = until_ns.unwrap_or(0);
             if player.is_due(self::now_ns()) {

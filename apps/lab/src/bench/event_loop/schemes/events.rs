@@ -1,5 +1,5 @@
-//! What a loop waits by: epoll, and a timerfd in it, as programs have that want better than
-//! milliseconds.
+//! The descriptors that a loop waits on: epoll, and a timerfd in it, as programs have that want
+//! better than milliseconds.
 
 use std::io::{Error, Result};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
@@ -10,7 +10,7 @@ use crate::compete::work::timespec;
 pub struct Events {
     epoll: OwnedFd,
     timer: OwnedFd,
-    /// When the timerfd will be readable.
+    /// The time when the timerfd will be readable.
     armed_ns: u64,
 }
 
@@ -21,7 +21,7 @@ impl Events {
     pub fn new() -> Result<Self> {
         let owned = |fd: i32| match fd {
             -1 => Err(Error::last_os_error()),
-            // SAFETY: a descriptor that was opened just now, and is nobody else's.
+            // SAFETY: a descriptor that was opened just now, and that no other code has.
             fd => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
         };
         // SAFETY: takes flags.

@@ -30,9 +30,9 @@ struct Playing {
     player: Player,
     seat: Seat,
     timers: Split,
-    /// By number, the frames that are decoded: as many as there are waiting, and more.
+    /// Frames that are decoded, by number: as many as there are waiting, and more.
     decoded: Arc<[AtomicU64]>,
-    /// When timers were dispatched, in their order.
+    /// Sends the times when timers were dispatched, in their order.
     tell: mpsc::Sender<u64>,
     told: mpsc::Receiver<u64>,
     /// How many frames have a timer, or had one.
@@ -81,14 +81,15 @@ impl Playing {
             if decoded[(frame % MARKS) as usize].load(Relaxed) == frame {
                 show();
             }
-            // Nobody listens any longer where the run is over.
+            // The receiver is gone where the run is over.
             let _ = tell.send(release_ns + late_ns);
         });
         self.set += 1;
         true
     }
 
-    /// What timers have been dispatched since; waits for one if there is nothing else to do.
+    /// Dispatches the timers that were told meanwhile, and counts them; waits for one if there is
+    /// nothing else to do.
     fn hears(&mut self, waits: bool) -> u64 {
         let first = if waits { self.told.recv().ok() } else { None };
         let mut count = 0;

@@ -2,13 +2,13 @@
 //!
 //! | module | has |
 //! |---|---|
-//! | [`cooperative`] | one thread, one loop, and whoever it cooperates with |
-//! | [`events`] | what such a loop waits by: epoll and a timerfd |
+//! | [`cooperative`] | one thread, one loop, and the programs that it cooperates with |
+//! | [`events`] | the descriptors that such a loop waits on: epoll and a timerfd |
 //! | [`tokio`] | the runtime of that name |
 //! | [`baton`] | programs that hand the CPU to each other |
 //! | [`isolated`] | a thread for timers, one for the rest, mail between |
-//! | [`split`] | the same by a mutex that lends priority |
-//! | [`scheduling`] | what a thread may ask of the kernel's scheduler |
+//! | [`split`] | a thread for timers, one for the rest, a mutex between that lends priority |
+//! | [`scheduling`] | requests of a thread to the kernel's scheduler |
 //!
 //! One more is a row of [`OURS`] or [`PEERS`]: a name, what it needs, and a function that plays.
 //! One that is a [`Cooperate`](antiphon_runtime::coop::Cooperate) plays by [`cooperative::play`].
@@ -34,13 +34,13 @@ use scheduling::{ME, Needs};
 pub struct Scheme {
     /// Its name.
     pub name: &'static str,
-    /// What the system must permit.
+    /// The rights that it needs.
     pub needs: Needs,
     /// The tier that it is, if it is one.
     pub tier: Option<Tier>,
     /// What its players know of each other.
     pub shares: Shares,
-    /// What it costs who uses it, beside that.
+    /// The cost for a user of the scheme, beside its needs.
     pub costs: &'static str,
     /// Plays until no timer is left; in one line, what hindered it.
     pub play: fn(Player, Seat) -> Result<Seen, String>,
@@ -51,33 +51,34 @@ pub struct Scheme {
 pub enum Shares {
     /// Nothing: each has a share of its own, whatever is asked for.
     Nothing,
-    /// They are members of a domain, and a group has its share by weights.
+    /// The players are members of a domain, and a group has its share by weights.
     Weights,
-    /// They are members of a domain, and hand the CPU to each other.
+    /// The players are members of a domain, and hand the CPU to each other.
     Baton,
 }
 
 impl Scheme {
-    /// What is not there of what it needs, and how to get it; with `one_group`, to share one.
+    /// The part of its needs that the system lacks, and how to get it; with `one_group`, also to
+    /// share one utility.
     pub fn missing(&self, one_group: bool) -> Option<String> {
         let weighs = one_group && self.shares == Shares::Weights;
         let weights = || available().weights().err().filter(|_| weighs);
         self.needs.missing().or_else(|| weights().map(|why| JoinError::Weight(why).to_string()))
     }
 
-    /// The same in some words.
+    /// The needs in some words.
     pub fn needs(&self, one_group: bool) -> String {
         let weighs = one_group && self.shares == Shares::Weights;
         format!("{}{}", self.needs.name(), if weighs { ", weight" } else { "" })
     }
 
-    /// Which options have an effect.
+    /// The options that have an effect.
     pub fn used(&self) -> Used {
         self.tier.map_or(Used::Nothing, Used::by)
     }
 }
 
-/// Where a player plays, and how well it behaves.
+/// The place of a player, and how well it behaves.
 pub struct Seat {
     /// How fast it works.
     pub pace: Pace,
@@ -89,11 +90,11 @@ pub struct Seat {
     pub schedule: Schedule,
     /// How often it works for up to [`LATE_NS`] longer than it says; from 0 to 1.
     pub misbehaves: f64,
-    /// Of how long.
+    /// Decides how long.
     pub random: Random,
 }
 
-/// How late at most who misbehaves gives the CPU away.
+/// How late at most a misbehaving player gives the CPU away.
 pub const LATE_NS: u64 = 10_000_000;
 
 impl Seat {
@@ -111,19 +112,19 @@ impl Seat {
         self.shower()();
     }
 
-    /// What shows a frame, for another thread.
+    /// A function that shows a frame, for another thread.
     pub fn shower(&self) -> impl Fn() + Send + use<> {
         let pace = self.pace;
         move || pace.burn(SHOW_NS)
     }
 }
 
-/// What those cost that share the CPU as the kernel does.
+/// The cost of schemes that share the CPU as the kernel does.
 const WAITS: &str = "its timers wait while others have the CPU";
-/// What those cost whose timers have a thread.
+/// The cost of schemes whose timers have a thread.
 const BESIDE: &str = "callbacks of timers run beside the rest of the program: what they share \
                       needs a lock, or mail; and their thread is real-time as a whole";
-/// What those cost that are real-time as a whole.
+/// The cost of schemes that are real-time as a whole.
 const WHOLE: &str = "all of the program is real-time: others have what it leaves";
 
 /// Ours.
@@ -173,10 +174,10 @@ pub static OURS: &[Scheme] = &[
     },
 ];
 
-/// Of the helper of loops that are boosted by the usual options.
+/// The priority of the helper of loops that are boosted by the usual options.
 const BOOST_PRIORITY: u8 = BoostOptions::PRIORITY + 1;
 
-/// Those to compare with.
+/// The schemes to compare with.
 pub static PEERS: &[Scheme] = &[
     Scheme {
         name: "epoll",
@@ -237,7 +238,7 @@ pub static PEERS: &[Scheme] = &[
     },
 ];
 
-/// Of loops that are real-time threads as a whole.
+/// The priority of loops that are real-time threads as a whole.
 const LOOP_PRIORITY: u8 = 10;
 
 /// The one of that name.

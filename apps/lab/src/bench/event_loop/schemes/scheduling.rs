@@ -1,4 +1,4 @@
-//! What a scheme may ask of the kernel's scheduler.
+//! Requests of a scheme to the kernel's scheduler.
 
 use std::thread;
 
@@ -10,19 +10,19 @@ pub const ME: ThreadId = ThreadId(0);
 /// The slice that shows whether there are any.
 const TRIED_NS: u64 = 1_000_000;
 
-/// What a scheme must be permitted.
+/// The rights that a scheme needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// What everybody may do.
+    /// No rights but those of each user.
     Nothing,
-    /// A slice of its own, which everybody may ask of a kernel that has them.
+    /// A slice of its own, which each thread may ask of a kernel that has them.
     Slice,
     /// Real-time priorities up to that one.
     Realtime(u8),
 }
 
 impl Needs {
-    /// As tables and reports have it.
+    /// The name in tables and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
@@ -31,7 +31,7 @@ impl Needs {
         }
     }
 
-    /// What is not there of it, and how to get it; tried on a thread of its own.
+    /// The part of it that the system lacks, and how to get it; tried on a thread of its own.
     pub fn missing(self) -> Option<String> {
         let tried = thread::spawn(move || match self {
             Self::Nothing => Ok(()),

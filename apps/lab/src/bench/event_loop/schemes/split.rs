@@ -1,5 +1,5 @@
 //! Two threads: one for timers, which the kernel prefers to all others, and one that decodes. The
-//! mutex between them lends the priority of who waits to who holds it.
+//! mutex between them lends the priority of its waiter to its owner.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -65,12 +65,12 @@ fn timers(shared: &Inheriting<Player>, pace: Pace, decoder: &Thread) {
 
 /// A value behind a pthread mutex with `PTHREAD_PRIO_INHERIT`.
 struct Inheriting<T> {
-    /// On the heap: it must not move.
+    /// The mutex is on the heap, because it must not move.
     mutex: Box<UnsafeCell<libc::pthread_mutex_t>>,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is only touched by who has the mutex, so threads send it to each other.
+// SAFETY: only the owner of the mutex touches the value, so threads send it to each other.
 unsafe impl<T: Send> Sync for Inheriting<T> {}
 
 impl<T> Inheriting<T> {
@@ -78,7 +78,7 @@ impl<T> Inheriting<T> {
         let mutex = Box::new(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER));
         let mut attributes = MaybeUninit::uninit();
         // SAFETY: the attributes are initialised by the first call before the others use them, and
-        // destroyed by the last; nobody else knows the mutex yet.
+        // destroyed by the last; no other thread knows the mutex yet.
         let failed = unsafe {
             libc::pthread_mutexattr_init(attributes.as_mut_ptr());
             let kind = libc::PTHREAD_PRIO_INHERIT;
@@ -94,7 +94,7 @@ impl<T> Inheriting<T> {
         Ok(Self { mutex, value: UnsafeCell::new(value) })
     }
 
-    /// What `body` makes of the value, which nobody else has meanwhile.
+    /// Returns what `body` makes of the value, which no other thread has meanwhile.
     fn locked<R>(&self, body: impl FnOnce(&mut T) -> R) -> R {
         /// Unlocks also where `body` panics.
         struct Unlock(*mut libc::pthread_mutex_t);
@@ -109,12 +109,12 @@ impl<T> Inheriting<T> {
         // Such a mutex tells a thread that would wait for itself.
         assert_eq!(failed, 0, "no thread locks it twice");
         let _unlock = Unlock(self.mutex.get());
-        // SAFETY: who has the mutex is alone with the value.
+        // SAFETY: the owner of the mutex is alone with the value.
         body(unsafe { &mut *self.value.get() })
     }
 
     fn into_inner(self) -> T {
-        // SAFETY: whoever has it by value is alone, and nobody holds the mutex.
+        // SAFETY: a caller that has it by value is alone, and no thread holds the mutex.
         unsafe { libc::pthread_mutex_destroy(self.mutex.get()) };
         self.value.into_inner()
     }

@@ -13,7 +13,7 @@ use super::super::player::{Player, Seen};
 use super::Seat;
 use crate::compete::work::now_ns;
 
-/// What both tasks have.
+/// The state that both tasks share.
 struct Shared {
     player: RefCell<Player>,
     seat: RefCell<Seat>,

@@ -1,4 +1,4 @@
-//! What telling costs when nobody waits.
+//! The cost of telling when no thread waits.
 
 use std::hint::black_box;
 
@@ -34,7 +34,7 @@ pub fn measure<M: Mechanism>(order: &Order, places: &[usize]) -> Result<Figures,
     });
     let parts = pinned::all(vec![(places[0], task)]).map_err(Failure::into_message)?;
     let mut figures = Figures::of(parts);
-    // There is nobody else who could spend anything.
+    // No other thread could spend anything.
     let count = figures.sender_ns.len().max(1) as f64;
     figures.cpu_ns_per_event = Some(figures.sender_ns.iter().sum::<f64>() / count);
     Ok(figures)

@@ -12,7 +12,7 @@ use super::{Figures, Order};
 use crate::bench::events::subjects::Mechanism;
 use crate::pinned::{self, Task};
 
-/// Before anything is timed: a CPU takes a while to find its frequency.
+/// The time before anything is measured: a CPU takes a while to find its frequency.
 const WARM_UP: Duration = Duration::from_millis(10);
 /// Round trips that are timed together take as long as this, or are one.
 const BATCH_NS: f64 = 10_000.0;

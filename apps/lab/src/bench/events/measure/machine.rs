@@ -1,4 +1,5 @@
-//! What is the machine's own: how long fixed work takes each time, and how far counters are apart.
+//! Figures of the machine itself: how long fixed work takes each time, and how far counters are
+//! apart.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::AtomicU64;

@@ -28,7 +28,7 @@ struct Shared<B> {
 #[derive(Default)]
 struct Waiter {
     tid: AtomicI32,
-    /// When it arrived last. Relaxed: `left` orders it.
+    /// The time of its last arrival. Relaxed: `left` orders it.
     arrived: AtomicU64,
 }
 
@@ -71,7 +71,7 @@ fn send<B: Broadcast>(shared: &Shared<B>, order: &Order) -> Result<Part, String>
         let begin = stamp();
         broadcast.tell(round);
         let end = stamp();
-        // Acquire: pairs with the release of those who arrive.
+        // Acquire: pairs with the release of the threads that arrive.
         while left.load(Acquire) > 0 {
             std::thread::park();
         }

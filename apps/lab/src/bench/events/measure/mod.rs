@@ -5,11 +5,12 @@
 //!   receiver  ── wait: sleeps ─────────────────────────────────────── returns ── t1
 //! ```
 //!
-//! The latency of an event is t1 - t0, and what it costs the sender t2 - t0, by the time-stamp
+//! The latency of an event is t1 - t0, and its cost for the sender t2 - t0, by the time-stamp
 //! counters of their CPUs; the case `clock` says how far apart those are. Where both are awake they
-//! tell each other in turn, and a latency is half of a round trip, by one counter; so many of them
-//! are timed together that reading it does not count. The threads are pinned: a receiver to the
-//! target, the sender to the first other CPU that may be used; several receivers to all in turn.
+//! tell each other in turn, and a latency is half of a round trip, by one counter; a batch of them
+//! is timed together, so that reading the counter does not count. The threads are pinned: a
+//! receiver to the target, the sender to the first other CPU that may be used; several receivers to
+//! all in turn.
 //!
 //! A wake-up that is lost ends the repetition by the limit of its time, from outside.
 
@@ -35,22 +36,22 @@ use thread::Part;
 pub struct Order {
     /// The mechanism's name.
     pub subject: String,
-    /// What is done with it.
+    /// The case, and its conditions.
     pub cell: Cell,
     /// Trials that count, unless the time is up before.
     pub trials: usize,
     /// The time for all of them.
     pub seconds: f64,
-    /// Of the counter that times them.
+    /// The rate of the counter that times them.
     pub ticks: Ticks,
 }
 
-/// What was measured in it. Times are in nanoseconds, one for each trial.
+/// The figures of a repetition. Times are in nanoseconds, one for each trial.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Figures {
-    /// From the sender's side to the (last) receiver's.
+    /// The time from the sender's side to the (last) receiver's.
     pub latency_ns: Vec<f64>,
-    /// What an event costs the sender.
+    /// The cost of an event for the sender.
     pub sender_ns: Vec<f64>,
     /// How far the arrivals of a broadcast are spread.
     pub sigma_ns: Vec<f64>,
@@ -64,7 +65,7 @@ pub struct Figures {
     pub clock: Option<(f64, f64)>,
 }
 
-/// What came of it.
+/// The result of a repetition.
 pub type Outcome = rounds::Outcome<Figures>;
 
 /// Trials at the beginning that do not count.
@@ -141,7 +142,7 @@ impl ManyVisitor for Told<'_> {
 }
 
 impl Figures {
-    /// What all threads together have seen.
+    /// The figures of all threads together.
     fn of(parts: Vec<Part>) -> Self {
         let mut figures = Self { batch: 1, ..Self::default() };
         let (mut cpu_ns, mut sleeps, mut events) = (0.0, 0.0, 0.0);

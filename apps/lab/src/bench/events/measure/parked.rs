@@ -16,8 +16,8 @@ use crate::pinned::{self, Task};
 
 struct Shared<M> {
     mechanism: Line<M>,
-    /// When the receiver had it, or 0. Relaxed: it carries nothing but itself, and the mechanism
-    /// orders it.
+    /// The time when the receiver had it, or 0. Relaxed: it carries nothing but itself, and the
+    /// mechanism orders it.
     arrived: Line<AtomicU64>,
     receiver: AtomicI32,
     stop: AtomicBool,

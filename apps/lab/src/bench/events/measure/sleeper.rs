@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// A thread, as others look at it: `/proc` says what it does.
 pub struct Sleeper(File);
 
-/// Whoever does not sleep by then has lost its CPU, or does not come to sleep.
+/// A thread that does not sleep by then has lost its CPU, or does not come to sleep.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 impl Sleeper {
@@ -19,7 +19,7 @@ impl Sleeper {
     ///
     /// One line, if it can't be looked at.
     pub fn of(tid: &AtomicI32) -> Result<Self, String> {
-        // Relaxed: the caller has met the thread since.
+        // Relaxed: the caller has met the thread meanwhile.
         let path = format!("/proc/self/task/{}/stat", tid.load(Relaxed));
         let missing = |error| format!("whether a thread sleeps is asked of /proc: {path}: {error}");
         File::open(&path).map(Self).map_err(missing)
@@ -40,7 +40,7 @@ impl Sleeper {
     }
 }
 
-/// Tells others who the calling thread is.
+/// Publishes the id of the calling thread.
 pub fn introduce(tid: &AtomicI32) {
     // SAFETY: takes nothing.
     tid.store(unsafe { libc::gettid() }, Relaxed);

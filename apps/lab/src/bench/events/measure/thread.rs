@@ -1,4 +1,4 @@
-//! What one thread of a repetition has seen, and how it tells the time.
+//! The figures of one thread of a repetition, and how it tells the time.
 
 use std::hint::spin_loop;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ pub struct Part {
     pub sleeps: u64,
     /// Events that it has received.
     pub events: u64,
-    /// What was timed together.
+    /// The number of events that were timed together.
     pub batch: usize,
 }
 
@@ -82,7 +82,7 @@ impl Usage {
         Self { cpu, sleeps: Switches::now().voluntary }
     }
 
-    /// Since then, for so many events.
+    /// The part from this moment to now, for `events` events.
     pub fn part(self, events: u64) -> Part {
         let now = Self::now();
         let cpu_ns = (now.cpu - self.cpu).as_nanos() as f64;
@@ -96,7 +96,7 @@ pub struct Trials {
     made: usize,
     warm_up: usize,
     wanted: usize,
-    /// When the time is up.
+    /// The time when the repetition is over.
     pub end: Instant,
 }
 

@@ -61,14 +61,14 @@ impl<F: CrowdForm + Sync> Mechanism for Counted<F> {
 
     #[inline]
     fn signal(&self) {
-        // Release: pairs with the acquire of who waits.
+        // Release: pairs with the acquire of the waiter.
         self.number.store(1, Release);
         self.count.notify_one();
     }
 
     #[inline]
     fn wait(&self) {
-        // Acquire: pairs with the release of who tells.
+        // Acquire: pairs with the release of the notifier.
         self.wait_until(|flag| flag.compare_exchange(1, 0, Acquire, Relaxed).is_ok());
     }
 }
@@ -79,13 +79,13 @@ impl<F: CrowdForm + Sync> Broadcast for Counted<F> {
     }
 
     fn tell(&self, round: u32) {
-        // Release: pairs with the acquire of who waits.
+        // Release: pairs with the acquire of the waiters.
         self.number.store(round, Release);
         self.count.notify_all();
     }
 
     fn wait(&self, _: usize, round: u32) {
-        // Acquire: pairs with the release of who tells.
+        // Acquire: pairs with the release of the notifier.
         self.wait_until(|now| now.load(Acquire) >= round);
     }
 }

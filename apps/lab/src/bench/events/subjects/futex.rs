@@ -1,4 +1,4 @@
-//! A futex, as one would write it by hand: no spinning, and no system call to tell nobody.
+//! A futex, as one would write it by hand: no spinning, and no system call without a waiter.
 
 use std::ptr;
 use std::sync::atomic::AtomicU32;
@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::{Broadcast, Mechanism};
 
-/// Told, or somebody sleeps, or neither.
+/// The state of the receiver: told, asleep, or neither.
 ///
 /// ```text
 ///   NEITHER ── wait ──► ASLEEP ── signal: wakes ──► TOLD ── wait returns ──► NEITHER
@@ -26,7 +26,7 @@ impl Mechanism for One {
 
     #[inline]
     fn signal(&self) {
-        // Release: pairs with the acquire of who waits.
+        // Release: pairs with the acquire of the waiter.
         if self.0.swap(TOLD, Release) == ASLEEP {
             wake(&self.0, 1);
         }
@@ -34,7 +34,7 @@ impl Mechanism for One {
 
     #[inline]
     fn wait(&self) {
-        // Acquire: pairs with the release of who tells.
+        // Acquire: pairs with the release of the notifier.
         while self.0.compare_exchange(TOLD, NEITHER, Acquire, Relaxed).is_err() {
             let asleep = self.0.compare_exchange(NEITHER, ASLEEP, Relaxed, Relaxed);
             if asleep != Err(TOLD) {
@@ -44,7 +44,7 @@ impl Mechanism for One {
     }
 }
 
-/// The round, and all who sleep on it are woken by one call.
+/// The number of the round; one call wakes all threads that sleep on it.
 #[repr(align(128))]
 pub struct All(AtomicU32);
 
@@ -54,13 +54,13 @@ impl Broadcast for All {
     }
 
     fn tell(&self, round: u32) {
-        // Release: pairs with the acquire of who waits.
+        // Release: pairs with the acquire of the waiters.
         self.0.store(round, Release);
         wake(&self.0, i32::MAX);
     }
 
     fn wait(&self, _: usize, round: u32) {
-        // Acquire: pairs with the release of who tells.
+        // Acquire: pairs with the release of the notifier.
         while self.0.load(Acquire) < round {
             sleep(&self.0, round - 1);
         }

@@ -1,4 +1,4 @@
-//! What the kernel has files for: an event counter, and a pipe.
+//! The files of the kernel that can wake: an event counter, and a pipe.
 
 use std::fs::File;
 use std::io;
@@ -16,7 +16,7 @@ impl Mechanism for EventFd {
         if fd < 0 {
             return Err(format!("no eventfd: {}", io::Error::last_os_error()));
         }
-        // SAFETY: open, and nobody else's.
+        // SAFETY: open, and no other code has it.
         Ok(Self(unsafe { File::from_raw_fd(fd) }))
     }
 

@@ -19,17 +19,17 @@ impl Mechanism for Spin {
 
     #[inline]
     fn signal(&self) {
-        // Release: pairs with the acquire of who waits.
+        // Release: pairs with the acquire of the waiter.
         self.0.store(1, Release);
     }
 
     #[inline]
     fn wait(&self) {
-        // Acquire: pairs with the release of who tells.
+        // Acquire: pairs with the release of the notifier.
         while self.0.load(Acquire) == 0 {
             spin_loop();
         }
-        // Relaxed: who tells next has heard from us in another way.
+        // Relaxed: the next notifier has heard from this thread in another way.
         self.0.store(0, Relaxed);
     }
 }

@@ -1,4 +1,4 @@
-//! Our active messages: one is posted to the mailbox of who waits, who runs its action.
+//! Our active messages: one is posted to the mailbox of the waiter, which runs its action.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -19,7 +19,7 @@ mod serial;
 mod signals;
 
 pub mod one {
-    //! From one thread to another.
+    //! Mechanisms from one thread to another.
 
     use antiphon_sync::lock::Standard;
     use antiphon_sync::wait::Unpolled;
@@ -57,7 +57,7 @@ pub mod one {
 }
 
 pub mod many {
-    //! From one thread to several.
+    //! Mechanisms from one thread to several.
 
     use antiphon_sync::lock::Standard;
     use antiphon_sync::wait::Unpolled;
@@ -95,17 +95,17 @@ pub mod many {
 /// Tells one thread. It is waited for by one thread at a time, and not told again before that has
 /// returned.
 pub trait Mechanism: Sized + Sync {
-    /// Whether who waits comes to sleep in the end.
+    /// Whether a waiter comes to sleep in the end.
     const SLEEPS: bool = true;
 
-    /// Nobody was told, nobody waits.
+    /// Makes it: not told, and without a waiter.
     ///
     /// # Errors
     ///
     /// One line, if this machine can't have it: what is missing and how to get it.
     fn new() -> Result<Self, String>;
 
-    /// Called once by the thread that will wait, before anybody tells it.
+    /// Called once by the thread that will wait, before another thread tells it.
     fn enter(&self) {}
 
     /// Tells the thread that waits, or the next that will.
@@ -117,7 +117,7 @@ pub trait Mechanism: Sized + Sync {
 
 /// Tells several threads at once, in rounds that count from 1.
 pub trait Broadcast: Sized + Sync {
-    /// For so many threads, before the first round.
+    /// Makes it for `waiters` threads, before the first round.
     ///
     /// # Errors
     ///
@@ -136,23 +136,23 @@ pub trait Broadcast: Sized + Sync {
 
 /// Something to be done with a mechanism whose name is known only when the program runs.
 pub trait OneVisitor {
-    /// What comes of it.
+    /// The result of the visit.
     type Output;
 
     /// Does it.
     fn visit<M: Mechanism>(self) -> Self::Output;
 }
 
-/// The same for several threads.
+/// A visitor of a mechanism for several threads.
 pub trait ManyVisitor {
-    /// What comes of it.
+    /// The result of the visit.
     type Output;
 
     /// Does it.
     fn visit<B: Broadcast>(self) -> Self::Output;
 }
 
-/// Those of a family, be it for one thread or for several.
+/// The mechanisms of a family, be it for one thread or for several.
 fn both(one: &[&'static str], many: &[&'static str]) -> Vec<&'static str> {
     let more = many.iter().filter(|name| !one.contains(name));
     one.iter().chain(more).copied().collect()
@@ -163,12 +163,12 @@ pub fn ours() -> Vec<&'static str> {
     both(one::OURS, many::OURS)
 }
 
-/// Those of others.
+/// The mechanisms of others.
 pub fn peers() -> Vec<&'static str> {
     both(one::PEERS, many::PEERS)
 }
 
-/// What programs sleep and wake by without asking; the others are there to be seen.
+/// The mechanisms by which programs commonly sleep and wake; the others are there to be seen.
 pub const COMMON: [&str; 3] = ["futex", "pthread-cond", "parking_lot"];
 
 #[cfg(test)]
@@ -197,7 +197,7 @@ mod tests {
                     }
                 });
                 back.enter();
-                // Who waits has to be known before it is told, to those who tell a thread by name.
+                // A notifier that tells a thread by name has to know the waiter before.
                 std::thread::sleep(std::time::Duration::from_millis(20));
                 (0..ROUNDS)
                     .map(|_| {

@@ -96,7 +96,7 @@ impl Mechanism for Waiting {
 /// A thread, and the signal by which it is told.
 struct Target {
     number: libc::c_int,
-    /// Relaxed: who tells has met the thread since it has entered.
+    /// Relaxed: the notifier has met the thread after it has entered.
     tid: AtomicI32,
 }
 

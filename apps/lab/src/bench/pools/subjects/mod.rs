@@ -1,4 +1,4 @@
-//! Who takes the tasks: our pools, and the peers in Rust.
+//! The runners of tasks: our pools, and the peers in Rust.
 
 mod ours;
 mod peers;
@@ -12,15 +12,15 @@ use super::runner::Runner;
 pub struct Setup {
     /// Threads that run tasks.
     pub workers: usize,
-    /// For how many tasks each has room.
+    /// The number of tasks that each has room for.
     pub capacity: usize,
     /// Whether what a pool of ours has recorded is wanted.
     pub trace: bool,
 }
 
-/// What is done by a subject of whatever type.
+/// Work that takes a subject of whatever type.
 pub trait Visitor {
-    /// What comes of it.
+    /// The result of the visit.
     type Output;
 
     /// Does it; `counted` is what the subject has counted, if it has.
@@ -31,7 +31,7 @@ pub trait Visitor {
     ) -> Self::Output;
 }
 
-/// Has the subject with a name visited.
+/// Visits the subject `name`.
 ///
 /// # Errors
 ///

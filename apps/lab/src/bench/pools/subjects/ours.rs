@@ -8,7 +8,7 @@ use crate::bench::pools::figures::Counted;
 use crate::bench::pools::policies::{self, Ranks, Take};
 use crate::bench::pools::runner::{Kind, Runner};
 
-/// Has the pool of a policy visited.
+/// Visits the pool of a policy.
 pub fn with<V: Visitor>(name: &str, setup: &Setup, visitor: V) -> Result<V::Output, String> {
     policies::with(name, setup.workers, setup.capacity, OnPool { setup, visitor })?
 }

@@ -12,7 +12,7 @@ use super::{Setup, Visitor, leak};
 use crate::bench::pools::policies::unknown;
 use crate::bench::pools::runner::{Kind, Runner};
 
-/// Has a peer visited.
+/// Visits a peer.
 pub fn with<V: Visitor>(name: &str, setup: &Setup, visitor: V) -> Result<V::Output, String> {
     let &Setup { workers, capacity, .. } = setup;
     let none = &|| None;
@@ -86,7 +86,7 @@ impl Runner for Runtime {
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// One bounded channel for all; who finds it full runs the task.
+/// One bounded channel for all; a spawner that finds it full runs the task itself.
 struct Channel(Sender<Work>);
 
 fn channel(workers: usize, capacity: usize) -> Result<&'static Channel, String> {

@@ -1,12 +1,11 @@
-//! What is served over a connection, by code that reads and writes as if nothing else were to be
-//! done.
+//! Serves a connection, by code that reads and writes as if there were nothing else to do.
 
 use std::io::{self, Read, Write};
 
 use super::{PAGE, ROOM, request};
 use crate::bench::serve::cases::Case;
 
-/// Until the client has closed the connection.
+/// Serves until the client has closed the connection.
 pub fn serve(case: Case, stream: impl Read + Write) -> io::Result<()> {
     match case {
         Case::Echo => echo(stream),

@@ -19,25 +19,25 @@ use super::cases::Case;
 pub const OURS: &[&str] = &["fibers", URING];
 /// Ours, where fibers wait by rings.
 pub const URING: &str = "fibers-uring";
-/// Those beside them.
+/// The servers beside them.
 pub const PEERS: &[&str] = &["tokio", GO, "may", "threads"];
 /// The one that is a program of its own.
 pub const GO: &str = "go";
-/// That program.
+/// The source of that program.
 pub const GO_SOURCE: &str = include_str!("main.go");
 
-/// What a server is to be.
+/// The server that is wanted.
 #[derive(Serialize, Deserialize)]
 pub struct Order {
     /// Its name.
     pub subject: String,
-    /// What it is asked for.
+    /// The requests that it will get.
     pub case: Case,
     /// Threads that serve.
     pub workers: usize,
 }
 
-/// Where a server listens.
+/// The address at which a server listens.
 const ADDRESS: &str = "127.0.0.1:0";
 /// Room for what is read at a time.
 const ROOM: usize = 16 << 10;

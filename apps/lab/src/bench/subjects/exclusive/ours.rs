@@ -10,7 +10,7 @@ use crate::bench::subjects::Subject;
 pub type Mutex = Ours<lock::ShflMutex<Linux>>;
 /// The mutex whose head never sleeps, as it was published.
 pub type PublishedMutex = Ours<lock::ShflMutex<Linux, Numa, lock::Published>>;
-/// The mutex that sorts nobody.
+/// The mutex that sorts no waiters.
 pub type InTurn = Ours<lock::ShflMutex<Linux, policy::None>>;
 /// The mutex that sorts by distance.
 pub type Nearest = Ours<lock::ShflMutex<Linux, policy::Distance>>;

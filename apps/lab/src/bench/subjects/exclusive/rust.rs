@@ -35,7 +35,7 @@ impl Subject for ParkingLot {
     fn hold<R>(&self, section: impl FnOnce() -> R) -> R {
         let guard = self.0.lock();
         let result = section();
-        // SAFETY: `guard` is of the acquisition above, and was not given back since.
+        // SAFETY: `guard` is of the acquisition above, and was not given back meanwhile.
         unsafe { self.0.unlock(guard) };
         result
     }

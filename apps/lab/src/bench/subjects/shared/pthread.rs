@@ -1,4 +1,4 @@
-//! Peers from the C library: `pthread_rwlock_t`, by whom it prefers.
+//! Peers from the C library: `pthread_rwlock_t`, by the sort of owner that it prefers.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;

@@ -43,7 +43,7 @@ impl Subject for ParkingLot {
     fn hold<R>(&self, section: impl FnOnce() -> R) -> R {
         let guard = self.0.lock_exclusive();
         let result = section();
-        // SAFETY: `guard` is of the acquisition above, and was not given back since.
+        // SAFETY: `guard` is of the acquisition above, and was not given back meanwhile.
         unsafe { self.0.unlock_exclusive(guard) };
         result
     }
@@ -52,7 +52,7 @@ impl Subject for ParkingLot {
     fn share<R>(&self, section: impl FnOnce() -> R) -> R {
         let guard = self.0.lock_shared();
         let result = section();
-        // SAFETY: `guard` is of the acquisition above, and was not given back since.
+        // SAFETY: `guard` is of the acquisition above, and was not given back meanwhile.
         unsafe { self.0.unlock_shared(guard) };
         result
     }

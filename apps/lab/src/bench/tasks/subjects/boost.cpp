@@ -81,7 +81,7 @@ static std::size_t capacity(std::size_t room) {
 	return capacity;
 }
 
-// A fiber sends another so many messages. If they are to be apart, each keeps its thread until the
+// A fiber sends another a number of messages. If they are to be apart, each keeps its thread until the
 // other has begun.
 static void channel(std::size_t room, bool apart) {
 	fibers::buffered_channel<std::size_t> numbers(capacity(room));

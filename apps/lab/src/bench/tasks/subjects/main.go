@@ -113,7 +113,7 @@ func forks(n int) int {
 	return one
 }
 
-// A goroutine sends another so many messages; where they meet, each has a thread of its own then.
+// A goroutine sends another `messages` messages; where they meet, each has a thread of its own then.
 func channel(room, messages int, meet int64) {
 	numbers, received := make(chan int, room), make(chan int)
 	var come atomic.Int64
@@ -142,7 +142,7 @@ func channel(room, messages int, meet int64) {
 	}
 }
 
-// Two goroutines send another half of so many messages each.
+// Two goroutines send another one half of `messages` messages each.
 func selects(room, messages int) {
 	one, other := make(chan int, room), make(chan int, room)
 	received := make(chan bool)

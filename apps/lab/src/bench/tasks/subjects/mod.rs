@@ -28,11 +28,11 @@ pub const OURS: &[&str] = if cfg!(feature = "migrating") {
     &["pool", "scope", "fibers"]
 };
 const MOVING: &str = "fibers-migrating";
-/// Those beside them.
+/// The runtimes beside ours.
 pub const PEERS: &[&str] = &["rayon", "smol", "tokio", GO, "chili", "may", BOOST];
 const GO: &str = "go";
 const BOOST: &str = "boost";
-/// Those that are programs of their own.
+/// The peers that are programs of their own.
 pub const PROGRAMS: &[(&str, Language, &str)] = &[
     (GO, Language::Go, include_str!("main.go")),
     (BOOST, Language::Boost, include_str!("boost.cpp")),
@@ -40,53 +40,57 @@ pub const PROGRAMS: &[(&str, Language, &str)] = &[
 
 /// A runtime, with its workers.
 pub trait Runtime {
-    /// A task spawns `batch` others that do nothing and waits for them; so many `times`, and the
+    /// A task spawns `batch` others that do nothing and waits for them, `times` times; returns the
     /// time of all.
     fn spawn_join(&self, _batch: usize, _times: usize) -> Duration {
-        unreachable!("`has` says who has this")
+        unreachable!("`has` says which runtime has this")
     }
 
-    /// Finds a [Fibonacci number](super::measure::fibonacci) so many `times`; the time of all.
+    /// Finds a [Fibonacci number](super::measure::fibonacci) `times` times; returns the time of
+    /// all.
     fn fork_join(&self, _n: u32, _times: usize) -> Duration {
-        unreachable!("`has` says who has this")
+        unreachable!("`has` says which runtime has this")
     }
 
-    /// Has `look` look before tasks are spawned (`false`) and when they are, and none is run.
+    /// Calls `look` before tasks are spawned (`false`), and when they are spawned and none is run
+    /// yet.
     fn idle(&self, _tasks: usize, _look: Look<'_>) {
-        unreachable!("`has` says who has this")
+        unreachable!("`has` says which runtime has this")
     }
 
-    /// So many tasks yield so often each; the time of all.
+    /// `tasks` tasks yield `each` times each; returns the time of all.
     fn yields(&self, _tasks: usize, _each: usize) -> Duration {
-        unreachable!("`has` says who has this")
+        unreachable!("`has` says which runtime has this")
     }
 
-    /// A task sends another so many messages, through a channel with `room`; the time of all. Both
-    /// come to the meeting first.
+    /// A task sends another `messages` messages, through a channel with `room`; returns the time of
+    /// all. Both come to the meeting first.
     fn channel(&self, _room: usize, _messages: usize, _meeting: Meeting) -> Duration {
-        unreachable!("`has` says who has this")
+        unreachable!("`has` says which runtime has this")
     }
 
-    /// Two tasks send another half of so many messages each, which waits for both; the time of all.
+    /// Two tasks send another one half of `messages` messages each, and the receiver waits for
+    /// both; returns the time of all.
     fn select(&self, _room: usize, _messages: usize) -> Duration {
-        unreachable!("`has` says who has this")
+        unreachable!("`has` says which runtime has this")
     }
 
-    /// As [`idle`](Self::idle), when they have begun, and wait.
+    /// Calls `look` as [`idle`](Self::idle) does, but the tasks have begun, and wait.
     fn parked(&self, _tasks: usize, _look: Look<'_>) {
-        unreachable!("`has` says who has this")
+        unreachable!("`has` says which runtime has this")
     }
 }
 
-/// What is asked before tasks are spawned, and then.
+/// The function that looks at the process before tasks are spawned (`false`) and afterwards
+/// (`true`).
 pub type Look<'a> = &'a mut (dyn FnMut(bool) + Send);
 
-/// Where tasks keep their threads until so many have come: each then has one of its own.
+/// A meeting at which tasks keep their threads until all have come: each then has one of its own.
 #[derive(Clone)]
 pub struct Meeting(Arc<AtomicUsize>);
 
 impl Meeting {
-    /// Of so many.
+    /// A meeting of `tasks` tasks.
     pub fn of(tasks: usize) -> Self {
         Self(Arc::new(AtomicUsize::new(tasks)))
     }
@@ -103,8 +107,8 @@ impl Meeting {
     }
 }
 
-/// Has `spawn` spawn so many tasks, each of which adds itself to the count and waits; and `look`
-/// look before, and when all have come.
+/// Calls `spawn` for each of `tasks` tasks, which add themselves to the count and wait; calls
+/// `look` before, and when all have come.
 fn park(tasks: usize, look: Look<'_>, mut spawn: impl FnMut(Arc<AtomicUsize>)) {
     let here = Arc::new(AtomicUsize::new(0));
     look(false);
@@ -138,16 +142,16 @@ pub fn has(name: &str, case: Case) -> bool {
     cases.contains(&case)
 }
 
-/// Why a runtime that has the case can't do it with so many tasks.
+/// The reason why a runtime that has the case can't do it with the cell's number of tasks.
 pub fn lacks(name: &str, cell: &Cell) -> Option<String> {
-    // They have a stack for a task that has not run, too.
+    // These have a stack for a task that has not run, too.
     let most = 20_000;
     let has_too_many =
         cell.case == SpawnJoin && cell.batch > most && ["may", BOOST].contains(&name);
     has_too_many.then(|| format!("has stacks for no more than {most} tasks, or so"))
 }
 
-/// Starts a runtime of this process, with so many workers.
+/// Starts a runtime of this process, with `workers` workers.
 ///
 /// # Errors
 ///

@@ -18,14 +18,15 @@ impl Pool {
         pool::Pool::new(workers).map(Self)
     }
 
-    /// Whose tasks are fibers.
+    /// A pool whose tasks are fibers.
     pub fn of_fibers(workers: usize) -> io::Result<Self> {
         let builder = pool::Pool::builder().threads(workers).room(1 << 20);
         // SAFETY: tasks make no thread-local, and nothing that they call waits in making one.
         unsafe { builder.fibers(fiber::STACK_BYTES) }.build().map(Self)
     }
 
-    /// As that, and they move.
+    /// The same pool as that of [`of_fibers`](Self::of_fibers), but its fibers move between
+    /// threads.
     #[cfg(feature = "migrating")]
     pub fn of_moving(workers: usize) -> io::Result<Self> {
         let builder = pool::Pool::builder().threads(workers).room(1 << 20);
