@@ -6,8 +6,7 @@
 //! | | bits 21–41 | all | how many rest |
 //! | | bits 42–62 | all | how many of these wait for something: they have a task, or fibers |
 //! | each 2 | `sets` | resting workers | a bit for each worker: it rests, or has just ended |
-//! | each 2 | `seats` | its worker; a waking thread | whether it is to rest, and what it sleeps by
-//! |
+//! | each 2 | `seats` | its worker; its waker | whether it is to rest, and what it sleeps by |
 //!
 //! ```text
 //!             search                    rest
