@@ -109,8 +109,7 @@ impl<P: Platform, N: Notify> Sender<P, N> {
             return Err(NotSignalled::Unregistered);
         }
         // An exchange even if the bit is set: the owner that takes it must come after us. Release:
-        // what
-        // the caller did; pairs with the acquire in `Mailbox::run_signals`.
+        // what the caller did; pairs with the acquire in `Mailbox::run_signals`.
         if self.0.signals.0.fetch_or(id.bit(), Release) & CLOSED != 0 {
             return Err(NotSignalled::Closed);
         }

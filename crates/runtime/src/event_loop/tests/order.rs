@@ -1,4 +1,4 @@
-//! What is called, and when: LOOP-1, LOOP-2, steps, cancelling and stopping.
+//! Which events are called, and when: LOOP-1, LOOP-2, steps, cancelling and stopping.
 
 use alloc::rc::Rc;
 use core::cell::Cell;
