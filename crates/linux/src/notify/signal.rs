@@ -7,9 +7,9 @@
 //! is not blocked, or another thread of the same number, is harmless.
 //!
 //! It is a standard signal: of those one at a time is pending for a thread, and none is refused. A
-//! real-time signal is queued each time, and refused when the user has too many in his queues
+//! real-time signal is queued each time, and refused when the user has too many in the queues
 //! (`RLIMIT_SIGPENDING`; signal(7), "Queueing and delivery semantics", and tgkill(2), `EAGAIN`): a
-//! notifier would have to wait until somebody takes one.
+//! notifier would have to wait until a thread takes one.
 
 use core::mem::MaybeUninit;
 use core::ptr;

@@ -1,4 +1,4 @@
-//! What is behind [`Stacks`](super::Stacks): the slabs, and lists of the stacks that nobody has.
+//! The state behind [`Stacks`](super::Stacks): the slabs, and lists of the stacks without an owner.
 
 use core::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -17,7 +17,7 @@ pub(super) struct Source {
     free: Mutex<Free>,
 }
 
-/// The limits of stacks that nobody has, and where to make more.
+/// The limits of stacks without an owner, and where to make more.
 #[derive(Default)]
 pub(super) struct Free {
     pub(super) hot: Vec<NonZeroUsize>,
