@@ -1,4 +1,4 @@
-//! What a simulation came to. Every figure here is simulated: it says what the model predicts, and
+//! The result of a simulation. Every figure here is simulated: it says what the model predicts, and
 //! nothing about the host.
 
 use std::fmt;
@@ -34,12 +34,12 @@ pub struct Counts {
     /// Heavy fences.
     pub heavy_fences: u64,
     /// Atomic read-modify-writes of threads that owned a lock as they did them, as told by
-    /// [`owns`](crate::owns) and [`Hint::Owns`](antiphon_platform::Hint::Owns): what stands between
-    /// the others and the lock. The one that acquires is not among them.
+    /// [`owns`](crate::owns) and [`Hint::Owns`](antiphon_platform::Hint::Owns): the ones that stand
+    /// between the others and the lock. The one that acquires is not among them.
     pub owner_atomics: u64,
     /// Those of all other threads.
     pub other_atomics: u64,
-    /// Times that a lock went from one owner to the next, who may be the same thread.
+    /// Times that a lock went from one owner to the next, which may be the same thread.
     pub handovers: u64,
     /// Those of them that did not leave the socket.
     pub handovers_within_socket: u64,
