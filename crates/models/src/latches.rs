@@ -134,7 +134,7 @@ pub fn giving_up<L: Opens>() -> Program {
     })
 }
 
-/// LATCH-3, LATCH-4: who has waited frees the latch.
+/// LATCH-3, LATCH-4: a thread that has waited frees the latch.
 pub fn destroying<L: Opens>(doers: u32) -> Program {
     Program::new(doers + 1, doers + 1, move |scope| {
         let latch = scope.share(L::of(doers));
