@@ -175,7 +175,7 @@ pub(crate) struct ThreadRecord {
     pub(crate) waits: AtomicU64,
     /// 1 + the row for which the thread waits now, 0 for none.
     pub(crate) waiting: AtomicU64,
-    /// Since when, monotonic clock.
+    /// When that wait began, monotonic clock.
     pub(crate) since_ns: AtomicU64,
     pub(crate) acquisitions: AtomicU64,
     /// How often it took a lock while it held none.
@@ -214,7 +214,7 @@ pub(crate) struct ProgramRecord {
     /// A hash of all the rest but the count.
     pub(crate) key: AtomicU64,
     pub(crate) count: AtomicU64,
-    /// The real group of who executes it, above the real user.
+    /// The real group of the process that executes it, above the real user.
     pub(crate) caller: AtomicU64,
     /// Of [`crate::HandedOn`].
     pub(crate) handed_on: AtomicU64,
@@ -284,7 +284,7 @@ impl Section {
         Self { offset: offset as u64, records, words, first: records, pieces: 1 }
     }
 
-    /// A column of so many pieces that begins at `offset`. The first has `first` records, or as
+    /// A column of `pieces` pieces that begins at `offset`. The first has `first` records, or as
     /// many as a granule has.
     pub(crate) const fn column<T>(offset: u64, first: usize, pieces: usize) -> Self {
         let granule = GRANULE / size_of::<T>();

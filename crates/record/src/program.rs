@@ -15,7 +15,7 @@ pub struct Program {
     pub path: String,
     /// How often.
     pub times: u64,
-    /// The real user of who executed it.
+    /// The real user of the process that executed it.
     pub user: u32,
     /// The real group.
     pub group: u32,

@@ -44,15 +44,15 @@ pub enum Code {
     Joins,
     /// That wait is over; object: the same.
     Joined,
-    /// Since the note before, it had the CPU for so long; object: how often it left that of its own
-    /// accord.
+    /// How long the thread has had the CPU since the note before; object: how often it left that of
+    /// its own accord.
     Ran,
     /// What the thread does; object: 1 + the record of the site at which it begins.
     Role,
     /// For how long it has wanted a CPU and had none, since it began: told as it begins, and behind
     /// [`Ran`](Self::Ran) where it left the CPU of its own accord and was in no wait that is told.
     Queued,
-    /// Since the note before, so much of the thread's time went into asking the kernel for
+    /// How much of the thread's time since the note before went into asking the kernel for
     /// [`Ran`](Self::Ran) and [`Queued`](Self::Queued), told or not. Not noted if it was so much
     /// that others may have had the CPU.
     Asked,
@@ -90,7 +90,7 @@ pub const SHARED: u8 = 1;
 pub const TRIED: u8 = 2;
 /// Of [`Code::Wakes`].
 pub const NOTIFIED: u8 = 1;
-/// Of [`Code::Notifies`]: all who wait.
+/// Of [`Code::Notifies`]: all that wait.
 pub const ALL: u8 = 1;
 
 /// What tells the address of an object from others that a thread holds.

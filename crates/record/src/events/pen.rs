@@ -7,10 +7,10 @@ use core::sync::atomic::compiler_fence;
 use super::{CHUNKS, Chunk, EVENTS, FREE, FULL, Mapped, Memory, Note, OWNED, RollHead, Word};
 use crate::column::Column;
 
-/// A thread that has found no free chunk drops so many events before it looks again.
+/// How many events a thread that has found no free chunk drops before it looks again.
 const PATIENCE: u32 = 255;
 
-/// The thread is in the middle of writing: who finds that is a signal handler on it.
+/// The thread is in the middle of writing: only a signal handler on it finds that.
 const BUSY: u32 = 1;
 /// The thread has said that it ends. What it does after that keeps no chunk.
 const ENDED: u32 = 2;
@@ -33,7 +33,7 @@ pub struct Pen<M: Memory = Mapped> {
 }
 
 impl<M: Memory> Pen<M> {
-    /// That of nobody yet.
+    /// The pen of no thread yet.
     pub const NEW: Self = Self {
         chunk: M::U32::ZERO,
         chunks: M::U32::ZERO,
