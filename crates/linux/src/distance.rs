@@ -22,9 +22,9 @@ use crate::{sys, topology};
 /// CPUs and nodes beyond these are all taken for neighbours.
 const CPUS: usize = 4096;
 const NODES: usize = 64;
-/// Of a node to itself.
+/// The distance of a node to itself.
 const SAME_NODE: u32 = 10;
-/// Of two nodes of which nothing is known.
+/// The distance of two nodes of which nothing is known.
 const OTHER_NODE: u8 = 20;
 
 /// Where each CPU is: [`Place`]; 0 is not asked yet.

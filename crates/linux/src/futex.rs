@@ -37,9 +37,9 @@ impl Whose {
     }
 }
 
-/// Of this process, all places of a word.
+/// A sleep on words of this process, at all places of a word.
 pub(crate) const PRIVATE: (Whose, u32) = (Whose::Private, u32::MAX);
-/// Of all processes that have the memory, all places of a word.
+/// A sleep on words of all processes that have the memory, at all places of a word.
 pub(crate) const SHARED: (Whose, u32) = (Whose::Shared, u32::MAX);
 
 impl Slept {

@@ -36,7 +36,8 @@ pub(crate) fn errno_kept<R>(f: impl FnOnce() -> R) -> R {
 ///
 /// # Safety
 ///
-/// That of the call itself: pointers among the arguments must be valid for what it does with them.
+/// The contract is that of the call itself: pointers among the arguments must be valid for what it
+/// does with them.
 #[inline]
 pub(crate) unsafe fn call<const N: usize>(
     number: c_long,

@@ -28,7 +28,7 @@ struct Crew {
     palette: Palette<Check, u32, usize>,
     /// A loop sleeps on its own: how often it was rung.
     bells: [Word; 2],
-    /// Of each colour, what was called: written without a lock (COLOUR-1).
+    /// The calls of each colour: written without a lock (COLOUR-1).
     called: [Data<u32>; 3],
     /// How many.
     done: Word,

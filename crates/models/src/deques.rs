@@ -15,7 +15,7 @@ use crate::program::Program;
 type ChaseLev = queue::ChaseLev<Check>;
 type Deque = queue::Deque<Check>;
 type Slotted = queue::Slotted<Check>;
-/// Of small blocks.
+/// The queue of small blocks.
 type Blocks = queue::Blocks<Check, 2>;
 
 const PLAIN: Bounds = Bounds::PLAIN;

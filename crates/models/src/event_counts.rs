@@ -120,7 +120,7 @@ fn cancelling() -> Program {
     })
 }
 
-/// Of two that wait, one may give up; it gives back what it had. Has to reach `gave up`.
+/// One of two waiters may give up; it gives back what it had. Has to reach `gave up`.
 fn giving_up() -> Program {
     Program::new(3, 3, |scope| {
         let shelf = scope.share(Shelf::<Sleepy>::new());

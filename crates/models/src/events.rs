@@ -94,7 +94,7 @@ fn hardened() -> Vec<Entry> {
 
 /// An event of whatever kind.
 pub trait AutoReset: Sync + 'static {
-    /// One that is not set.
+    /// An event that is not set.
     const NEW: Self;
 
     /// Sets it.

@@ -251,8 +251,8 @@ fn destruction<F: Form>(takers: u32) -> Program {
 }
 
 /// MOVE-2, WATCH-1 to 4: the first of the waiters sits in a signal handler until all others are
-/// through, among them `timed` ones that want the mutex until a deadline. Whoever is the head, they
-/// get through. Has to reach `passed`; and `gave up`, if some are timed.
+/// through, among them `timed` ones that want the mutex until a deadline. They get through,
+/// whichever of them is the head. Has to reach `passed`; and `gave up`, if some are timed.
 fn stuck(urgencies: &'static [u8], timed: u32) -> Program {
     let takers = urgencies.len() as u32;
     Program::new(takers + timed + 1, takers + timed + 1, move |scope| {

@@ -67,7 +67,7 @@ pub fn entries() -> Vec<Entry> {
     type Sleepy = Malthusian<Check, 0>;
     type Fair = Malthusian<Check, 0, 2>;
     let mut entries = each! {
-        // Whoever is set aside stays there.
+        // A waiter that is set aside stays there.
         "cna": Cna<Check>;
         // Every second time a waiter that was set aside comes back.
         "cna+fair": Cna<Check, 1>;

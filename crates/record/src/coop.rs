@@ -66,7 +66,7 @@ pub enum Count {
     Waits,
     /// Waits that were to return at once.
     Zero,
-    /// Of those, the ones before which the loop had told its next release.
+    /// The waits among those before which the loop had told its next release.
     Told,
     /// Waits without an end.
     Endless,

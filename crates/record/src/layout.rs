@@ -131,7 +131,7 @@ pub(crate) struct ProcessRecord {
 pub(crate) struct ModuleRecord {
     /// A hash of the path, the device and the inode.
     pub(crate) key: AtomicU64,
-    /// Of the path.
+    /// The length of the path.
     pub(crate) length: AtomicU64,
     /// As the mappings of a process have it.
     pub(crate) device: AtomicU64,
@@ -150,7 +150,7 @@ pub(crate) struct SiteRecord {
     pub(crate) key: AtomicU64,
     /// 1 + the module's record, 0 if it is not known (yet).
     pub(crate) module: AtomicU64,
-    /// Of the site, in the module's file.
+    /// The offset of the site, in the module's file.
     pub(crate) offset: AtomicU64,
     pub(crate) _reserved: u64,
 }
@@ -251,7 +251,7 @@ pub(crate) struct RowBody {
     /// Waits that ended without the lock: timeouts, cancellations.
     pub(crate) gave_up: AtomicU64,
     pub(crate) wait: Total,
-    /// That of its [`RowRecord`]; 0 for none: nothing was counted here.
+    /// The key of its [`RowRecord`]; 0 for none: nothing was counted here.
     pub(crate) key: AtomicU64,
     pub(crate) holds: [AtomicU64; BUCKETS],
     pub(crate) waits: [AtomicU64; BUCKETS],
@@ -270,7 +270,7 @@ pub(crate) struct Total {
 pub(crate) struct Section {
     pub(crate) offset: u64,
     pub(crate) records: usize,
-    /// Of a record.
+    /// The number of words in a record.
     pub(crate) words: usize,
     /// The records of its first piece; each further piece has twice as many.
     pub(crate) first: usize,

@@ -97,7 +97,7 @@ pub enum Scope {
     Contended,
     /// Every acquisition, every hold, and the order in which locks are taken.
     Full,
-    /// The same, and what each thread did when ([`events`]).
+    /// As `Full`, and what each thread did when ([`events`]).
     Events,
 }
 

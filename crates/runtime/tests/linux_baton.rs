@@ -270,7 +270,7 @@ fn a_page_is_full_until_somebody_leaves_or_ends() {
                 while !stop.load(Relaxed) {
                     thread::sleep(Duration::from_millis(1));
                 }
-                // One that ends without a word.
+                // The first member ends without a word.
                 if i == 0 {
                     std::mem::forget(member);
                 }

@@ -1,4 +1,4 @@
-//! Crews of threads: each task is run once, whatever the policy, and whoever makes it.
+//! Crews of threads: each task is run once, whatever the policy and the thread that makes it.
 
 use std::iter;
 use std::panic::{self, AssertUnwindSafe};
@@ -200,7 +200,7 @@ fn who_is_asked_hands_over_its_first_task_with_the_next() {
     });
 }
 
-/// Of policies that have one queue for all, too, and if that is full.
+/// Each task is run once by policies that have one queue for all, too, and if that is full.
 #[test]
 fn each_task_is_run_once_from_queues_that_all_share() {
     for (workers, room) in [(1, 1 << 14), (3, 1 << 14), (3, 8)] {

@@ -10,7 +10,7 @@ pub struct Counts {
     pub hits: u64,
     /// Lines that came from another cache of the same socket, or were invalidated there.
     pub local_transfers: u64,
-    /// The same across sockets.
+    /// Lines that came from a cache of another socket, or were invalidated there.
     pub remote_transfers: u64,
     /// Lines that no cache held.
     pub memory_reads: u64,
@@ -37,15 +37,15 @@ pub struct Counts {
     /// [`owns`](crate::owns) and [`Hint::Owns`](antiphon_platform::Hint::Owns): the ones that stand
     /// between the others and the lock. The one that acquires is not among them.
     pub owner_atomics: u64,
-    /// Those of all other threads.
+    /// Atomic read-modify-writes of all other threads.
     pub other_atomics: u64,
     /// Times that a lock went from one owner to the next, which may be the same thread.
     pub handovers: u64,
-    /// Those of them that did not leave the socket.
+    /// Handovers that did not leave the socket.
     pub handovers_within_socket: u64,
     /// Calls of [`note`](crate::note).
     pub notes: u64,
-    /// Those of them at a time at which some thread owned a lock.
+    /// Calls of [`note`](crate::note) at a time at which some thread owned a lock.
     pub notes_while_owned: u64,
 }
 

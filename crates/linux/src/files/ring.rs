@@ -66,8 +66,8 @@ const DONE: u32 = 2048;
 const POLL_FIRST: u16 = 1;
 
 impl Ring {
-    /// Of the calling thread. A write to the bell ends a wait, or the next if it does not wait; it
-    /// is to be open as long as the ring.
+    /// A ring of the calling thread. A write to the bell ends a wait, or the next if it does not
+    /// wait; the bell is to be open as long as the ring.
     ///
     /// # Errors
     ///
@@ -154,7 +154,7 @@ impl Ring {
 
     /// # Safety
     ///
-    /// That of the entry.
+    /// The contract is that of the entry.
     unsafe fn put(&mut self, entry: Entry, key: u64) {
         assert!(key > NOBODY, "a key that is taken");
         // SAFETY: the caller's.
@@ -163,7 +163,7 @@ impl Ring {
 
     /// # Safety
     ///
-    /// That of the entry.
+    /// The contract is that of the entry.
     unsafe fn push(&mut self, entry: Entry) {
         // SAFETY: the caller's.
         while unsafe { self.ring.submission().push(&entry) }.is_err() {

@@ -23,7 +23,7 @@ use crate::{sys, thread};
 /// Bytes of the kernel's signal sets.
 const SET: usize = 8;
 
-/// Those that programs may use as they like.
+/// The signals that programs may use as they like.
 const USABLE: [i32; 3] = [libc::SIGUSR1, libc::SIGUSR2, libc::SIGURG];
 
 /// Sleeps in `rt_sigtimedwait`, and is told by a signal.

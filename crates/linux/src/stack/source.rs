@@ -57,7 +57,7 @@ impl Source {
         Ok(limit)
     }
 
-    /// One more slab, behind the one that is used up.
+    /// Makes one more slab, behind the one that is used up.
     fn grow(&self, full: Option<&Slab>, made: usize) -> Result<Arc<Slab>, NoStack> {
         let slab = Arc::new(Slab::reserve(self.shape, made, self.guards).ok_or(NoStack::Memory)?);
         let next = full.map_or(&self.slabs, |full| &full.next);

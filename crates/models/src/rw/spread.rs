@@ -219,8 +219,8 @@ fn handing_over() -> Program {
     })
 }
 
-/// One that is in leaves, another looks whether it may come in, and a writer tries. Any of them
-/// leads through a switch of the mode if it has to. Has to reach `busy`.
+/// A reader that is in leaves, another looks whether it may come in, and a writer tries. Any of
+/// them leads through a switch of the mode if it has to. Has to reach `busy`.
 fn looking<F: RwForm>(spread: bool, held: bool) -> Program {
     Program::new(2 + u32::from(held), 3, move |scope| {
         let lock = lock::<F>(scope, spread);

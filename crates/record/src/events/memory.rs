@@ -19,7 +19,7 @@ pub trait Memory: 'static {
 
 /// An atomic word; everything is as in `core`.
 pub trait Word<T>: Sized {
-    /// One that holds zero.
+    /// A word that holds zero.
     const ZERO: Self;
 
     /// Reads it.

@@ -132,7 +132,7 @@ impl<M: Memory, const COUNT: usize> RollHead<M, COUNT> {
 }
 
 impl<M: Memory, const ROOM: usize> Chunk<M, ROOM> {
-    /// One that is free.
+    /// A chunk that is free.
     pub const NEW: Self = Self {
         owner: M::U64::ZERO,
         sequence: M::U32::ZERO,

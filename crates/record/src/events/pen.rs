@@ -96,7 +96,7 @@ impl<M: Memory, const COUNT: usize, const ROOM: usize> Clone for Roll<M, COUNT, 
 impl<M: Memory, const COUNT: usize, const ROOM: usize> Copy for Roll<M, COUNT, ROOM> {}
 
 impl<M: Memory, const COUNT: usize, const ROOM: usize> Roll<M, COUNT, ROOM> {
-    /// Those of that head.
+    /// The chunks behind that head.
     #[must_use]
     pub const fn new(
         head: &'static RollHead<M, COUNT>,
@@ -203,8 +203,8 @@ impl<M: Memory, const COUNT: usize, const ROOM: usize> Roll<M, COUNT, ROOM> {
     /// Makes a free chunk the caller's: the first, so that few are mapped.
     fn claim(self) -> Option<(usize, &'static Chunk<M, ROOM>)> {
         let at = self.head.states.iter().position(|state| {
-            // CHUNK-1. Acquire: CHUNK-2, whoever has read it is done with it; pairs with the fence
-            // in `free`.
+            // CHUNK-1. Acquire: CHUNK-2, the reader that has read it is done with it; pairs with
+            // the fence in `free`.
             state.load(Relaxed) == FREE
                 && state.compare_exchange(FREE, OWNED, Acquire, Relaxed).is_ok()
         })?;

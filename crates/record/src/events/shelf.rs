@@ -7,7 +7,7 @@ use super::{FREE, FULL, Memory, Note, OWNED, Roll, Word};
 /// The chunks as a reader has them: by words, each read and written whole, and ordered by fences
 /// alone. A file is read so, and a mapping may be.
 pub trait Shelf {
-    /// Whose fences order the words.
+    /// The memory whose fences order the words.
     type Memory: Memory;
     /// Why a word can't be had.
     type Error;
@@ -56,7 +56,7 @@ pub trait Shelf {
     fn events(&self, chunk: usize, count: usize) -> Result<Vec<[u64; 2]>, Self::Error>;
 }
 
-/// Whose a chunk is.
+/// The owner of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// The record of its process.
@@ -75,7 +75,7 @@ pub struct Head {
 /// Events of one thread that follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// Whose they are.
+    /// The owner of the events.
     pub of: Head,
     /// What it did, in the order of time, but for signal handlers.
     pub notes: Vec<Note>,

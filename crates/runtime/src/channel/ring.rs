@@ -44,7 +44,7 @@ struct Slot<P: Platform, T> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: a value goes in at one thread and comes out at one; SLOT-1 says whose a slot is.
+// SAFETY: a value goes in at one thread and comes out at one; SLOT-1 says which has a slot.
 unsafe impl<P: Platform, T: Send> Sync for Ring<P, T> {}
 // SAFETY: as above.
 unsafe impl<P: Platform, T: Send> Send for Ring<P, T> {}

@@ -72,7 +72,7 @@ pub(super) enum Refusal {
     Closed,
 }
 
-/// A bounded queue with many producers; its one consumer is whoever holds the [`Cursor`].
+/// A bounded queue with many producers; its one consumer is the thread that holds the [`Cursor`].
 pub(super) struct Ring<P: Platform> {
     ends: Lines<Ends<P>>,
     head: Lines<P::U64>,

@@ -52,7 +52,7 @@ pub struct Crew<P: Platform, Y: Policy<P>> {
     pub(super) idlers: Idlers<P>,
     pub(super) watch: Watch<P>,
     pub(super) counters: Box<[Lines<Counters<P>>]>,
-    /// Of each worker, or empty if events are not recorded.
+    /// The records of each worker, or empty if events are not recorded.
     records: Box<[Lines<Records<P>>]>,
     /// 0, [`CLOSED`] or [`OVER`].
     closed: P::U32,

@@ -20,7 +20,7 @@ pub struct Spill<P: Platform, Y> {
 
 enum Spilt<P: Platform> {
     Free(MultiQueue<P>),
-    /// Of one shard, by a rank that is the same for all: first in, first out.
+    /// A queue of one shard, by a rank that is the same for all: first in, first out.
     Locked(RankedQueue<P>),
 }
 

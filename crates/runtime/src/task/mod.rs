@@ -282,7 +282,7 @@ impl Drop for Wakes {
 /// TASK-4: takes the waker that was left in the bell, if it is still there.
 fn take_waker<P: Platform>(bell: &Bell<P>) -> Option<Box<Waker>> {
     let address = bell.take()?.get() as usize;
-    // SAFETY: left by `Handle::poll`, and whoever takes it has it.
+    // SAFETY: left by `Handle::poll`, and the thread that takes it has it.
     Some(unsafe { Box::from_raw(core::ptr::with_exposed_provenance_mut(address)) })
 }
 

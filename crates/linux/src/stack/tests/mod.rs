@@ -155,7 +155,7 @@ fn neighbours_differ_in_colour() {
 fn stacks_are_apart_and_guarded() {
     for guards in BOTH {
         let stacks = source(guards);
-        // Of several slabs.
+        // The stacks come from several slabs.
         let mut taken = take(&stacks, 500);
         taken.sort_by_key(Stack::limit);
         assert!(taken.windows(2).all(|two| two[0].base() <= two[1].limit()), "{guards:?}");

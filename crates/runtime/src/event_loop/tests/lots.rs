@@ -17,7 +17,7 @@ enum Act {
     Cancel(usize),
 }
 
-/// Of an event that was called: its release, or its importance; and how many were before it.
+/// An event that was called: its release, or its importance; and how many were before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Called {
     Timer { release_ns: u64, at_ns: u64, number: usize },

@@ -40,7 +40,7 @@ pub(super) fn check(levels: &[Level], hops: &[Vec<u32>]) -> Result<(), BadShape>
     Ok(())
 }
 
-/// Of which level there may be one, and where.
+/// Checks of which level there may be one, and where.
 fn check_roles(number: usize, levels: &[Level]) -> Result<(), String> {
     let (level, inner) = (&levels[number], &levels[..number]);
     let name = &level.name;
