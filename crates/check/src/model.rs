@@ -27,7 +27,7 @@ pub enum Mode {
     Random {
         /// Same seed, same executions.
         seed: u64,
-        /// How many.
+        /// The number of executions.
         executions: u64,
     },
     /// By lot, with threads by priority and `depth - 1` changes of priority in an execution
@@ -38,7 +38,7 @@ pub enum Mode {
         seed: u64,
         /// How many ordering constraints a defect has that is to be found.
         depth: usize,
-        /// How many.
+        /// The number of executions.
         executions: u64,
     },
     /// Each interleaving with each choice, without any reduction. To check the checker.

@@ -30,7 +30,7 @@ struct Crew {
     bells: [Word; 2],
     /// The calls of each colour: written without a lock (COLOUR-1).
     called: [Data<u32>; 3],
-    /// How many.
+    /// How many events were called.
     done: Word,
     events: u32,
 }

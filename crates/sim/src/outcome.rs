@@ -70,7 +70,7 @@ pub struct Outcome {
 /// What had been used at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// When, in nanoseconds of simulated time.
+    /// The time, in nanoseconds of simulated time.
     pub at_ns: u64,
     /// How long each thread had had a core, in nanoseconds, in the order in which they were added.
     pub ran_ns: Vec<u64>,
@@ -106,7 +106,7 @@ pub fn jain(shares: &[u64]) -> f64 {
 pub struct Stuck {
     /// Why it was given up.
     pub why: Why,
-    /// When, in nanoseconds of simulated time.
+    /// The time at which it was given up, in nanoseconds of simulated time.
     pub at_ns: u64,
     /// The threads that are not over.
     pub waits: Vec<Wait>,

@@ -63,11 +63,11 @@ pub enum What {
     Joins { thread: u32 },
     /// That wait is over.
     Joined { thread: u32 },
-    /// Of the time since the event before, the thread did not compute for that long: `blocked` of
-    /// its own accord in something that isn't recorded (a device, a pipe, a timer), `queued` while
-    /// others had its CPU. Comes before the event that ends the span, at the same time.
+    /// How long the thread did not compute in the time since the event before: `blocked` of its own
+    /// accord in something that isn't recorded (a device, a pipe, a timer), `queued` while others
+    /// had its CPU. Comes before the event that ends the span, at the same time.
     Off { blocked_ns: u64, queued_ns: u64 },
-    /// From the event before on, the recorder asked the kernel for so long how long the thread was
+    /// How long the recorder asked the kernel, from the event before on, how long the thread was
     /// off its CPU: time of the thread, and no work of the program. Comes behind the event before,
     /// at the same time.
     Asked { ns: u64 },

@@ -33,7 +33,7 @@ pub(super) fn pass(ns: u64) {
 #[derive(Default)]
 pub(super) struct Virtual {
     rung: Arc<AtomicBool>,
-    /// When, which source, and what it says.
+    /// When it is due, which source it is, and what that says.
     script: Rc<RefCell<Vec<(u64, u8, u8)>>>,
     /// The keys of sources.
     sources: Rc<RefCell<Vec<(u8, u64)>>>,
