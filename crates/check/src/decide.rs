@@ -1,4 +1,4 @@
-//! Who decides where an execution can go on in several ways.
+//! The decider: it picks where an execution can go on in several ways.
 
 use crate::graph::Graph;
 

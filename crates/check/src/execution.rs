@@ -24,9 +24,9 @@ pub(crate) struct Execution {
     pub(crate) config: Config,
     /// Events that the run follows, and those that it has added.
     pub(crate) graph: Graph,
-    /// Where they are.
+    /// The places of the events in the graph.
     pub(crate) index: Index,
-    /// What is known of them, by stamp.
+    /// Facts about the events, by stamp.
     pub(crate) meta: Vec<Meta>,
     /// Stamps in the order in which the events took place in this run.
     pub(crate) order: Vec<u32>,
@@ -134,8 +134,8 @@ impl Execution {
         if event.is_write() { event.rank } else { self.rank(event.from) }
     }
 
-    /// The latest place in `location`'s modification order that one has seen who knows the events
-    /// of `known` and waited until those before the stamp `settled` had become visible.
+    /// The latest place in `location`'s modification order that a thread has seen if it knows the
+    /// events of `known` and waited until those before the stamp `settled` had become visible.
     pub(crate) fn bound(&self, location: u16, known: &Clock, settled: usize) -> u16 {
         let accesses = &self.locations[location].accesses;
         let seen = accesses.iter().map(|&stamp| stamp as usize).filter_map(|stamp| {
@@ -146,7 +146,7 @@ impl Execution {
         seen.max().unwrap_or(0)
     }
 
-    /// What the current thread must not go back behind.
+    /// The place that the current thread must not go back behind.
     pub(crate) fn bound_now(&self, location: u16) -> u16 {
         let thread = &self.threads[self.current];
         self.bound(location, &thread.before, thread.settled)
@@ -301,8 +301,8 @@ impl Execution {
         allowed
     }
 
-    /// Once the run has caught up with its graph: whether that is an execution at all. A read that
-    /// was given another source may have learned too much for the fences to be in order.
+    /// Once the run has caught up with its graph: returns whether that is an execution at all. A
+    /// read that was given another source may have learned too much for the fences to be in order.
     pub(crate) fn caught_up_well(&mut self) -> bool {
         if !self.checked {
             self.checked = true;

@@ -1,8 +1,8 @@
 //! Executions, one after the other, until there are no others.
 //!
-//! What is explored is not interleavings but execution graphs (`graph`): for each read the write
-//! that it reads from, for each word the order of its writes. The program is run again for each
-//! graph, from the start:
+//! The search is not over interleavings but over execution graphs (`graph`): for each read the
+//! write that it reads from, for each word the order of its writes. The program is run again for
+//! each graph, from the start:
 //!
 //! ```text
 //!   later: graphs to run along       ┌───────────────────────────────────────────┐
@@ -135,7 +135,7 @@ fn count(execution: &mut Execution, report: &mut Report) -> Option<Failure> {
     }
 }
 
-/// What to run next.
+/// The graph to run next.
 fn next(execution: &mut Execution, model: &Model, report: &Report) -> Option<Graph> {
     let again = match model.mode {
         Mode::Exhaustive => {

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 
 use crate::clock::{Clock, Id, SLOTS};
 
-/// What a thread was asked to choose.
+/// A question that a thread was asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum What {
     /// 0: wait; 1: wake for no reason; 2: time out.
@@ -25,7 +25,7 @@ pub(crate) enum What {
     Heavy,
     /// How far the CPU's counter is ahead.
     Ahead,
-    /// Who of those that sleep on a word, and were not chosen yet, is woken.
+    /// Which of the sleepers on a word that were not chosen yet is woken.
     Wake,
     /// A choice of the model's own.
     Model,
@@ -173,7 +173,7 @@ impl Index {
     }
 }
 
-/// What running along the graph has told of an event.
+/// The facts about an event that running along the graph has told.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Meta {
     pub(crate) executed: bool,

@@ -1,8 +1,8 @@
 //! Histories of models, for [`linearizability`](crate::linearizability).
 //!
 //! The order that is kept is happens-before, not time: weak memory has no other. So calls that
-//! nothing orders can be told in any order; two owners of a lock at a time, who then touch the same
-//! data, are a data race and not a wrong answer.
+//! nothing orders can be told in any order; two owners of a lock at a time, which then touch the
+//! same data, are a data race and not a wrong answer.
 
 use std::cell::RefCell;
 use std::fmt::{self, Debug};
@@ -11,7 +11,7 @@ use crate::clock::{Clock, Id};
 use crate::context;
 use crate::linearizability::{Call, MOST, Sequential, explain};
 
-/// What was done to an object in one execution: operations `O` and their answers `A`.
+/// The calls to an object in one execution: operations `O` and their answers `A`.
 pub struct History<O, A> {
     calls: RefCell<Vec<Made<O, A>>>,
 }

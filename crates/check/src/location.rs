@@ -15,7 +15,7 @@ pub(crate) struct Location {
     pub(crate) name: Option<&'static str>,
     /// Stamps of its executed accesses.
     pub(crate) accesses: Vec<u32>,
-    /// Who declared the memory dead.
+    /// The thread that declared the memory dead.
     pub(crate) retired: Option<usize>,
 }
 
@@ -45,9 +45,9 @@ pub(crate) struct Locations {
     all: Vec<Location>,
     addresses: Addresses<u16>,
     names: Addresses<&'static str>,
-    /// Regions that were declared dead: from, to, by whom.
+    /// Regions that were declared dead: from, to, by which thread.
     retired: Vec<(usize, usize, usize)>,
-    /// Words in them that were dropped since: what comes there is alive.
+    /// Words in them that were dropped after that: what comes there is alive.
     revived: HashSet<usize, BuildHasherDefault<AddressHasher>>,
 }
 

@@ -27,7 +27,7 @@ pub enum Mode {
     Random {
         /// Same seed, same executions.
         seed: u64,
-        /// How many.
+        /// The number of executions.
         executions: u64,
     },
     /// By lot, with threads by priority and `depth - 1` changes of priority in an execution
@@ -38,7 +38,7 @@ pub enum Mode {
         seed: u64,
         /// How many ordering constraints a defect has that is to be found.
         depth: usize,
-        /// How many.
+        /// The number of executions.
         executions: u64,
     },
     /// Each interleaving with each choice, without any reduction. To check the checker.
@@ -160,7 +160,7 @@ impl Model {
     }
 
     /// By how many ticks the counters of two CPUs may differ: each thread has one of its own, and
-    /// it is explored that this is ahead by so much, and that it is not.
+    /// both cases are explored: that it is ahead by this much, and that it is not.
     ///
     /// Time has a tick for each reading, which is where it is, as a `SeqCst` fence would be. So
     /// more is ordered than [`counter`](antiphon_platform::Platform::counter) promises: earlier
@@ -170,8 +170,8 @@ impl Model {
         self
     }
 
-    /// How many waiter nodes can be had, number 0 (nobody's) included: 1 is an exhausted arena.
-    /// At most 64.
+    /// How many waiter nodes can be had, including number 0, which no waiter has: 1 is an exhausted
+    /// arena. At most 64.
     pub fn waiters(mut self, waiters: u32) -> Self {
         self.config.waiters = waiters.min(64);
         self
@@ -193,20 +193,20 @@ impl Model {
         self
     }
 
-    /// What `light()` and `fenced()` say.
+    /// The answers of `light()` and `fenced()`.
     pub fn light(mut self, light: bool) -> Self {
         self.config.light = light;
         self
     }
 
-    /// What comes of `heavy_fence()`.
+    /// The result of `heavy_fence()`.
     pub fn heavy_fence(mut self, heavy: HeavyFence) -> Self {
         self.config.heavy = heavy;
         self
     }
 
-    /// What `unpark_asleep()` says: whether all who are woken were asleep, and will run, or none
-    /// was.
+    /// The answer of `unpark_asleep()`: whether all that are woken were asleep, and will run, or
+    /// none was.
     pub fn asleep(mut self, asleep: bool) -> Self {
         self.config.asleep = asleep;
         self
@@ -225,13 +225,13 @@ impl Model {
         self
     }
 
-    /// Stop after so many executions; the report then says that it is not complete.
+    /// Stops after this many executions; the report then says that it is not complete.
     pub fn executions(mut self, executions: u64) -> Self {
         self.executions = executions;
         self
     }
 
-    /// Stop after so much time; the report then says that it is not complete.
+    /// Stops after this much time; the report then says that it is not complete.
     pub fn time(mut self, time: Duration) -> Self {
         self.time = time;
         self
@@ -252,7 +252,7 @@ impl Model {
     }
 }
 
-/// What is wrong.
+/// The kind of defect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FailureKind {
     /// Plain data was accessed by two threads in no order.
@@ -270,9 +270,9 @@ pub enum FailureKind {
 /// An execution that shows that the program is wrong.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// What is wrong.
+    /// The kind of defect.
     pub kind: FailureKind,
-    /// The same in words.
+    /// The defect in words.
     pub what: String,
     /// What each thread did, one line a step; the middle of a very long one is left out.
     pub trace: String,
@@ -291,7 +291,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What a run of a model has shown.
+/// The result of a run of a model.
 #[derive(Clone, Debug)]
 #[must_use = "a report may hold a failure"]
 pub struct Report {
@@ -302,7 +302,7 @@ pub struct Report {
     /// How many were given up: impossible after all, or told by another one.
     pub discarded: u64,
     /// In how many executions a budget or a deadline had to end a wait because nothing else could
-    /// happen any more. With 0, nobody ever depended on a timeout to go on.
+    /// happen any more. With 0, no thread ever depended on a timeout to go on.
     pub forced: u64,
     /// Whether there is no other execution within the bounds.
     pub complete: bool,

@@ -35,7 +35,7 @@ static ENDED: [U8; SLOTS] = [const { U8::ZERO }; SLOTS];
 /// How much each thread was lent and not given back.
 static LOANS: [U32; SLOTS] = [const { U32::ZERO }; SLOTS];
 
-/// How many ticks have passed since the model began, which only counters tell.
+/// How many ticks have passed after the model began, which only counters tell.
 static TICKS: U64 = U64::ZERO;
 
 /// Where counters begin: a stamp of zero is old, however far they are apart.
@@ -50,7 +50,7 @@ pub(crate) fn is_private(address: usize) -> bool {
     (from..from + size_of_val(&LOCALS)).contains(&address)
 }
 
-/// What the platform calls a word of its own.
+/// The name of a word of the platform's own.
 pub(crate) fn describe(address: usize) -> Option<String> {
     let from = NODES.as_ptr().addr();
     if (from..from + size_of_val(&NODES)).contains(&address) {
@@ -241,13 +241,13 @@ unsafe impl Platform for Check {
         context::with(|execution| execution.config.sockets > 1)
     }
 
-    /// Whether they are on different sockets: [`cpu`](Self::cpu) has that in it.
+    /// Whether the CPUs are on different sockets: [`cpu`](Self::cpu) has that in it.
     fn distance(one: CpuId, other: CpuId) -> u32 {
         let sockets = context::with(|execution| execution.config.sockets);
         u32::from(one.0 % sockets != other.0 % sockets)
     }
 
-    /// What the thread has [said](set_urgency).
+    /// The urgency that the thread has [set](set_urgency).
     fn urgency() -> u8 {
         context::with(|execution| execution.threads[execution.current].urgency)
     }
@@ -275,7 +275,7 @@ unsafe impl Platform for Check {
         }
     }
 
-    /// Of a CPU that is the thread's alone: see [`Model::apart`](crate::Model::apart).
+    /// The counter of a CPU that is the thread's alone: see [`Model::apart`](crate::Model::apart).
     fn counter() -> u64 {
         counter_in(1)
     }
@@ -358,7 +358,7 @@ unsafe impl Platform for Check {
 
     fn hint(_hint: Hint) {}
 
-    /// Enough of them for waiters that spin.
+    /// Enough CPUs for waiters that spin.
     fn cpus() -> u32 {
         4
     }

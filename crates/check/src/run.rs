@@ -154,7 +154,8 @@ fn drive_scheduled(fibers: &mut [Fiber]) -> Going {
 }
 
 impl Execution {
-    /// Nobody can go on. Returns the thread whose wait has to end for that, or ends the execution.
+    /// No thread can go on. Returns the thread whose wait has to end for that, or ends the
+    /// execution.
     fn resolve_stuck(&mut self) -> Option<usize> {
         assert!(self.caught_up(), "the model is not deterministic: it stops earlier this time");
         let open = unfinished(self);

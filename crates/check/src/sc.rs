@@ -51,7 +51,7 @@ pub(crate) fn is_node(event: &Event) -> bool {
     }
 }
 
-/// Those of a thread side by side, in its order.
+/// The nodes of the graph: those of a thread side by side, in its order.
 fn nodes(graph: &Graph, index: &Index) -> Vec<Node> {
     let mut nodes = Vec::new();
     for (stamp, event) in graph.events.iter().enumerate().filter(|(_, event)| is_node(event)) {
@@ -115,7 +115,7 @@ pub(crate) fn admits(graph: &Graph, index: &Index, meta: &[Meta]) -> bool {
     is_known || consistent(graph, index, meta)
 }
 
-/// Of each node and location: the first access after the node, and the last before it.
+/// The first access after each node to each location, and the last before it.
 struct Sides {
     locations: usize,
     after: Vec<u32>,

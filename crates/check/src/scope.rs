@@ -28,14 +28,14 @@ struct Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // SAFETY: `drop` is that of the type of `value`, which nobody else drops.
+        // SAFETY: `drop` is that of the type of `value`, which is dropped nowhere else.
         unsafe { (self.drop)(self.value) };
     }
 }
 
 /// # Safety
 ///
-/// `value` came from `Box::<T>::into_raw`, and nobody uses it any more.
+/// `value` came from `Box::<T>::into_raw`, and is not used any more.
 unsafe fn drop_box<T>(value: *mut ()) {
     // SAFETY: as above.
     drop(unsafe { Box::from_raw(value.cast::<T>()) });

@@ -1,9 +1,9 @@
 //! Waiting on words, of one process or of several, as the kernel's futex does it.
 //!
-//! A thread that waits says so in a word of its own and looks at the word that it waits on; who
-//! wakes has written that word and looks who waits. A fence on both sides is what the kernel's lock
-//! of the address amounts to: one of the two sees the other. Which of them are woken, where more
-//! sleep, is a choice: who waits for a futex is promised to be woken neither by arrival nor by
+//! A thread that waits says so in a word of its own and looks at the word that it waits on; a waker
+//! has written that word and looks for waiters. A fence on both sides is what the kernel's lock of
+//! the address amounts to: one of the two sees the other. Which of them are woken, where more
+//! sleep, is a choice: a waiter for a futex is promised to be woken neither by arrival nor by
 //! priority (futex(2), `FUTEX_WAKE`).
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -45,7 +45,7 @@ pub(crate) fn wait(
     if sleeps && matches!(way, Way::Wait) && take(&me.token, deadline) {
         return Parked::Woken;
     }
-    // Who has found us has spent a wake on us, which is not for our next wait.
+    // A waker that has found us has spent a wake on us, which is not for our next wait.
     let found = me.address.swap(0, Relaxed) == 0;
     if found {
         take(&me.token, None);

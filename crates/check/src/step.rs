@@ -21,7 +21,7 @@ pub(crate) enum Step {
     Stop,
 }
 
-/// A write that one could read from, and its value.
+/// A write that the operation could read from, and its value.
 type Source = (Id, u64);
 
 impl Execution {
@@ -163,7 +163,7 @@ impl Execution {
         }
     }
 
-    /// What the thread waits for, should it be asked to go on.
+    /// The state of the thread, should it be asked to go on.
     fn outlook(&mut self, op: &Op) -> Status {
         match op {
             Op::Await { .. } | Op::Spin { .. } | Op::Take { .. } => {
@@ -241,7 +241,7 @@ impl Execution {
             let read = Event::new(id, Kind::Read, order);
             let event = Event { location, from, value, section, forced, ..read };
             if op.modifies(value) && self.successor(location, from).is_some() {
-                // Somebody else has modified that value. The two can't be in one graph; but with
+                // Another thread has modified that value. The two can't be in one graph; but with
                 // this one there, the other might have read something else.
                 if self.decider.explores() {
                     self.revisit_from_conflict(op, event);
@@ -276,7 +276,7 @@ impl Execution {
         self.revisit(write, Some(read));
     }
 
-    /// What a read may read from, latest first. Empty if a wait has nothing to end it.
+    /// The writes that a read may read from, latest first. Empty if a wait has nothing to end it.
     fn sources(&mut self, op: &Op) -> Vec<Source> {
         let address = op.read_address().expect("the operation reads");
         let waits = matches!(op, Op::Await { .. } | Op::Spin { .. } | Op::Take { .. })

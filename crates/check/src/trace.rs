@@ -10,7 +10,7 @@ use crate::graph::{Event, Kind, What};
 const LINES: usize = 400;
 
 impl Execution {
-    /// A hash of what each event is, reads from and comes after, whatever the order of the run.
+    /// A hash of each event's kind, source and predecessors, whatever the order of the run.
     pub(crate) fn fingerprint(&self) -> u64 {
         let mut events = self.graph.events.clone();
         events.sort_unstable_by_key(|event| event.id);
@@ -18,7 +18,8 @@ impl Execution {
         for event in &events {
             (event.id, event.from, event.forced).hash(&mut hasher);
             match event.kind {
-                // Words are numbered as they come, so they are told by who touched them first.
+                // Words are numbered as they come, so they are told by the thread that touched them
+                // first.
                 Kind::Read | Kind::Write => {
                     let same =
                         |other: &&Event| other.is_access() && other.location == event.location;

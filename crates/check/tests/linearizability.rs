@@ -214,7 +214,7 @@ fn a_tape_keeps_what_was_before() {
     assert!(refused.is_err(), "it fails on a free lock");
 }
 
-/// A lock of two bits: taken, and whether somebody has had to wait.
+/// A lock of two bits: taken, and whether a thread has had to wait.
 struct Toy {
     word: U32,
     /// Defect b of the published ShflLock: a try compares the whole word, and so fails on a free

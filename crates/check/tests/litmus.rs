@@ -83,8 +83,8 @@ fn store_buffering_with_fences() {
 
 const READ_TWO: Thread = |w| w[1].load(Relaxed) * 10 + w[0].load(Relaxed);
 
-/// A wait too reads only what the fences allow, though it is not the latest that ends it: who has
-/// missed the other is waited for.
+/// A wait, too, reads only what the fences allow, even if it is not the latest that ends it: a
+/// thread that has missed the other is waited for.
 #[test]
 fn store_buffering_with_fences_and_a_wait() {
     let outcomes = outcomes(&[

@@ -283,7 +283,7 @@ fn light_fences_are_ordered_with_heavy_ones_only() {
 
 #[test]
 fn a_section_after_a_heavy_fence_sees_the_flag() {
-    // Whoever has seen a store from behind the fence tests the flag after the fence.
+    // A thread that has seen a store from behind the fence tests the flag after the fence.
     let report = Model::new("light").light(true).run(|s| {
         let word = s.share(<Check as Platform>::U8::ZERO);
         let flag = s.share(<Check as Platform>::U16::ZERO);
@@ -560,7 +560,7 @@ fn what_the_dead_did_may_race() {
     report.assert_fails(FailureKind::DataRace);
 }
 
-/// What is no state of the platform's decides how many steps there are.
+/// State that is not the platform's decides how many steps there are.
 #[test]
 fn a_model_that_is_not_deterministic_says_so_and_others_run_after_it() {
     let runs = std::cell::Cell::new(0);

@@ -128,7 +128,7 @@ impl Sleepy {
         let id = arena().take().expect("there are nodes enough");
         let node = arena().resolve_any(id).expect("it was handed out");
         self.sleepers[me].store(id.index(), Release);
-        // AcqRel: whoever sees the 2 sees the node too.
+        // AcqRel: a thread that sees the 2 sees the node too.
         let order = if acquire == Relaxed { Release } else { AcqRel };
         while self.state.swap(2, order) != 0 {
             let _ = Check::park(node, None);

@@ -81,7 +81,7 @@ fn a_wake_is_for_one_sleep() {
                 Parked::TimedOut => antiphon_check::probe("late"),
                 Parked::Woken => antiphon_check::probe("woken"),
             }
-            // Of this one nobody knows.
+            // No thread knows of this sleep.
             let again = Check::wait_shared(&words[1], 0, Some(Deadline { ns: 1000, ..soon }));
             assert_eq!(again, Parked::TimedOut);
         });

@@ -77,7 +77,7 @@ fn read(id: libc::clockid_t) -> u64 {
     nanoseconds(&time)
 }
 
-/// What a thread has run, which the kernel alone knows.
+/// The CPU time of the calling thread, which the kernel alone knows.
 pub(crate) fn thread_cpu_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let args = [libc::CLOCK_THREAD_CPUTIME_ID as usize, (&raw mut time) as usize];
@@ -120,7 +120,7 @@ fn nanoseconds(time: &libc::timespec) -> u64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64)
 }
 
-/// `ns` since a clock's zero, as the kernel takes it.
+/// A time of `ns` nanoseconds after a clock's zero, as the kernel takes it.
 pub(crate) fn timespec(ns: u64) -> libc::timespec {
     libc::timespec {
         tv_sec: (ns / 1_000_000_000) as libc::time_t,
@@ -128,7 +128,7 @@ pub(crate) fn timespec(ns: u64) -> libc::timespec {
     }
 }
 
-/// How long a slice is at most: so late it is noticed that a clock has jumped.
+/// The longest slice: a jump of the clock is noticed after this time at the latest.
 const SLICE_NS: u64 = 50_000_000;
 /// How long the first slice is at most, by which the pace of the clock is learned.
 const FIRST_NS: u64 = 1_000_000;

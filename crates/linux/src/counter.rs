@@ -2,8 +2,8 @@
 //!
 //! The counter may stand for time where it counts at one rate whatever the CPU's frequency and
 //! sleep state, and where the counters of all CPUs were started together. The processor promises
-//! the first. Nobody but the kernel has looked at the second: where it has found the counters
-//! apart, or the firmware or the hypervisor let it down, it keeps its own time by something else.
+//! the first. Only the kernel has looked at the second: where it has found the counters apart, or
+//! the firmware or the hypervisor let it down, it keeps its own time by something else.
 //!
 //! | machine | the counter is believed if |
 //! |---|---|
@@ -100,7 +100,7 @@ const ANSWERS: [ClockSource; 6] = [
 ];
 const GUEST: u8 = 2;
 
-/// Relaxed throughout: all who look find the same.
+/// Relaxed throughout: all threads that look find the same.
 static SOURCE: AtomicU8 = AtomicU8::new(0);
 
 /// What the counter is on this machine. The first call of a process reads a file of `/sys`.

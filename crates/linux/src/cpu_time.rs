@@ -1,27 +1,28 @@
-//! How much of the CPU a thread has had: `CLOCK_THREAD_CPUTIME_ID`, and `/proc` of others.
+//! The CPU time that a thread has had: `CLOCK_THREAD_CPUTIME_ID`, and `/proc` of others.
 
 use antiphon_platform::ThreadId;
 
 use crate::{clock, thread};
 
-/// What the kernel says of a thread.
+/// The kernel's account of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// The CPU time that it has had since it began, in nanoseconds: brought up to date when it
-    /// leaves its CPU, and at ticks. `None` if there is none, or the kernel keeps no such account
-    /// (`CONFIG_SCHED_INFO`).
+    /// The CPU time that the thread has had since its start, in nanoseconds: brought up to date
+    /// when it leaves its CPU, and at ticks. `None` if there is none, or the kernel keeps no such
+    /// account (`CONFIG_SCHED_INFO`).
     pub ran_ns: Option<u64>,
-    /// Whether it runs, or would. `None` if there is no such thread, or `/proc` is not to be read.
+    /// Whether the thread runs, or would. `None` if there is no such thread, or `/proc` can't be
+    /// read.
     pub runs: Option<bool>,
 }
 
-/// The CPU time of the calling thread since it began, in nanoseconds. A system call.
+/// The CPU time of the calling thread since its start, in nanoseconds. A system call.
 #[must_use]
 pub fn cpu_time_ns() -> u64 {
     clock::thread_cpu_ns()
 }
 
-/// What the kernel says of a thread, of any process of the caller's namespace: its first number in
+/// The kernel's account of a thread, of any process of the caller's namespace: its first number in
 /// `/proc/pid/schedstat` (`Documentation/scheduler/sched-stats.rst`), and its state. Two files are
 /// opened and read.
 #[must_use]

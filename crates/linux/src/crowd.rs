@@ -44,8 +44,8 @@
 //!
 //! So: a false alarm in about one answer of ten, and hardly a miss where waiters or workers use up
 //! their CPUs. What no sign shows is the row of the sleepers with neighbours: a thread that mostly
-//! sleeps is given its CPU at once when it wakes, while the holder, who works, is the one to lose
-//! its own; and the holder's losses are known to nobody but the kernel.
+//! sleeps is given its CPU at once when it wakes, while the holder, which works, is the one to lose
+//! its own; and only the kernel knows of the holder's losses.
 //!
 //! What was tried and dropped: gaps of 15 to 200 µs (the timer tick and the kernel's own threads
 //! cause some 350 and 20 a second on an idle machine), and involuntary switches without a look at
@@ -129,8 +129,8 @@ pub(crate) fn preempted(now: u64) {
     process().preempted.store(now, Relaxed);
 }
 
-/// Has `wake` wake up to `count` threads at once, and returns how many it has. If these are more
-/// than there are CPUs, it is known until they can be up.
+/// Calls `wake`, which wakes up to `count` threads at once, and returns how many it has woken. If
+/// these are more than there are CPUs, this is remembered until they can be up.
 pub(crate) fn wake_many(count: u32, wake: impl FnOnce() -> u32) -> u32 {
     let cpus = cpus::available();
     if count <= cpus {
@@ -144,8 +144,8 @@ pub(crate) fn wake_many(count: u32, wake: impl FnOnce() -> u32) -> u32 {
     woken
 }
 
-/// In how many nanoseconds so many threads are up that were woken at once, if it takes one of them
-/// `cost_ns`; 0 if each has a CPU of its own.
+/// The time in nanoseconds until `woken` threads that were woken at once are up, if it takes one of
+/// them `cost_ns`; 0 if each has a CPU of its own.
 fn up_within(woken: u32, cpus: u32, cost_ns: u32) -> u32 {
     // Each is up for as long as it took to come up, before the next on its CPU is.
     let rounds = if woken > cpus { woken / cpus } else { 0 };

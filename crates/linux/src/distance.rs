@@ -22,9 +22,9 @@ use crate::{sys, topology};
 /// CPUs and nodes beyond these are all taken for neighbours.
 const CPUS: usize = 4096;
 const NODES: usize = 64;
-/// Of a node to itself.
+/// The distance of a node to itself.
 const SAME_NODE: u32 = 10;
-/// Of two nodes of which nothing is known.
+/// The distance of two nodes of which nothing is known.
 const OTHER_NODE: u8 = 20;
 
 /// Where each CPU is: [`Place`]; 0 is not asked yet.
@@ -50,7 +50,7 @@ impl Place {
 
     fn of(cpu: CpuId) -> Self {
         let Some(slot) = PLACES.get(cpu.0 as usize) else { return Self { cache: 0, node: 0 } };
-        // Relaxed, as all of these: whoever looks finds the same.
+        // Relaxed, as all of these: all threads that look find the same.
         match slot.load(Relaxed) {
             0 => {
                 let place = Self::ask(cpu.0);
@@ -167,7 +167,7 @@ fn ask_apart(one: u8, other: u8) -> Option<u8> {
     numbers(row).nth(nth)?.try_into().ok()
 }
 
-/// Who shares the last cache of a CPU, as the kernel lists them.
+/// The CPUs that share the last cache of a CPU, as the kernel lists them.
 fn last_cache(cpu: u32, buffer: &mut [u8; 256]) -> Option<&[u8]> {
     // Two loops would borrow the buffer twice: which it is, and then what is in it.
     let index = (0..5).rev().find(|index| {

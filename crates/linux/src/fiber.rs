@@ -33,7 +33,7 @@ use antiphon_platform::{Atomic, Deadline, Parked, Probe, Traced, TracedKind, Wai
 use crate::park::suspended;
 use crate::{Linux, clock, local};
 
-/// What a fiber runtime does for those who wait.
+/// The functions by which a fiber runtime serves waiting fibers.
 ///
 /// None of it may unwind: that aborts the process. A wait that is unwound would leave a waiter in
 /// the queue of a lock that it has promised to outlast. So a fiber that is suspended here must not
@@ -60,13 +60,14 @@ pub struct Sleep {
     waiter: NonNull<Waiter<Linux>>,
     /// When the wait ends; the runtime's to watch.
     pub deadline: Option<Deadline>,
-    /// Whether that is not the end of the wait: it only looks again then.
+    /// Whether that is not the end of the wait: the fiber only looks again then.
     pub looks_again: bool,
-    /// For which lock it waits, if it is one that says so ([`Probe::WaitStart`]).
+    /// The lock that the fiber waits for, if it is one that says so ([`Probe::WaitStart`]).
     pub lock: Option<Traced>,
 }
 
-// SAFETY: a node is made of atomics; who may use the handle when is the contract of its functions.
+// SAFETY: a node is made of atomics; the contract of its functions says when the handle may be
+// used.
 unsafe impl Send for Sleep {}
 
 impl Sleep {
@@ -93,7 +94,7 @@ impl Sleep {
     ///
     /// # Safety
     ///
-    /// The fiber has not returned from `suspend` since the commit, or its node is one of the
+    /// The fiber has not returned from `suspend` after the commit, or its node is one of the
     /// arena's, which are never freed; in that case a call that is late may end another sleep of
     /// the node's, spuriously, and then that fiber is the one to resume. A runtime that drops the
     /// timer when it resumes the fiber need not think of this.
@@ -210,7 +211,7 @@ impl Noted {
         })
     }
 
-    /// The fiber goes on: on whatever thread.
+    /// The fiber goes on, on whatever thread: puts back what was noted.
     fn put_back(&self) {
         if self.lock != 0 {
             local::with(|thread| {

@@ -1,7 +1,7 @@
 //! Filters of system calls: what a process does without once one is in force.
 //!
 //! A program that puts itself behind a filter allows what it needs itself. Its locks need the futex
-//! and nothing else, but ask for more where that is to be had: who the thread is, how crowded the
+//! and nothing else, but ask for more where that is to be had: the thread's id, how crowded the
 //! machine is, memory for more waiters. A filter may answer such a question by killing the process,
 //! and there is no way to find out that doesn't ask.
 //!
@@ -51,7 +51,8 @@ const LINES: usize = 16;
 static CALLS: [Calls; LINES] = [const { Calls(AtomicU32::new(0)) }; LINES];
 /// How long the installer waits for them. One may be its own, if it is a signal handler.
 const PATIENCE_NS: u64 = 50_000_000;
-/// Who the calling thread is, without a system call; written before `IN_FORCE`.
+/// The function that tells the calling thread's id, without a system call; written before
+/// `IN_FORCE`.
 static ID: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Whether a filter of system calls is in force, or is about to be: then no system call may be made
@@ -86,10 +87,11 @@ pub fn forked() {
     CALLS.iter().for_each(|calls| calls.0.store(0, Relaxed));
 }
 
-/// A filter of system calls is about to be installed, for this thread or all. For good: if that
-/// fails, the process does without all the same. May open and read files.
+/// Says that a filter of system calls is about to be installed, for this thread or all. For good:
+/// if the installation fails, the process does without the calls all the same. May open and read
+/// files.
 ///
-/// `id` says what the kernel calls the calling thread, and makes no system call.
+/// `id` returns the kernel's id of the calling thread, and makes no system call.
 pub fn expect_filter(id: fn() -> u32) {
     if filtered() {
         return;
@@ -108,7 +110,7 @@ pub fn expect_filter(id: fn() -> u32) {
     }
 }
 
-/// What the first waiter would otherwise ask for.
+/// Asks for what the first waiter would otherwise ask for.
 fn prepare() {
     let _ = (identity::epoch(), Linux::thread(), Linux::crowded(), Linux::random());
     let _ = (distance::tiered(), counter::source());
@@ -121,7 +123,7 @@ fn prepare() {
     }
 }
 
-/// Who the calling thread is, where a filter is in force.
+/// The id of the calling thread, where a filter is in force.
 pub(crate) fn id() -> u32 {
     let id = ID.load(Relaxed);
     if id.is_null() {

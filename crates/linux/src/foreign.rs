@@ -98,7 +98,7 @@ pub fn forget_shared(begin: usize, length: usize) -> bool {
 mod tests {
     use super::*;
 
-    /// One test, since the process has one table. No memory is at these addresses.
+    /// One test, because the process has one table. No memory is at these addresses.
     #[test]
     fn a_mapping_is_foreign_until_it_is_gone() {
         let places: Vec<_> = (1..=70).map(|number| number << 20).collect();

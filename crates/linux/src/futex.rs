@@ -7,7 +7,7 @@ use antiphon_platform::{Clock, Deadline, Parked};
 use crate::clock::Slices;
 use crate::{clock, sys};
 
-/// Why a sleep ended.
+/// The reason why a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slept {
     /// Woken from a sleep, seldom for no reason.
@@ -18,12 +18,12 @@ pub(crate) enum Slept {
     TimedOut,
 }
 
-/// Whose threads wait on a word.
+/// Which threads wait on a word.
 #[derive(Clone, Copy)]
 pub(crate) enum Whose {
-    /// Those of this process.
+    /// The threads of this process.
     Private,
-    /// Those of all processes that have the memory. The kernel looks for what is behind the
+    /// The threads of all processes that have the memory. The kernel looks for what is behind the
     /// address, which takes longer.
     Shared,
 }
@@ -37,9 +37,9 @@ impl Whose {
     }
 }
 
-/// Of this process, all places of a word.
+/// A sleep on words of this process, at all places of a word.
 pub(crate) const PRIVATE: (Whose, u32) = (Whose::Private, u32::MAX);
-/// Of all processes that have the memory, all places of a word.
+/// A sleep on words of all processes that have the memory, at all places of a word.
 pub(crate) const SHARED: (Whose, u32) = (Whose::Shared, u32::MAX);
 
 impl Slept {
@@ -140,7 +140,8 @@ pub(crate) fn wake(word: *const AtomicU32, (whose, places): (Whose, u32), count:
     let count = count.min(i32::MAX as u32);
     let args = [word.addr(), operation as usize, count as usize, 0, 0, places as usize];
     // SAFETY: the kernel uses the address as a name only. It can't fail in a way that we could
-    // answer: where futexes are refused, nobody sleeps; where the memory is gone, nobody is left.
+    // answer: where futexes are refused, no thread sleeps; where the memory is gone, no waiter is
+    // left.
     unsafe { sys::needed(libc::SYS_futex, args) }.map_or(0, |woken| woken as u32)
 }
 

@@ -4,7 +4,7 @@
 //! of `pthread_atfork` are no cure: they run in the order of their registration, so another one may
 //! lock before ours; `_Fork` and a raw `clone` run none. So the epoch stands in a page under
 //! `MADV_WIPEONFORK`: the kernel zeroes the child's copy before any of the child's code runs, and
-//! whoever looks first adopts a new epoch:
+//! the thread that looks first adopts a new epoch:
 //!
 //! ```text
 //!   0 ── first look ──► ADOPTING ── arena emptied ──► 1..=1023 ── fork, in the child ──► 0
@@ -29,17 +29,17 @@ use antiphon_platform::{Clock, Deadline};
 
 use crate::{ARENA, clock, futex, pages, sys, tsc};
 
-/// What a process knows of itself and its child must not: all of it is zero after a fork.
+/// The facts that a process knows of itself and its child must not: all of it is zero after a fork.
 #[repr(C)]
 pub(crate) struct Process {
     epoch: AtomicU32,
     _line: [u32; 15],
-    /// Threads that spin now. On a line of its own, since it changes often.
+    /// Threads that spin now. On a line of its own, because it changes often.
     pub(crate) spinners: AtomicI32,
     _line_too: [u32; 15],
     /// When a spinning thread last lost its CPU, in ticks; 0 is never.
     pub(crate) preempted: AtomicU64,
-    /// Until when those that were woken together come up.
+    /// Until when the threads that were woken together come up.
     pub(crate) coming_up: AtomicU64,
     /// Whether a thread maps nodes now.
     pub(crate) mapping: AtomicU32,
@@ -50,7 +50,7 @@ const EPOCHS: u32 = 1023;
 /// A page of every page size that Linux has.
 const PAGE: usize = 64 << 10;
 
-/// Null: nobody has looked yet. [`refused`]: there is no such page.
+/// Null: no thread has looked yet. [`refused`]: there is no such page.
 static PAGE_OF_PROCESS: AtomicPtr<Process> = AtomicPtr::new(null_mut());
 /// Stands in where there is no page. Its epoch is never used.
 static WITHOUT_PAGE: Process = Process {
@@ -85,7 +85,7 @@ pub(crate) fn wiped_epoch() -> Option<u32> {
     Some(if matches!(epoch, 1..=EPOCHS) { epoch } else { adopt(process) })
 }
 
-/// What is known of this process.
+/// The facts about this process.
 #[inline]
 pub(crate) fn process() -> &'static Process {
     page().unwrap_or(&WITHOUT_PAGE)
@@ -96,8 +96,8 @@ fn page() -> Option<&'static Process> {
     // Acquire: the page as it was mapped; pairs with the release in `map`.
     let seen = PAGE_OF_PROCESS.load(Acquire);
     let page = if seen.is_null() { map() } else { seen };
-    // SAFETY: what is neither null nor the mark is a mapped, zero-initialised page that nobody
-    // unmaps, and all fields are atomics.
+    // SAFETY: a pointer that is neither null nor the mark is to a mapped, zero-initialised page
+    // that is never unmapped, and all fields are atomics.
     if page == refused() { None } else { Some(unsafe { &*page }) }
 }
 
@@ -137,7 +137,7 @@ fn adopt(process: &Process) -> u32 {
                 ARENA.forked();
                 let epoch = ANCESTORS.adopt(entropy());
                 // Release: the emptied arena, pairs with the load in `wiped_epoch`. And after it
-                // stands among the ancestors, since another thread may fork now.
+                // stands among the ancestors, because another thread may fork now.
                 process.epoch.store(epoch, Release);
                 epoch
             }
@@ -147,7 +147,7 @@ fn adopt(process: &Process) -> u32 {
         if epoch != ADOPTING {
             return epoch;
         }
-        // Nobody wakes us: the adopter needs a microsecond, unless it has lost its CPU.
+        // No thread wakes us: the adopter needs a microsecond, unless it has lost its CPU.
         let ns = clock::now(Clock::Monotonic) + 100_000;
         let until = Some(Deadline { clock: Clock::Monotonic, ns });
         let _ = futex::wait(&process.epoch, futex::PRIVATE, ADOPTING, until);

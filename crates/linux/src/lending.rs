@@ -4,28 +4,29 @@
 //! it back needs nothing. So a loan that was possible can be ended. A rank above 40, of a real-time
 //! thread, lends nice value -20.
 //!
-//! What was lent to whom is in a table of words, one for each thread id modulo its size: two
-//! threads that meet in a word can't both be lent something, and the second is refused.
+//! The loans are in a table of words, one for each thread id modulo its size: two threads that meet
+//! in a word can't both be lent something, and the second is refused.
 //!
 //! | bits | field | meaning |
 //! |---|---|---|
-//! | 0–21 | `thread` | the kernel's id; 0 is nobody |
+//! | 0–21 | `thread` | the kernel's id; 0 is none |
 //! | 22–31 | `epoch` | of the process: what a parent lent before a fork means nothing here |
 //! | 32–47 | `loans` | how many there are |
 //! | 48–55 | `own` | the thread's rank without them |
 //! | 56–63 | `lent` | the highest rank that was lent to it |
 //!
-//! - LEND-1: while a word names nobody, its thread has its own rank; so that is asked for by who
-//!   has put the name there, and by nobody before. Until `own` stands, others are refused.
-//! - LEND-2: a thread is raised and lowered by who has a loan counted. Who lowers it and finds that
-//!   another has lent meanwhile raises it again before its own loan is off.
+//! - LEND-1: while a word names no thread, its thread has its own rank. So the thread that has put
+//!   the name there asks for that rank, and no other does before. Until `own` stands, others are
+//!   refused.
+//! - LEND-2: a thread is raised and lowered by a lender whose loan is counted. A lender that lowers
+//!   it and finds that another has lent meanwhile raises it again before its own loan is off.
 //!
 //! So a rank that was lent may be lost for a moment, and none stays. The child of a fork has the
 //! rank that its parent's thread was lent, and gives that back as soon as it asks for its id. A
-//! thread or a program that is started by one to which something is lent keeps that: the kernel has
-//! it so, and it tells nobody who started a thread. `SCHED_FLAG_RESET_ON_FORK` is no help: it
-//! lowers to nice 0 what has less, whatever its own value was, and to take it back needs
-//! `CAP_SYS_NICE`.
+//! thread or a program that is started by a thread to which something is lent keeps that: the
+//! kernel works this way, and does not tell which thread started a thread.
+//! `SCHED_FLAG_RESET_ON_FORK` is no help: it lowers to nice 0 what has less, whatever its own value
+//! was, and to take it back needs `CAP_SYS_NICE`.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -76,7 +77,7 @@ fn name_in(epoch: u32, thread: ThreadId) -> u32 {
     epoch << 22 | thread.0 & ((1 << 22) - 1)
 }
 
-/// Who knows a thread's rank and can change it: the kernel.
+/// A source of threads' ranks that can change them: the kernel.
 trait Ranks {
     /// The rank of a thread's nice value, 1 to 40.
     fn rank(&self, thread: ThreadId) -> Result<u8, Unsupported>;
@@ -163,8 +164,8 @@ fn reclaim_by(ranks: &impl Ranks, word: &AtomicU64, thread: ThreadId) {
         if old.thread != name || old.loans == 0 {
             return;
         }
-        // LEND-2. A thread that has ended needs nothing any more; else anybody may be lowered.
-        // Refused to be raised again, it is as if nothing had been lent.
+        // LEND-2. A thread that has ended needs nothing any more; else any thread may be lowered.
+        // If raising it again is refused, it is as if nothing had been lent.
         if old.loans == 1 && old.lent > old.own {
             lowered = ranks.set_rank(thread, old.own).is_ok();
         } else if lowered {
@@ -186,9 +187,9 @@ pub(crate) fn forked(epoch: u32, thread: ThreadId) {
     let seen = word.load(Relaxed);
     let old = Entry::from_bits(seen);
     let lent = old.thread == name_in(epoch, thread) && old.own != UNKNOWN && old.lent > old.own;
-    // Who takes the entry off has to do it; others may have a use for the word by now.
+    // The caller that takes the entry off has to do it; others may have a use for the word by now.
     if lent && word.compare_exchange(seen, 0, Relaxed, Relaxed).is_ok() {
-        // Anybody may be lowered; 0 is the caller.
+        // Any thread may be lowered; 0 is the caller.
         let _ = Kernel.set_rank(ThreadId(0), old.own);
     }
 }
@@ -315,7 +316,7 @@ mod tests {
     #[test]
     fn loans_that_cross_leave_nothing_behind() {
         // Before and after each of four calls of the kernel, and before the fifth; there are three
-        // if nobody comes in between.
+        // if no other thread comes in between.
         for script in 0..4_u32.pow(9) {
             let all = Crossing {
                 rank: Cell::new(Crossing::OWN),

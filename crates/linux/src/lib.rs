@@ -220,8 +220,8 @@ unsafe impl Platform for Linux {
 
     #[inline]
     unsafe fn store_unless(word: *const U8, value: u8, flag: *const U16) -> bool {
-        // SAFETY: both are atomics of that size and nothing else; valid by the caller's promise,
-        // who has asked `light`, so the thread is registered.
+        // SAFETY: both are atomics of that size and nothing else; valid by the promise of the
+        // caller, which has asked `light`, so the thread is registered.
         unsafe { rseq::store_unless(word.cast(), value, flag.cast()) }
     }
 

@@ -20,8 +20,8 @@
 //! state of its own and asks for itself; the child of a fork inherits registration and answer. The
 //! child of a `vfork`, or of a `clone` with `CLONE_VM` and without `CLONE_SETTLS`, shares its
 //! parent's thread-local state, answer included, and is not registered. Nothing that a thread can
-//! read without a system call tells the two apart. So whoever makes such a child calls
-//! [`renounce`] before, or sees to it that the child locks nothing; POSIX allows a `vfork` child
+//! read without a system call tells the two apart. So a thread that makes such a child calls
+//! [`renounce`] before, or makes sure that the child locks nothing; POSIX allows a `vfork` child
 //! nothing but `exec` and `_exit`.
 //!
 //! **What can fail later.** A filter that is installed after the switch may refuse `membarrier`:
@@ -77,7 +77,7 @@ fn may() -> bool {
     }
 }
 
-/// Makes the calling thread exchange from now on, for good, and whoever shares its thread-local
+/// Makes the calling thread exchange from now on, for good, and all that share its thread-local
 /// state: to be called before a child is made that will share it (LIGHT-2). May be called in signal
 /// handlers.
 pub fn renounce() {
@@ -101,8 +101,8 @@ fn ask() -> bool {
     may
 }
 
-/// See [`Platform::heavy_fence`](antiphon_platform::Platform::heavy_fence). In each mode: a pool
-/// fences, too, in which nobody is light.
+/// See [`Platform::heavy_fence`](antiphon_platform::Platform::heavy_fence). Works in each mode: a
+/// pool in which no thread is light fences, too.
 pub(crate) fn heavy_fence() -> Result<(), Unsupported> {
     ration(&FENCES, clock::now(Clock::Monotonic) / 1_000_000_000)?;
     membarrier::fence()
@@ -149,8 +149,8 @@ pub fn enable_light() -> Result<(), Unsupported> {
         return Err(unsupported);
     }
     MODE.store(FENCING, Relaxed);
-    // LIGHT-1: from here on nobody sees an older mode. It has just worked; if it fails now,
-    // sleepers go on trying in vain and nobody is light, which is slow but right.
+    // LIGHT-1: from here on no thread sees an older mode. The fence has just worked; if it fails
+    // now, sleepers go on trying in vain and no thread is light, which is slow but right.
     membarrier::fence()?;
     // Release: the place of the areas, pairs with the acquire in `light`.
     MODE.store(LIGHT, Release);

@@ -42,10 +42,11 @@ pub(crate) struct Thread {
     pub(crate) light: AtomicU32,
     /// How many spins of this thread are open: its own and those of signal handlers on it.
     pub(crate) spins: AtomicI32,
-    /// Of the fiber that it runs: for which lock that waits, or 0, and as what.
+    /// The lock that the fiber which it runs waits for, or 0; and, in the next field, as what it
+    /// waits.
     pub(crate) lock: AtomicU64,
     pub(crate) lock_kind: AtomicU32,
-    /// Likewise: when it looks again, whatever its wait.
+    /// When that fiber looks again, whatever its wait.
     pub(crate) looks_at_ns: AtomicU64,
 }
 

@@ -65,7 +65,7 @@ fn map(number: u32) -> Option<*mut Node> {
     let mapping = &identity::process().mapping;
     loop {
         let signals = Blocked::all();
-        // Acquire: the piece of who was here before; pairs with the release below.
+        // Acquire: the piece of the thread that was here before; pairs with the release below.
         if mapping.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
             let mapped = map_alone(number);
             mapping.store(0, Release);
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use antiphon_platform::Atomic;
 
-    /// One test, since the pieces are the process's.
+    /// One test, because the pieces belong to the process.
     #[test]
     fn nodes_are_zero_apart_and_mapped_in_order() {
         let address = |index| node(index).map(core::ptr::from_ref);

@@ -14,7 +14,7 @@ use crate::moment::{Moment, measure};
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     begun: Moment,
-    /// So many ticks, of which so many are in doubt, in so many nanoseconds.
+    /// The ticks that were measured, how many of them are in doubt, and in how many nanoseconds.
     ticks: u64,
     doubt: u64,
     ns: u64,
@@ -44,10 +44,10 @@ impl fmt::Display for Changed {
     }
 }
 
-/// The share of the time since the measurement by which the two clocks may differ: the monotonic
+/// The share of the time after the measurement by which the two clocks may differ: the monotonic
 /// clock is slewed by half of that at most.
 const SLEW: u64 = 1_000;
-/// What they may differ by however short the time is.
+/// How far the two clocks may differ however short the time is.
 const SLACK_NS: u64 = 1_000_000;
 
 impl Pace {
@@ -71,7 +71,7 @@ impl Pace {
     ///
     /// # Errors
     ///
-    /// What has changed.
+    /// The change, if there was one.
     pub fn verify(&self) -> Result<(), Changed> {
         match source() {
             ClockSource::Monotonic(_) => Ok(()),

@@ -22,7 +22,7 @@ pub(crate) fn size() -> usize {
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
 }
 
-/// Reserves `length` bytes of address space. `None` if there are not so many, or it is not allowed.
+/// Reserves `length` bytes of address space. `None` if there is not as much, or it is not allowed.
 pub(crate) fn reserve(length: usize) -> Option<*mut c_void> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let rights = libc::PROT_NONE as usize;
@@ -50,7 +50,7 @@ pub(crate) fn open(at: *mut c_void, length: usize) -> bool {
     unsafe { sys::call(libc::SYS_mprotect, [at as usize, length, rights]) }.is_ok()
 }
 
-/// Takes all rights from an opened piece, which nobody uses. Says whether that worked.
+/// Takes all rights from an opened piece, which no thread uses. Says whether that worked.
 pub(crate) fn shut(at: *mut c_void, length: usize) -> bool {
     let rights = libc::PROT_NONE as usize;
     // SAFETY: callers pass a piece of their own reservation, in which there is nothing yet.
@@ -84,7 +84,7 @@ pub(crate) fn discard(at: *mut c_void, length: usize) -> bool {
     advise(at, length, libc::MADV_DONTNEED)
 }
 
-/// Gives back a whole reservation that nobody uses.
+/// Gives back a whole reservation that no thread uses.
 pub(crate) fn unmap(at: *mut c_void, length: usize) {
     // SAFETY: callers pass a reservation that they never published, or of which they are the last.
     // A refusal leaks address space.
@@ -93,6 +93,6 @@ pub(crate) fn unmap(at: *mut c_void, length: usize) {
 
 fn advise(at: *mut c_void, length: usize, advice: libc::c_int) -> bool {
     // SAFETY: callers pass their own reservation; only `mark` and `discard` change what it holds,
-    // and are for pages that nobody uses.
+    // and are for pages that no thread uses.
     unsafe { sys::call(libc::SYS_madvise, [at as usize, length, advice as usize]) }.is_ok()
 }

@@ -1,24 +1,24 @@
-//! Processes that end with who started them, however that ends.
+//! Processes that end with the process that started them, however that ends.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-/// Has the kernel kill this process when the thread that started it ends.
+/// Makes the kernel kill this process when the thread that started it ends.
 pub fn end_with_parent() {
     // It fails for no signal that there is.
     let _ = on_parents_end(libc::SIGKILL);
 }
 
-/// Has what `command` starts be told to end (`SIGTERM`, which who has children of its own can pass
-/// on) when the thread that starts it ends, killed or not. It holds for what a program executes in
-/// its place, too, unless that has other rights.
+/// Makes the kernel tell what `command` starts to end (`SIGTERM`, which a process with children of
+/// its own can pass on) when the thread that starts it ends, killed or not. It holds for what a
+/// program executes in its place, too, unless that has other rights.
 pub fn die_with_parent(command: &mut Command) -> &mut Command {
     // SAFETY: takes nothing and can't fail.
     let parent = unsafe { libc::getpid() };
     let ask = move || {
         on_parents_end(libc::SIGTERM)?;
-        // SAFETY: as above. Who ended before that was asked for tells nobody.
+        // SAFETY: as above. A parent that ended before the request causes no signal.
         if unsafe { libc::getppid() } == parent {
             Ok(())
         } else {

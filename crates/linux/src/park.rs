@@ -2,7 +2,7 @@
 //!
 //! | token | meaning | park | unpark | timeout |
 //! |---|---|---|---|---|
-//! | `EMPTY` | nobody sleeps, no wake is due | → `THREAD` or `FIBER`, sleep | → `DUE` | |
+//! | `EMPTY` | no sleeper, no wake is due | → `THREAD` or `FIBER`, sleep | → `DUE` | |
 //! | `DUE` | a wake is due | → `EMPTY`, return | → `DUE` | → `EMPTY`, return as woken |
 //! | `THREAD` | a thread sleeps on the token's futex | | → `DUE`, wake the futex | → `EMPTY` |
 //! | `FIBER` | the fiber in `handle` is suspended | | → `DUE`, resume it | → `EMPTY`, resume it |
@@ -10,13 +10,13 @@
 //!
 //! - PARK-1 (no lost token): `unpark` always leaves `DUE`, and only the waiter itself takes `DUE`
 //!   away, by which it returns.
-//! - PARK-2 (one wake): whoever moves a token away from `THREAD` or `FIBER` with a swap or exchange
-//!   sees that it did, and it alone wakes; no system call without a sleeper.
+//! - PARK-2 (one wake): a thread that moves a token away from `THREAD` or `FIBER` with a swap or
+//!   exchange sees that it did, and it alone wakes; no system call without a sleeper.
 //! - PARK-3 (no early resume): `FIBER` is set when the fiber's stack is no longer in use, by the
 //!   scheduler that switched away from it ([`crate::fiber`]). So a fiber may be resumed on any
 //!   thread the moment that its token leaves `FIBER`.
 //!
-//! Above `DUE` stands when the wake of a thread was given, by which [`crate::sleep`] learns what
+//! Above `DUE` stands the time at which a thread was woken, by which [`crate::sleep`] learns what
 //! sleeps cost.
 //!
 //! The releasing swap of `unpark` and the acquiring ones of the waiter make what happened before
@@ -69,7 +69,7 @@ pub(crate) fn unpark(waiter: WaiterRef) -> bool {
     if node.generation.load(Relaxed) != waiter.generation {
         return false;
     }
-    // Relaxed: a guess. Nobody learns from a fiber's wake.
+    // Relaxed: a guess. A fiber's wake teaches nothing.
     let stamp = if node.token.load(Relaxed) == FIBER { 0 } else { stamp() };
     // Release: the waker's past; pairs with `wake_up` and `fall_asleep`. Acquire: `handle`, pairs
     // with the release in `suspended::commit`.
@@ -84,12 +84,13 @@ pub(crate) fn unpark(waiter: WaiterRef) -> bool {
 
 /// The first half of a thread's park: `false` if a wake was due and is taken.
 fn fall_asleep(waiter: &Waiter<Linux>) -> bool {
-    // Relaxed: who finds a thread asleep wakes the futex, and reads nothing that we have written.
+    // Relaxed: a waker that finds a thread asleep wakes the futex, and reads nothing that we have
+    // written.
     if waiter.token.compare_exchange(EMPTY, THREAD, Relaxed, Relaxed).is_ok() {
         return true;
     }
-    // It was `DUE`, since we are awake, and only we take that away. A swap and not a store: another
-    // wake may have come since, and its past must come before our return too.
+    // It was `DUE`, because we are awake, and only we take that away. A swap and not a store:
+    // another wake may have come meanwhile, and its past must come before our return too.
     waiter.token.swap(EMPTY, Acquire);
     false
 }
@@ -116,7 +117,7 @@ fn word(waiter: &Waiter<Linux>) -> &AtomicU32 {
     waiter.token.as_atomic()
 }
 
-/// What a fiber scheduler does, by way of [`crate::fiber`].
+/// The actions of a fiber scheduler, by way of [`crate::fiber`].
 pub(crate) mod suspended {
     use super::*;
 
@@ -129,7 +130,7 @@ pub(crate) mod suspended {
 
     /// Ends the suspension for want of a wake. `false` if a wake has ended it already.
     pub(crate) fn expire(waiter: &Waiter<Linux>) -> bool {
-        // Relaxed: whoever resumes the fiber publishes; nothing else is read.
+        // Relaxed: the thread that resumes the fiber publishes; nothing else is read.
         waiter.token.compare_exchange(FIBER, EMPTY, Relaxed, Relaxed).is_ok()
     }
 
@@ -139,7 +140,7 @@ pub(crate) mod suspended {
     }
 }
 
-/// What a future does in place of parking, by way of [`crate::polled`].
+/// The actions of a future in place of parking, by way of [`crate::polled`].
 pub(crate) mod left {
     use super::*;
 

@@ -10,12 +10,12 @@
 //!   token → EMPTY, looks, leaves another box
 //! ```
 //!
-//! - POLLED-1: a box is of whoever takes its address out of `handle`, by an exchange.
-//! - POLLED-2 (no lost wake): who takes it wakes it, or is the future itself, which looks at what
-//!   it waits for after it has taken the wakes that were due.
-//! - POLLED-3: who unparks may be late, and find what the node has next. It takes no more than a
-//!   box, which the highest bit tells from the handle of a fiber; a box of another wait it wakes
-//!   for no reason.
+//! - POLLED-1: a box belongs to the thread that takes its address out of `handle`, by an exchange.
+//! - POLLED-2 (no lost wake): the thread that takes it wakes it, or is the future itself, which
+//!   looks at what it waits for after it has taken the wakes that were due.
+//! - POLLED-3: an unparking thread may be late, and find what the node has next. It takes no more
+//!   than a box, which the highest bit tells from the handle of a fiber; a box of another wait it
+//!   wakes for no reason.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::task::Waker;
@@ -25,7 +25,7 @@ use antiphon_platform::{Atomic, PolledWait, Waiter};
 use crate::Linux;
 use crate::park::left;
 
-/// Of a handle: it is the address of a box. Those of fibers are below that.
+/// The bit of a handle that says that it is the address of a box. Handles of fibers are below that.
 const BOX: u64 = 1 << 63;
 
 impl PolledWait for Linux {
@@ -55,8 +55,8 @@ fn take(node: &Waiter<Linux>) -> Option<Box<Waker>> {
     if handle & BOX == 0 {
         return None;
     }
-    // Acquire: the box; pairs with the release in `leave_waker`. One that fails has another now:
-    // the box was taken, and who has left a new one does look again (POLLED-2).
+    // Acquire: the box; pairs with the release in `leave_waker`. An exchange that fails has another
+    // now: the box was taken, and the future that has left a new one does look again (POLLED-2).
     node.handle.compare_exchange(handle, 0, Acquire, Relaxed).ok()?;
     let address = (handle & !BOX) as usize;
     // SAFETY: POLLED-1.

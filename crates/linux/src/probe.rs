@@ -37,7 +37,7 @@ macro_rules! probe {
     ($name:literal, $traced:expr) => {{
         let Traced { address, kind } = $traced;
         // SAFETY: one instruction that does nothing. The rest goes to other sections: a note that
-        // is not loaded, and one byte that nobody reads.
+        // is not loaded, and one byte that is never read.
         unsafe {
             core::arch::asm!(
                 "990: nop",

@@ -31,7 +31,7 @@ struct Attributes {
 const _: () = assert!(size_of::<Attributes>() == 48);
 
 /// The calling thread's rank: one system call. That of an ordinary thread if the kernel does not
-/// tell, a filter forbids to ask, say.
+/// tell, for example because a filter forbids to ask.
 pub(crate) fn own() -> u8 {
     let mut attributes = Attributes::default();
     let size = size_of::<Attributes>();
@@ -57,7 +57,7 @@ pub fn ask_when_told() {
     }
 }
 
-/// A thread of this process has a real-time priority, or will soon.
+/// Says that a thread of this process has a real-time priority, or will soon.
 pub fn real_time_is_about() {
     if ASKS.load(Relaxed) != TOLD {
         ASKS.store(TOLD, Relaxed);
@@ -137,7 +137,7 @@ mod tests {
     fn a_thread_that_was_made_nicer_has_a_lower_rank() {
         let ranks = std::thread::spawn(|| {
             let before = own();
-            // SAFETY: of the calling thread; anybody may be nicer.
+            // SAFETY: of the calling thread; any thread may be nicer.
             assert_eq!(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) }, 0);
             (before, own())
         });

@@ -4,14 +4,14 @@
 //! description of the sequence before it enters: where it starts, where it has committed, where to
 //! go instead. If the thread is preempted, migrated, given a signal or fenced by
 //! [`crate::membarrier`] between the two, it goes on at the third place. So the last instruction, a
-//! store, happens only if nothing has come in between since the first.
+//! store, happens only if nothing has come in between after the first.
 //!
 //! The rules of the kernel, kept by the assembly below: the four bytes before the abort handler are
 //! the signature that was registered; the handler lies outside the sequence; no system call inside;
 //! the description is data of its own that stays mapped, and the pointer to it is cleared
 //! afterwards, so that a library may be unloaded.
 //!
-//! x86-64 only. Elsewhere there is no area, so nobody gets as far as a sequence.
+//! x86-64 only. Elsewhere there is no area, so no thread gets as far as a sequence.
 
 use core::sync::atomic::AtomicIsize;
 use core::sync::atomic::Ordering::Relaxed;

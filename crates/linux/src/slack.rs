@@ -4,9 +4,9 @@ use antiphon_platform::Unsupported;
 
 use crate::sys;
 
-/// Has sleeps of the calling thread end at most so many nanoseconds late by the kernel's leave; it
-/// is 50 000 for most threads, and 0 says what it was at the thread's start. Threads that it starts
-/// have the same. No promise: the thread still has to be scheduled.
+/// Lets the kernel end sleeps of the calling thread at most `ns` nanoseconds late; that is 50 000
+/// for most threads, and 0 sets what it was at the thread's start. Threads that it starts have the
+/// same. No promise: the thread still has to be scheduled.
 ///
 /// # Errors
 ///
@@ -18,11 +18,11 @@ pub fn set_timer_slack(ns: usize) -> Result<(), Unsupported> {
     done.map(drop).map_err(|_| Unsupported)
 }
 
-/// What it is.
+/// Returns the timer slack of the calling thread.
 ///
 /// # Errors
 ///
-/// As of [`set_timer_slack`].
+/// See [`set_timer_slack`].
 pub fn timer_slack() -> Result<usize, Unsupported> {
     // SAFETY: takes numbers.
     let got = unsafe { sys::call(libc::SYS_prctl, [libc::PR_GET_TIMERSLACK as usize, 0, 0, 0, 0]) };

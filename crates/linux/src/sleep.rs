@@ -1,11 +1,11 @@
-//! What a sleep costs on this machine: learned from the sleeps that end.
+//! The cost of a sleep on this machine: learned from the sleeps that end.
 //!
-//! Who wakes a thread leaves the time in its token, and who is woken looks how long ago that was
-//! ([`crate::park`]): two readings of the time-stamp counter beside two system calls. That is what
-//! there is to measure without a second thread, which a lock has no business to start. A sample
-//! moves the estimate by a step, whatever its size, so it comes to rest where a quarter of the
-//! samples is less. The others contain a wait for a CPU that ran somebody else or had fallen into
-//! a deep sleep; neither is a cost that spinning would save anybody.
+//! A waker leaves the time in the token of the thread that it wakes, and the woken thread looks how
+//! long ago that was ([`crate::park`]): two readings of the time-stamp counter beside two system
+//! calls. That is all that can be measured without a second thread, which a lock has no business to
+//! start. A sample moves the estimate by a step, whatever its size, so it comes to rest where a
+//! quarter of the samples is less. The others contain a wait for a CPU that ran another thread or
+//! had fallen into a deep sleep; neither is a cost that spinning would save.
 //!
 //! Counters of two CPUs that disagree spoil samples, and so does a wake that is longer ago than a
 //! stamp counts, seconds: the bounds keep what comes of it usable.
@@ -17,14 +17,14 @@ use crate::tsc;
 
 /// Less than the quickest wakes between two CPUs.
 const LEAST_NS: u32 = 2_000;
-/// What virtual machines need whose CPUs exit to wake each other. What takes longer is a CPU that
+/// The cost on virtual machines whose CPUs exit to wake each other. What takes longer is a CPU that
 /// comes out of a deep sleep, which the waker does not pay for.
 const MOST_NS: u32 = 20_000;
-/// Before the first sample.
+/// The estimate before the first sample.
 const GUESS_NS: u32 = MOST_NS;
 /// A step is this part of the estimate: half as much is learned in some twenty sleeps.
 const STEP: u32 = 32;
-/// A step down is so many steps up: one sample of four is to be less.
+/// A step down is this many steps up: one sample of four is to be less.
 const DOWN: u32 = 3;
 
 /// On a line of its own: written at each wake, and read at each spin.
@@ -43,7 +43,7 @@ pub(crate) fn cost_ns() -> u32 {
     }
 }
 
-/// A sleeper was back so many ticks after the call that woke it.
+/// Notes that a sleeper was back `ticks` ticks after the call that woke it.
 pub(crate) fn took(ticks: u64) {
     COST_NS.0.store(after(cost_ns(), ticks), Relaxed);
 }

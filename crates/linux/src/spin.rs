@@ -2,8 +2,8 @@
 //!
 //! Between two looks at its word a spinning waiter pauses and reads the time-stamp counter. Two
 //! readings should be tens of nanoseconds apart; a gap of more than [`GAP_NS`] means that the
-//! waiter lost its CPU in between. Then somebody else wants to run, the thread that we wait for
-//! perhaps, so the spin ends whatever is left of its budget, and [`crate::crowd`] hears of it.
+//! waiter lost its CPU in between. Then another thread wants to run, perhaps the one that we wait
+//! for, so the spin ends whatever is left of its budget, and [`crate::crowd`] hears of it.
 //!
 //! A CPU that can rest until a line is written to ([`crate::umwait`]) does so in place of pausing,
 //! but not at first, as it takes longer to be back than from a pause, nor where looks are to become
@@ -22,7 +22,7 @@ const GAP_NS: u32 = 500_000;
 const PAUSES: u32 = 2;
 /// The longest rest between two looks: no gap yet.
 const REST_NS: u32 = 100_000;
-/// What ends before that is had by pausing: several times what it takes to come back from a rest.
+/// The time below which pausing is as good: several times what it takes to come back from a rest.
 const AWAKE_NS: u32 = 1_000;
 const _: () = assert!(REST_NS < GAP_NS / 2);
 
@@ -133,7 +133,7 @@ impl Patience {
         Self(Spin::new(Budget::PATIENCE))
     }
 
-    /// As [`Spin::watch`].
+    /// See [`Spin::watch`].
     #[inline]
     pub(crate) fn watch<W>(&self, word: &W) {
         self.0.watch(word);

@@ -36,7 +36,8 @@ pub(crate) fn errno_kept<R>(f: impl FnOnce() -> R) -> R {
 ///
 /// # Safety
 ///
-/// That of the call itself: pointers among the arguments must be valid for what it does with them.
+/// The contract is that of the call itself: pointers among the arguments must be valid for what it
+/// does with them.
 #[inline]
 pub(crate) unsafe fn call<const N: usize>(
     number: c_long,
@@ -54,7 +55,7 @@ pub(crate) unsafe fn call<const N: usize>(
 ///
 /// # Safety
 ///
-/// As of [`call`].
+/// See [`call`].
 pub(crate) unsafe fn needed<const N: usize>(
     number: c_long,
     args: [usize; N],
@@ -71,7 +72,7 @@ pub(crate) unsafe fn needed<const N: usize>(
 ///
 /// # Safety
 ///
-/// As of [`call`].
+/// See [`call`].
 #[doc(hidden)]
 #[cfg(target_arch = "x86_64")]
 pub unsafe fn instruction(number: c_long, args: [usize; 6]) -> isize {
@@ -99,7 +100,7 @@ pub unsafe fn instruction(number: c_long, args: [usize; 6]) -> isize {
 ///
 /// # Safety
 ///
-/// As of [`call`].
+/// See [`call`].
 #[doc(hidden)]
 #[cfg(target_arch = "aarch64")]
 pub unsafe fn instruction(number: c_long, args: [usize; 6]) -> isize {
@@ -125,7 +126,7 @@ pub unsafe fn instruction(number: c_long, args: [usize; 6]) -> isize {
 ///
 /// # Safety
 ///
-/// As of [`call`].
+/// See [`call`].
 #[doc(hidden)]
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub unsafe fn instruction(number: c_long, args: [usize; 6]) -> isize {
@@ -143,7 +144,7 @@ pub fn yield_now() {
     if filter::filtered() {
         let ns = clock::now(Clock::Monotonic) + filter::NAP_NS;
         let until = Some(Deadline { clock: Clock::Monotonic, ns });
-        // A word of which nobody else knows.
+        // A word that no other thread knows of.
         return futex::nap(&AtomicU32::new(0), until);
     }
     // SAFETY: takes nothing. On Linux it never fails.
@@ -160,8 +161,8 @@ pub(crate) fn read_file<'a>(path: &CStr, buffer: &'a mut [u8]) -> Option<&'a [u8
     let fd = unsafe { call(libc::SYS_openat, [at, path.as_ptr() as usize, flags]) }.ok()?;
     // SAFETY: the buffer is ours to write, and as long as we say.
     let read = unsafe { call(libc::SYS_read, [fd, buffer.as_mut_ptr() as usize, buffer.len()]) };
-    // SAFETY: `fd` was opened above and is known to nobody else. A failed close of a file that was
-    // only read loses nothing.
+    // SAFETY: `fd` was opened above and is known to no other thread. A failed close of a file that
+    // was only read loses nothing.
     let _ = unsafe { call(libc::SYS_close, [fd]) };
     buffer.get(..read.ok()?)
 }

@@ -1,4 +1,4 @@
-//! Who the caller is: the kernel's thread id, asked for once a thread.
+//! The caller's identity: the kernel's thread id, asked for once a thread.
 
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::Relaxed;
@@ -34,7 +34,7 @@ pub(crate) fn current() -> ThreadId {
 /// for threads of this process only (`tgkill`) would not be: a `vfork` child is a process of its
 /// own in the kernel's eyes, and would take all threads whose memory it shares for dead.
 pub(crate) fn alive(thread: ThreadId) -> bool {
-    // SAFETY: signal 0 is sent to nobody.
+    // SAFETY: signal 0 is never delivered.
     let sent = unsafe { sys::call(libc::SYS_tkill, [thread.0 as usize, 0]) };
     sent != Err(sys::Errno(libc::ESRCH))
 }

@@ -4,7 +4,7 @@
 //! area where it has registered one (glibc 2.35 and later), else by the vDSO; `getcpu`, which knows
 //! the node too, by the vDSO. The rseq area itself is not read here: its place is known from a
 //! symbol of glibc 2.35 only, and a library that is to load on 2.31 can't refer to it, not even
-//! weakly, since linkers mark the version as required all the same.
+//! weakly, because linkers mark the version as required all the same.
 
 use core::ffi::{c_int, c_uint};
 use core::sync::atomic::AtomicU32;
@@ -43,7 +43,7 @@ pub(crate) fn numa() -> bool {
     if let Some(machine) = pretend::machine() {
         return machine.sockets > 1;
     }
-    // Relaxed: all who look find the same.
+    // Relaxed: all threads that look find the same.
     match NODES.load(Relaxed) {
         UNKNOWN => count(),
         nodes => nodes != ONE,

@@ -194,7 +194,7 @@ pub(crate) fn refine() {
 
 #[cold]
 fn refine_slowly() {
-    // Acquire: pairs with the release of whoever wrote the anchor.
+    // Acquire: pairs with the release of the thread that wrote the anchor.
     match STATE.load(Acquire) {
         UNSEEN => drop_anchor(),
         ANCHORED => {
@@ -212,7 +212,7 @@ fn refine_slowly() {
                 None => {}
             }
         }
-        // Somebody else is at it, or it is done. A process forked in the middle of `ANCHORING`
+        // Another thread is at it, or it is done. A process forked in the middle of `ANCHORING`
         // stays there, with the guess.
         _ => {}
     }

@@ -1,7 +1,8 @@
 //! Spinning at rest: `umonitor` and `umwait` (Intel SDM volume 2, both under U).
 //!
 //! A CPU that has them watches the line of a word and stops until that is written to, an interrupt
-//! comes, or the counter has reached a deadline; whoever else runs on its core has that for itself.
+//! comes, or the counter has reached a deadline; another thread that runs on its core has that for
+//! itself.
 //! The shallower of the two states is asked for, C0.1, which is left sooner. The kernel bounds the
 //! time too (`/sys/devices/system/cpu/umwait_control`), and may forbid the deeper state only.
 //!
@@ -20,7 +21,7 @@ mod x86_64 {
     const NO: u8 = 1;
     const YES: u8 = 2;
 
-    /// Relaxed throughout: all who look find the same.
+    /// Relaxed throughout: all threads that look find the same.
     static WAITPKG: AtomicU8 = AtomicU8::new(UNKNOWN);
 
     /// Whether this CPU has the two instructions.

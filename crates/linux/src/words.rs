@@ -1,5 +1,5 @@
-//! Many that sleep on one word, in places that can be woken by themselves: the futex on the low
-//! half of a word of 64 bits, with a bit for each place.
+//! Many sleepers on one word, in places that can be woken by themselves: the futex on the low half
+//! of a word of 64 bits, with a bit for each place.
 
 use core::sync::atomic::AtomicU32;
 
@@ -41,7 +41,7 @@ mod tests {
         let late = Some(Deadline { clock: Clock::Monotonic, ns: 0 });
         assert_eq!(wait(&word, 6, 0, None), Parked::Woken, "it is not 6");
         assert_eq!(wait(&word, 5, 31, late), Parked::TimedOut);
-        // Until so many were woken, who look and sleep again.
+        // Until `count` were woken, which look and sleep again.
         let wake_all = |places, count| {
             let mut woken = 0;
             while woken < count {

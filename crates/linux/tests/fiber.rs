@@ -16,7 +16,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use support::{Node, after, never};
 
 struct Fiber {
-    /// Here while nobody runs it.
+    /// The coroutine is here while no thread runs it.
     coroutine: UnsafeCell<Option<Coroutine<(), Sleep, ()>>>,
     yielder: Cell<*const Yielder<(), Sleep>>,
 }
@@ -79,7 +79,7 @@ fn spawn(body: impl FnOnce() + Send + 'static) {
         self::fiber(handle).yielder.set(yielder);
         body();
     });
-    // SAFETY: nobody runs it yet.
+    // SAFETY: no thread runs it yet.
     unsafe { *fiber.coroutine.get() = Some(coroutine) };
     let mut scheduler = scheduler();
     scheduler.alive += 1;
@@ -88,7 +88,7 @@ fn spawn(body: impl FnOnce() + Send + 'static) {
 
 fn run(handle: u64) {
     let slot = fiber(handle).coroutine.get();
-    // SAFETY: whoever has popped the handle is the only one to touch the fiber.
+    // SAFETY: the thread that has popped the handle is the only one to touch the fiber.
     let mut coroutine = unsafe { (*slot).take() }.expect("a runnable fiber is not running");
     CURRENT.set(handle);
     let result = coroutine.resume(());

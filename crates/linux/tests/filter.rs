@@ -26,7 +26,7 @@ fn lock_paths() -> bool {
         let Some(id) = arena().take() else { return false };
         let Some(waiter) = arena().resolve(id) else { return false };
         let past = Some(Deadline { clock: Clock::Monotonic, ns: 1 });
-        // Twice, since the wake below was for the node's last wait and is spurious in this one.
+        // Twice, because the wake below was for the node's last wait and is spurious in this one.
         let parked = [(); 2].map(|()| Linux::park(waiter, past));
         let woken = arena().reference(id.index()).map(Linux::unpark);
         arena().give(id);

@@ -55,7 +55,7 @@ fn a_grandchild_differs_from_both() {
     for (name, fork) in FORKS {
         let stood = in_child(fork, || {
             let child = Linux::epoch();
-            // Straight after, and with a fork in between before anybody looked.
+            // Straight after, and with a fork in between before any thread looked.
             in_child(fork, || Linux::epoch() != child)
                 && in_child(fork, || in_child(fork, || Linux::epoch() != child))
                 && child != epoch
@@ -88,7 +88,7 @@ fn a_vfork_child_shares_everything() {
     let parent = parent();
     let (epoch, thread, node) = parent;
     // The child runs on the parent's stack while the parent stands still: as `clone` with a stack
-    // of its own, since a second return from `vfork` is more than Rust promises.
+    // of its own, because a second return from `vfork` is more than Rust promises.
     static mut STACK: [u128; 4096] = [0; 4096];
     extern "C" fn child(node: *mut libc::c_void) -> libc::c_int {
         // SAFETY: the parent's node, alive while it waits.

@@ -117,7 +117,7 @@ fn an_address_of_nothing_is_in_no_module() {
     assert!((low..high).contains(&ptr::from_ref(&low).addr()));
 }
 
-/// What may be written to is not lent as bytes that nobody writes.
+/// Memory that may be written to is not lent as bytes that never change.
 #[test]
 fn what_is_written_to_is_not_to_be_had() {
     static WRITTEN: AtomicBool = AtomicBool::new(false);

@@ -1,4 +1,4 @@
-//! Light mode: the store happens or the flag is seen, never neither; and who may use it.
+//! Light mode: the store happens or the flag is seen, never neither; and which threads may use it.
 
 mod support;
 
@@ -55,7 +55,7 @@ static ROUND: AtomicU32 = AtomicU32::new(0);
 static STORED: AtomicBool = AtomicBool::new(false);
 static ANSWERED: AtomicU32 = AtomicU32::new(0);
 
-/// A word for each round, in a page that nobody has touched: the store then takes a page fault,
+/// A word for each round, in a page that was never touched: the store then takes a page fault,
 /// which keeps the unlocker between its look at the flag and its store for long enough to be hit.
 fn words() -> &'static [[U8; 4096]] {
     let rights = libc::PROT_READ | libc::PROT_WRITE;

@@ -65,7 +65,7 @@ fn an_eventfd_ends_a_sleep() {
 fn a_signal_ends_a_sleep() {
     let way = Signal::new(libc::SIGUSR1).expect("a signal");
     tells(&way);
-    // Also of one that comes when nobody sleeps, and to a thread that is gone.
+    // Also one that comes when no thread sleeps, and one to a thread that is gone.
     way.notify(Ticket::MIN.saturating_add(u64::from(u32::MAX >> 1)));
     let gone = thread::spawn(|| Linux::thread().0).join().expect("no panic");
     way.notify(Ticket::new(gone.into()).expect("threads are not 0"));
@@ -92,7 +92,7 @@ fn a_signal_that_the_program_uses_or_ignores_is_refused() {
 
 #[test]
 fn user_interrupts_are_refused_where_there_are_none() {
-    // SAFETY: nobody notifies.
+    // SAFETY: no thread notifies.
     let made = unsafe { UserInterrupts::new(0) };
     let flags = std::fs::read_to_string("/proc/cpuinfo").expect("procfs");
     if !flags.split_whitespace().any(|flag| flag == "uintr") {

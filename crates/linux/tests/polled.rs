@@ -70,7 +70,7 @@ fn no_wake_is_lost_though_others_are_late() {
     const WAKERS: usize = 2;
     static ROUND: AtomicU32 = AtomicU32::new(0);
     static DONE: [AtomicU32; WAKERS] = [const { AtomicU32::new(0) }; WAKERS];
-    /// Whom to wake.
+    /// The thread to wake.
     static WAITER: AtomicU64 = AtomicU64::new(0);
 
     let wakes = |done: &'static AtomicU32| {

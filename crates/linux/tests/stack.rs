@@ -111,7 +111,7 @@ fn an_overflow_can_be_told_from_other_faults() {
         matches!(fiber.resume(()), CoroutineResult::Return(1..))
     };
     assert!(run(BYTES / 8));
-    // Whoever comes back has failed: success is the handler's.
+    // A child that comes back has failed: success is the handler's.
     assert!(in_child(FORKS[0].1, || handle_faults() && !run(4 * BYTES)));
     // SAFETY: it is not, which is what the handler is for: the child ends there.
     let elsewhere = || unsafe { std::ptr::without_provenance_mut::<u8>(8).read_volatile() } == 0;

@@ -35,7 +35,7 @@ extern "C" fn getcpu(cpu: *mut c_uint, node: *mut c_uint) -> c_int {
 }
 
 /// Makes `/sys` of this process say that the nodes 3 and 5 have CPUs. Needs root, or a kernel that
-/// lets anybody have a name space of their own.
+/// lets any user have a name space of their own.
 fn pretend_two_nodes() -> bool {
     const LIST: &str = "/sys/devices/system/node/has_cpu";
     let path = std::env::temp_dir().join(format!("antiphon-nodes-{}", std::process::id()));

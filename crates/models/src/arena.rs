@@ -27,8 +27,8 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// What the users of each node write with no more order than the arena gives them: two users at a
-/// time, or two whom it has not put in order, are a data race (ARENA-1).
+/// The uses of each node, written with no more order than the arena gives the users: two users at a
+/// time, or two that it has not put in order, are a data race (ARENA-1).
 pub struct Uses([Data<u32>; 16]);
 
 impl Uses {

@@ -1,4 +1,4 @@
-//! The barrier: all or nobody, one leader, and gone as soon as anybody is back.
+//! The barrier: all threads go on or none, one leader, and gone as soon as any thread is back.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -80,7 +80,7 @@ pub fn entries() -> Vec<Entry> {
 
 /// A barrier of whatever kind.
 pub trait Meet: Sync + 'static {
-    /// One for so many threads.
+    /// A barrier for `parties` threads.
     fn of(parties: u32) -> Self;
 
     /// Waits for the others; `true` for the leader.

@@ -45,12 +45,12 @@ fn later() -> Deadline {
     Deadline { clock: Clock::Monotonic, ns: Check::now(Clock::Monotonic) + PATIENCE_NS }
 }
 
-/// A sleep that nobody has ended was ended by its deadline.
+/// A sleep that no wake has ended was ended by its deadline.
 fn in_time() {
     assert!(Check::now(Clock::Monotonic) < PATIENCE_NS, "nobody has woken it");
 }
 
-/// BATON-1, without anybody who is given up on: the table is one thread's.
+/// BATON-1, without a thread that is given up on: the table belongs to one thread.
 fn table(threads: u32, rounds: u32) -> Program {
     Program::new(threads, threads * rounds, move |scope| {
         let relay = scope.share(Relay::<Check>::NEW);
@@ -69,7 +69,7 @@ fn table(threads: u32, rounds: u32) -> Program {
     })
 }
 
-/// BATON-2, without a deadline that passes: the baton goes round, and who has it runs alone.
+/// BATON-2, without a deadline that passes: the baton goes round, and its holder runs alone.
 fn round(threads: usize, rounds: u32) -> Program {
     let all = threads as u32;
     Program::new(all, all * rounds, move |scope| {
@@ -131,8 +131,8 @@ fn dying(others: u32) -> Program {
     })
 }
 
-/// BATON-1: who is at the table and only slow leaves when others have given up on it: those that
-/// have come after it stay there alone. Has to reach `too late`.
+/// BATON-1: a thread that is at the table and only slow leaves when others have given up on it:
+/// those that have come after it stay there alone. Has to reach `too late`.
 fn leaving_late(others: u32) -> Program {
     Program::new(others + 1, others + 1, move |scope| {
         let relay = scope.share(Relay::<Check>::NEW);
@@ -153,8 +153,8 @@ fn leaving_late(others: u32) -> Program {
     })
 }
 
-/// BATON-3: whoever is slow at the table, the baton goes on from one to the next: each hand-over
-/// that was one is of a place of its own. Has to reach `too late`.
+/// BATON-3: whichever thread is slow at the table, the baton goes on from one to the next: each
+/// hand-over that was one is of a place of its own. Has to reach `too late`.
 fn handing_late(threads: u32) -> Program {
     Program::new(threads, threads, move |scope| {
         let relay = scope.share(Relay::<Check>::NEW);

@@ -14,7 +14,7 @@ use crate::program::Program;
 const PLAIN: Bounds = Bounds::PLAIN;
 /// Due at once, as clocks begin with 1 here.
 const DUE: u64 = 1;
-/// A slack that ends would lower whom nobody else does.
+/// A slack that ends would lower a loop that is lowered by nothing else.
 const ENDLESS: u64 = u64::MAX;
 
 pub fn entries() -> Vec<Entry> {
@@ -60,7 +60,7 @@ struct System<'a> {
     raised: &'a U32,
     /// The thread that may be raised; 0: none.
     seated: &'a U32,
-    /// It has raised somebody.
+    /// Whether the system has raised a thread.
     has_raised: bool,
 }
 
@@ -107,8 +107,8 @@ fn with(
     })
 }
 
-/// BOOST-3: who has left is not raised, nor will it be; without a slack it has overrun before
-/// (BOOST-6), and may have been raised again.
+/// BOOST-3: a loop that has left is not raised, nor will it be; without a slack it has overrun
+/// before (BOOST-6), and may have been raised again.
 fn leaving(slack_ns: u64) -> Program {
     let body = |boosts: &Boosts<Check>, raised: &U32, seated: &U32| {
         seated.store(1, Relaxed);
@@ -121,14 +121,14 @@ fn leaving(slack_ns: u64) -> Program {
     with(slack_ns, body, 3)
 }
 
-/// BOOST-1: who has dispatched is lowered, without another poll.
+/// BOOST-1: a loop that has dispatched is lowered, without another poll.
 fn dispatching() -> Program {
     let body = |boosts: &Boosts<Check>, raised: &U32, seated: &U32| {
         seated.store(1, Relaxed);
         let Some(place) = boosts.sit(ThreadId(1)) else { panic!("there is room") };
         boosts.publish(&place, Some(DUE), 0);
         boosts.publish(&place, None, 0);
-        // It is a deadlock if nobody does.
+        // It is a deadlock if the helper does not lower it.
         raised.wait_while(Acquire, |raised| raised == 1);
         boosts.leave(place);
         seated.store(0, Relaxed);

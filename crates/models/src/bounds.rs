@@ -1,4 +1,5 @@
-//! What the platform may do in a model: a value that both makes the model and says it in words.
+//! The bounds of a model: a value that says what the platform may do, both to the checker and in
+//! words.
 
 use std::fmt;
 
@@ -40,62 +41,62 @@ impl Bounds {
         awake: false,
     };
 
-    /// A thread's parks may return for no reason so often.
+    /// Sets how often a thread's parks may return for no reason.
     #[must_use]
     pub const fn spurious(self, spurious: u32) -> Self {
         Self { spurious, ..self }
     }
 
-    /// A thread's timed parks may time out so often though a wake is still possible.
+    /// Sets how often a thread's timed parks may time out though a wake is still possible.
     #[must_use]
     pub const fn timeouts(self, timeouts: u32) -> Self {
         Self { timeouts, ..self }
     }
 
-    /// A thread's spins may give up early so often.
+    /// Sets how often a thread's spins may give up early.
     #[must_use]
     pub const fn expiries(self, expiries: u32) -> Self {
         Self { expiries, ..self }
     }
 
-    /// A thread may be told so often that the machine is crowded.
+    /// Sets how often a thread may be told that the machine is crowded.
     #[must_use]
     pub const fn crowded(self, crowded: u32) -> Self {
         Self { crowded, ..self }
     }
 
-    /// The machine has so many sockets; the threads are spread over them in turn.
+    /// Sets the number of sockets of the machine; the threads are spread over them in turn.
     #[must_use]
     pub const fn sockets(self, sockets: u32) -> Self {
         Self { sockets, ..self }
     }
 
-    /// The first so many threads are fibers: they may not sleep on words.
+    /// Makes the first `fibers` threads fibers: they may not sleep on words.
     #[must_use]
     pub const fn fibers(self, fibers: u32) -> Self {
         Self { fibers, ..self }
     }
 
-    /// The counters of CPUs may differ by so many ticks.
+    /// Sets by how many ticks the counters of CPUs may differ.
     #[must_use]
     pub const fn apart(self, apart: u32) -> Self {
         Self { apart, ..self }
     }
 
-    /// So many waiter nodes can be had; without this, more than enough.
+    /// Sets how many waiter nodes can be had; without this, more than enough.
     #[must_use]
     pub const fn nodes(self, nodes: u32) -> Self {
         Self { nodes: Some(nodes), ..self }
     }
 
-    /// Threads that have ended are dead, and whoever wants a node looks for theirs once so many
-    /// were handed out.
+    /// Threads that have ended are dead, and a thread that wants a node looks for theirs once
+    /// `block` nodes were handed out.
     #[must_use]
     pub const fn mortal(self, block: u32) -> Self {
         Self { block: Some(block), ..self }
     }
 
-    /// The machine has the light unlock, and this comes of a heavy fence.
+    /// The machine has the light unlock, and a heavy fence has this result.
     #[must_use]
     pub const fn light(self, heavy_fence: HeavyFence) -> Self {
         Self { light: true, heavy_fence, ..self }
@@ -121,13 +122,13 @@ impl Bounds {
             .light(self.light)
             .heavy_fence(self.heavy_fence)
             .asleep(!self.awake);
-        // The checker counts number 0, which is nobody's.
+        // The checker counts number 0, which no waiter has.
         let model = self.nodes.map_or(model.clone(), |nodes| model.waiters(nodes + 1));
         self.block.map_or(model.clone(), |block| model.mortal(true).arena_block(block))
     }
 }
 
-/// In a few words, what is not as in [`Bounds::PLAIN`]: `≤ 1 spurious, ≤ 1 crowded, 2 sockets`.
+/// In a few words, the differences from [`Bounds::PLAIN`]: `≤ 1 spurious, ≤ 1 crowded, 2 sockets`.
 impl fmt::Display for Bounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words: Vec<_> = [

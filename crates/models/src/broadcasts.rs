@@ -1,4 +1,4 @@
-//! The broadcast: nobody sleeps through a send, and it may go when all are back.
+//! The broadcast: no waiter sleeps through a send, and it may go when all are back.
 
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
@@ -100,7 +100,7 @@ pub trait Casts: Sync + 'static {
     /// How often was sent.
     type Generation: Copy + PartialEq + Send + Sync + 'static;
 
-    /// One of which nothing was sent.
+    /// A broadcast of which nothing was sent.
     const NEW: Self;
 
     /// The present generation.
@@ -188,7 +188,7 @@ fn send<'scope, B: Casts>(
     }
 }
 
-/// Waiters follow one sender, who sends `sends` times, each with a new datum.
+/// Waiters follow one sender, which sends `sends` times, each with a new datum.
 pub fn chasing<B: Casts>(waiters: u32, sends: u32) -> Program {
     type Word = <Check as Platform>::U32;
     Program::new(waiters + 1, waiters + sends, move |scope| {
@@ -231,9 +231,9 @@ pub fn giving_up<B: Casts>(patient: u32, senders: u32) -> Program {
     })
 }
 
-/// CAST-5 and 6: on each socket somebody sleeps with the first generation, and on one others with
-/// that behind `sends`, who may be chosen by a send that has ended the first. Has to reach `slept
-/// later`.
+/// CAST-5 and 6: on each socket a waiter sleeps with the first generation, and on one socket others
+/// with that behind `sends`, which may be chosen by a send that has ended the first. Has to reach
+/// `slept later`.
 fn late(waiters: u32, sends: u32) -> Program {
     Program::new(waiters + sends, waiters + sends, move |scope| {
         let broadcast = scope.share(Broadcast::<Sleepy>::NEW);
@@ -257,8 +257,8 @@ fn late(waiters: u32, sends: u32) -> Program {
     })
 }
 
-/// CAST-4: who is back last frees the broadcast, though one sends still. Waiters may give up, and
-/// wait again; the last has seen as many sends as there are.
+/// CAST-4: the last waiter that is back frees the broadcast, though one sends still. Waiters may
+/// give up, and wait again; the last has seen as many sends as there are.
 pub fn destroying<B: Casts>(waiters: u32, senders: u32) -> Program {
     Program::new(waiters + senders, waiters + senders, move |scope| {
         let broadcast = scope.share(B::NEW);

@@ -1,4 +1,4 @@
-//! The tree of tokens: who cancels one misses nobody, though children come and go meanwhile. A lost
+//! The tree of tokens: a canceller misses no child, though children come and go meanwhile. A lost
 //! wake is a deadlock.
 //!
 //! Tokens are counted by `Arc`, whose counts the checker does not see. So what is exhaustive keeps
@@ -63,7 +63,7 @@ fn new_child() -> Program {
             done.set(true);
             token.cancel();
         });
-        // Who cancels has taken them.
+        // The canceller has taken them.
         scope.finally(move || assert_eq!(token.places(), 0));
     })
 }
@@ -77,7 +77,7 @@ fn grandchild() -> Program {
     })
 }
 
-/// So many wait by one child, the parent of which is cancelled.
+/// `waiters` threads wait by one child, the parent of which is cancelled.
 fn waits(waiters: u32) -> Program {
     Program::new(waiters + 1, waiters + 1, move |scope| {
         let token = scope.share(Token::new(None));
@@ -101,7 +101,7 @@ fn twice() -> Program {
     })
 }
 
-/// Who receives until it is cancelled loses nothing.
+/// A receiver that receives until it is cancelled loses nothing.
 fn receives() -> Program {
     Program::new(3, 3, |scope| {
         let token = scope.share(Token::new(None));

@@ -1,5 +1,5 @@
-//! Channels: what is sent is received once, in order, by one who sees what was done before; and who
-//! waits for a value or for room is told of it. A lost wake is a deadlock.
+//! Channels: what is sent is received once, in order, by a receiver that sees what was done before;
+//! and a waiter for a value or for room is told of it. A lost wake is a deadlock.
 
 use antiphon_check::{Check, Data};
 use antiphon_platform::{Clock, Deadline};
@@ -55,7 +55,7 @@ impl Sent {
     }
 }
 
-/// Some send, so many each, and some receive all of it, in equal parts.
+/// Some send, `each` values each, and some receive all of it, in equal parts.
 fn passing(senders: usize, receivers: usize, each: usize, room: usize) -> Program {
     let all = senders * each;
     Program::new((senders + receivers) as u32, (2 * all) as u32, move |scope| {
@@ -127,7 +127,7 @@ fn closing_beside(receivers: usize) -> Program {
     })
 }
 
-/// CHAN-2: who receives has all that was sent before it was closed.
+/// CHAN-2: a receiver has all that was sent before the channel was closed.
 fn closing() -> Program {
     Program::new(2, 2, |scope| {
         let sent = scope.share(Sent::new(2, 1));
@@ -142,7 +142,7 @@ fn closing() -> Program {
     })
 }
 
-/// Who waits for room is told that there will be none.
+/// A waiter for room is told that there will be none.
 fn refusing() -> Program {
     Program::new(2, 2, |scope| {
         let channel = scope.share(Channel::new(1));
@@ -160,7 +160,7 @@ fn refusing() -> Program {
     })
 }
 
-/// Who has waited for long enough leaves what comes then to others.
+/// A receiver that has waited for long enough leaves later values to others.
 fn giving_up() -> Program {
     Program::new(2, 2, |scope| {
         let sent = scope.share(Sent::new(1, 1));

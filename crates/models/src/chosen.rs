@@ -1,5 +1,5 @@
 //! Policies that sort, and policies that change while waiters stand in the queue: there is one
-//! shuffler at a time all the while, nobody is lost, and nobody is overtaken too often.
+//! shuffler at a time all the while, no waiter is lost, and none is overtaken too often.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -18,7 +18,7 @@ use crate::in_line::Line;
 use crate::program::{Program, contend, soon, unlock};
 
 type Mutex = ShflMutex<Check, Changing, Sleepy>;
-/// Nobody sleeps: spins never end by themselves.
+/// No waiter sleeps: spins never end by themselves.
 type Awake = ShflMutex<Check, Changing, Spinning>;
 type Spin = ShflSpin<Check, Changing, Sleepy>;
 
@@ -107,13 +107,14 @@ fn lazy<L: Lock>(ranks: &'static [u8]) -> Program {
     in_line::<L>(ranks, SORTS_LAZILY, &[])
 }
 
-/// As [`ranked`], and one more who changes the policy as they wait. Has to reach `overtook`.
+/// Like [`ranked`], with one more thread that changes the policy as they wait. Has to reach
+/// `overtook`.
 fn changed<L: Lock>(ranks: &'static [u8]) -> Program {
     in_line::<L>(ranks, GROUPS, &[SORTS, GROUPS, SORTS])
 }
 
 /// The second and the third waiter give up, and the last comes late: how far the head has sorted is
-/// told to nobody when it has sorted no farther than to those. Has to reach `gave up`.
+/// told to no waiter when it has sorted no farther than to those. Has to reach `gave up`.
 fn given_up() -> Program {
     const WAITERS: usize = 5;
     Program::new(6, 6, |scope| {
@@ -200,7 +201,7 @@ fn in_line<L: Lock>(ranks: &'static [u8], mode: u8, changes: &'static [u8]) -> P
 
 /// What [`Changing`] is at present, and what it has seen.
 struct Watch {
-    /// Touched by who shuffles: two at a time are a data race.
+    /// Touched by the shuffler: two at a time are a data race.
     shuffler: Data<u32>,
     mode: <Check as Platform>::U8,
     /// Not zero: all stand in line.

@@ -1,5 +1,5 @@
-//! The chunks of events of a recording: each event that a thread notes is told once, to who reads
-//! while the program runs or to who reads the rest, or it is counted as dropped.
+//! The chunks of events of a recording: each event that a thread notes is told once, to a reader
+//! that reads while the program runs or to one that reads the rest, or it is counted as dropped.
 
 mod memory;
 
@@ -22,7 +22,7 @@ use memory::{Stoppable, interrupted, killed};
 pub fn entries() -> Vec<Entry> {
     let plain = Bounds::PLAIN;
     vec![
-        // So many chunks, with room for so many events.
+        // The number of chunks, and the number of events that each has room for.
         Entry::new("chunks/drained-1+1", drained::<1, 2>(1, 4, 2), plain).reaches(&["taken"]),
         Entry::new("chunks/drained-2+1", drained::<2, 1>(2, 2, 1), plain).reaches(&["taken"]),
         Entry::new("chunks/passed-on-2+1", drained::<1, 1>(2, 1, 1), plain).reaches(&["taken"]),
@@ -68,7 +68,7 @@ impl<const COUNT: usize, const ROOM: usize> Writer<COUNT, ROOM> {
     }
 }
 
-/// Who reads, and what it was told.
+/// The reader, and what it was told.
 struct Reader<const COUNT: usize, const ROOM: usize> {
     roll: Roll<Stoppable, COUNT, ROOM>,
     told: Data<Vec<Batch>>,
@@ -112,8 +112,9 @@ impl<const COUNT: usize, const ROOM: usize> Reader<COUNT, ROOM> {
             .collect()
     }
 
-    /// When nobody writes any more: each event was told once, by whom it was noted, in order, or it
-    /// was dropped and counted. What a thread was noting when it was killed may be either or none.
+    /// When no thread writes any more: each event was told once, as of the thread that noted it, in
+    /// order, or it was dropped and counted. What a thread was noting when it was killed may be
+    /// either or none.
     fn has_all(&self, writers: &[&Writer<COUNT, ROOM>]) {
         self.takes("rest", drain(&self.roll, true));
         let mut told = 0;
@@ -147,7 +148,7 @@ fn cast<'scope, const COUNT: usize, const ROOM: usize>(
 ) -> Cast<'scope, COUNT, ROOM> {
     let head: &RollHead<Stoppable, COUNT> = scope.share(RollHead::NEW);
     let chunks: &[Chunk<Stoppable, ROOM>; COUNT] = scope.share([const { Chunk::NEW }; COUNT]);
-    // SAFETY: all three are kept until the execution has ended, and nobody uses them after that.
+    // SAFETY: all three are kept until the execution has ended, and are not used after that.
     let roll = unsafe {
         let column = scope.share(Column::whole(&*ptr::from_ref(chunks)));
         Roll::new(&*ptr::from_ref(head), &*ptr::from_ref(column))

@@ -30,7 +30,7 @@ macro_rules! each {
 }
 
 pub fn entries() -> Vec<Entry> {
-    // Without a spin all that wait sleep, and without a backoff nobody stays away.
+    // Without a spin all that wait sleep, and without a backoff no thread stays away.
     type Sleepy = McsStp<Check, 0>;
     type Eager = Ttas<Check, 0>;
     // First, and by lot: where the order that it is about is missing, the others have no end.

@@ -102,7 +102,7 @@ fn passed_on(then: impl Fn(u64) + Copy + Send + Sync + 'static) -> Program {
 type Transfer<'a, S> = Transaction<'a, Check, S, 2>;
 type Attempt<'a, R> = Result<R, Abort<'a, Check>>;
 
-/// Two words, and how often somebody has committed.
+/// Two words, and how often a transaction has committed.
 struct Site<S> {
     stamps: S,
     words: [Word<Check>; 2],
@@ -126,8 +126,8 @@ impl<S: Stamps> Site<S> {
     }
 }
 
-/// Threads that do these to a site, and what must be afterwards of its values and of how many have
-/// committed.
+/// Threads that do these to a site, and the check of its values and of how many have committed
+/// afterwards.
 fn site<S: Stamps + Send + Sync + 'static>(
     stamps: fn() -> S,
     threads: [fn(&Site<S>); 2],

@@ -1,5 +1,5 @@
 //! Colours on several loops: of one colour one event is called at a time, and no loop sleeps while
-//! there is something that nobody looks for.
+//! there is an event that no loop looks for.
 
 use antiphon_check::{Check, Data};
 use antiphon_platform::{Atomic, AtomicInteger, Platform, SharedWait};
@@ -23,14 +23,14 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// What loops share.
+/// The state that loops share.
 struct Crew {
     palette: Palette<Check, u32, usize>,
     /// A loop sleeps on its own: how often it was rung.
     bells: [Word; 2],
-    /// Of each colour, what was called: written without a lock (COLOUR-1).
+    /// The calls of each colour: written without a lock (COLOUR-1).
     called: [Data<u32>; 3],
-    /// How many.
+    /// How many events were called.
     done: Word,
     events: u32,
 }
@@ -57,7 +57,7 @@ impl Crew {
                 return;
             }
             let Some(taken) = self.palette.take(number) else {
-                // COLOUR-3: nobody else ends this, but who has put something in.
+                // COLOUR-3: only a thread that has put something in ends this.
                 let _ = Check::wait_shared(&self.bells[number], heard, None);
                 continue;
             };
@@ -72,7 +72,7 @@ impl Crew {
     }
 }
 
-/// So many loops, and a thread that submits an event of each of these colours.
+/// `count` loops, and a thread that submits an event of each of these colours.
 fn loops(count: usize, colours: &'static [u64]) -> Program {
     let events = colours.len() as u32;
     Program::new(count as u32 + 1, 2 * events, move |scope| {

@@ -22,7 +22,7 @@ const PLAIN: Bounds = Bounds::PLAIN;
 
 pub fn entries() -> Vec<Entry> {
     let timed = PLAIN.timeouts(1).spurious(1);
-    // Spins cut short: else nobody sleeps for the list's lock.
+    // Spins cut short: else no thread sleeps for the list's lock.
     let tired = PLAIN.spurious(1).expiries(3);
     let gave_up = &["gave up"];
     let handed_on = &["cancelled after a notification"];
@@ -145,8 +145,8 @@ fn one_gives_up<L: Lock>() -> Program {
     })
 }
 
-/// What a cancelled waiter does: it stops anywhere in its sleep and passes on what it was given.
-/// Has to reach `cancelled after a notification`.
+/// A cancelled waiter stops anywhere in its sleep and passes on what it was given. Has to reach
+/// `cancelled after a notification`.
 fn cancelled<L: Lock>() -> Program {
     Program::new(3, 3, |scope| {
         let shelf = scope.share(Shelf::<L>::new());

@@ -1,5 +1,5 @@
-//! Crews: each task is handed out once, by one who sees what was done before, and none stays while
-//! all workers rest, which would be a deadlock.
+//! Crews: each task is handed out once, by a worker that sees what was done before, and none stays
+//! while all workers rest, which would be a deadlock.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -64,7 +64,7 @@ fn in_blocks(workers: usize, outside: usize, inside: usize) -> Program {
     working_by(policy, workers, outside, inside)
 }
 
-/// Who has nothing asks who has some.
+/// A worker without tasks asks one that has some.
 fn requests(is_sticky: bool, workers: usize, outside: usize, inside: usize) -> Program {
     let scheme = || Scheme::new(Fifo, HALF).capacity(4, 4);
     let policy = move || match is_sticky {
@@ -74,7 +74,8 @@ fn requests(is_sticky: bool, workers: usize, outside: usize, inside: usize) -> P
     working_by(policy, workers, outside, inside)
 }
 
-/// Who was asked for the tasks that it had hands the next one over, which nobody has seen.
+/// A worker that was asked for the tasks that it had hands the next one over, which no other has
+/// seen.
 fn asked() -> Program {
     Program::new(2, 8, move |scope| {
         let blocks = InBlocks::<2> { blocks: 2 };
@@ -115,7 +116,7 @@ fn staged(workers: usize, outside: usize, inside: usize) -> Program {
     working_by(|| Staged::<Check>::new(2, 4), workers, outside, inside)
 }
 
-/// So many workers run what one from outside submits; the first task makes `inside` others.
+/// `workers` workers run what one from outside submits; the first task makes `inside` others.
 fn working_by<Y: Policy<Check> + 'static>(
     policy: impl Fn() -> Y + Send + Sync + 'static,
     workers: usize,
@@ -214,7 +215,8 @@ fn closed_while_one_waits() -> Program {
     })
 }
 
-/// So many workers run what so many others submit, each as many, where there is room for one.
+/// `workers` workers run what `others` threads submit, `each` tasks each, where there is room for
+/// one.
 fn surplus(workers: usize, others: usize, each: usize) -> Program {
     let tasks = others * each;
     Program::new((workers + others) as u32, 2 * tasks as u32, move |scope| {
@@ -237,8 +239,8 @@ fn surplus(workers: usize, others: usize, each: usize) -> Program {
     })
 }
 
-/// So many workers run what so many others submit, each as many, where there is room for one; these
-/// wait for room.
+/// `workers` workers run what `others` threads submit, `each` tasks each, where there is room for
+/// one; these wait for room.
 fn waiting<Y: Policy<Check> + 'static>(
     policy: fn() -> Y,
     workers: usize,
@@ -269,7 +271,7 @@ fn scheme() -> Scheme<Fifo, Steal> {
     Scheme::new(Fifo, HALF).capacity(2, 2)
 }
 
-/// Has all tasks in a queue of its own, with room for one.
+/// A policy that has all tasks in a queue of its own, with room for one.
 struct Apart(RelaxedQueue<Check>);
 
 impl Apart {
@@ -302,7 +304,7 @@ unsafe impl Policy<Check> for Apart {
     }
 }
 
-/// Who waits for room in a crew that is closed has its task back.
+/// A thread that waits for room in a crew that is closed has its task back.
 fn waiting_closed() -> Program {
     Program::new(2, 4, move |scope| {
         let crew = scope.share(Crew::new(scheme(), 1, 1));
@@ -318,7 +320,7 @@ fn waiting_closed() -> Program {
     })
 }
 
-/// What is submitted before a crew is closed is run.
+/// Tasks that are submitted before a crew is closed are run.
 fn closed(workers: usize) -> Program {
     Program::new(workers as u32 + 1, 2, move |scope| {
         let policy = Scheme::new(Fifo, HALF).capacity(4, 4);

@@ -54,7 +54,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("cst/tries-1+1", tries::<Mutex<Turns>>(1), PLAIN).reaches(&["busy"]),
         Entry::new("cst/destroyed-2x1", destruction(1, 2), PLAIN).reaches(&["dropped"]),
         Entry::new("cst/destroyed-3x1", destruction(2, 3), two).by_lot(LOTS).reaches(&["dropped"]),
-        // Who finds no nodes stands in the sockets' queue for itself.
+        // A thread that finds no nodes stands in the sockets' queue for itself.
         Entry::new("cst/exhausted-2x1", program::exclusion::<Mutex<Sleepy>>(2, 1), few_nodes)
             .by_lot(LOTS),
         Entry::new("cst/shipped-2x1", exclusion::<Standard>(1, 2, 1), PLAIN.crowded(1).expiries(1)),
@@ -85,8 +85,8 @@ fn exclusion<F: CstForm>(reserved: u32, threads: u32, rounds: u32) -> Program {
     })
 }
 
-/// CST-1: `threads` threads of so many sockets lock once each. What they need is made as they come,
-/// and there is one for each socket in the end.
+/// CST-1: `threads` threads of `sockets` sockets lock once each. The structures that they need are
+/// made as they come, and there is one for each socket in the end.
 fn making(sockets: usize, threads: u32) -> Program {
     Program::new(threads, threads, move |scope| {
         let lock = scope.share(Mutex::<Turns>::NEW);
@@ -105,8 +105,8 @@ fn making(sockets: usize, threads: u32) -> Program {
     })
 }
 
-/// CST-2: who has had the lock last may drop it while others are still in `unlock`, and its nodes
-/// go to another lock. Has to reach `dropped`.
+/// CST-2: the last thread that has had the lock may drop it while others are still in `unlock`, and
+/// its nodes go to another lock. Has to reach `dropped`.
 fn destruction(reserved: u32, threads: u32) -> Program {
     Program::new(threads, threads, move |scope| {
         let lock = scope.share(ManuallyDrop::new(Mutex::<Turns>::NEW));
@@ -120,8 +120,8 @@ fn destruction(reserved: u32, threads: u32) -> Program {
                 unlock(&**lock);
                 if last {
                     let lock = std::ptr::from_ref(&**lock).cast_mut();
-                    // SAFETY: all have had the lock, and nobody wants it any more; what a word of
-                    // the checker is, is not in it.
+                    // SAFETY: all have had the lock, and no thread wants it any more; what a word
+                    // of the checker is, is not in it.
                     unsafe { (*lock).reset() };
                     // SAFETY: as above.
                     antiphon_check::retire(unsafe { &*lock });

@@ -1,4 +1,5 @@
-//! The CST readers-writer lock: readers beside each other, writers alone, and nobody left asleep.
+//! The CST readers-writer lock: readers beside each other, writers alone, and no thread left
+//! asleep.
 
 use antiphon_check::{Check, Data, Scope};
 use antiphon_platform::SocketId;
@@ -82,8 +83,8 @@ fn sharing(reserved: u32, readers: u32, writers: u32, rounds: u32) -> Program {
     })
 }
 
-/// One writes and reads on; others write. Nobody writes in between. Has to reach `beside`: another
-/// has had to wait.
+/// One writes and reads on; others write. No writer comes in between. Has to reach `beside`:
+/// another has had to wait.
 fn downgrading(others: u32) -> Program {
     Program::new(1 + others, 1 + others, move |scope| {
         let (lock, data) = shared(scope, 1);

@@ -1,4 +1,4 @@
-//! What the published ShflLock code gets wrong, as models that would notice. The letters are those
+//! The defects of the published ShflLock code, as models that would notice. The letters are those
 //! of `crates/sync/src/lock/shfl/README.md`, "The published code's defects, and the tests that
 //! would notice", where the other defects stand too.
 
@@ -28,8 +28,8 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// Defect a: what was forbidden for the sake of a waiter stays forbidden when nobody waits. Defect
-/// b: a try fails on a free lock, because stealing is forbidden.
+/// Defect a: what was forbidden for the sake of a waiter stays forbidden when none waits. Defect b:
+/// a try fails on a free lock, because stealing is forbidden.
 ///
 /// An owner overtakes a waiter until the lock is kept for that one. Has to reach that a try has it
 /// all the same.
@@ -68,7 +68,7 @@ fn kept_for_the_head() -> Program {
     })
 }
 
-/// Sorts nobody, and tells when a thread that holds a [`Call`] has become the head of a queue.
+/// Sorts no waiter, and tells when a thread that holds a [`Call`] has become the head of a queue.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Called;
 

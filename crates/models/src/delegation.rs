@@ -89,8 +89,8 @@ macro_rules! delegated {
 delegated!([const BOUND: u32, const SPIN: u32] DsmSynch<Sum, Check, BOUND, SPIN>);
 delegated!([const CPUS: usize, const SPIN: u32] Rcl<Sum, Check, CPUS, SPIN>);
 
-/// One section of a thread: it reads what the thread has written, writes the sum, and leaves what
-/// the thread reads behind it. Returns the sum.
+/// One section of a thread: it reads what the thread has written, writes the sum, and leaves a
+/// result that the thread reads behind it. Returns the sum.
 fn section<L: Delegated>(lock: &L, mine: &Data<u32>) -> u32 {
     let me = Check::thread();
     mine.set(1);
@@ -132,7 +132,7 @@ fn excludes<L: Delegated>(threads: u32, rounds: u32) -> Program {
     })
 }
 
-/// DSM-3: nobody runs more than `BOUND` sections before it is back.
+/// DSM-3: no thread runs more than `BOUND` sections before it is back.
 fn bounded<const BOUND: u32>(threads: u32) -> Program {
     Program::new(threads, threads, move |scope| {
         let lock = scope.share(Sleepy::<BOUND>::new(Data::new(0)));
@@ -151,7 +151,7 @@ fn bounded<const BOUND: u32>(threads: u32) -> Program {
     })
 }
 
-/// A try on a value that nobody has succeeds, one on a value that somebody has gives the section
+/// A try on a value without an owner succeeds, one on a value that another owns gives the section
 /// back. Has to reach `busy`.
 fn tries() -> Program {
     Program::new(2, 2, |scope| {
@@ -172,8 +172,8 @@ fn tries() -> Program {
     })
 }
 
-/// DSM-4: who is back may free the lock, while the one that ran its section is not. Has to reach
-/// `retired`.
+/// DSM-4: a thread that is back may free the lock, while the one that ran its section is not. Has
+/// to reach `retired`.
 fn destruction() -> Program {
     Program::new(2, 2, |scope| {
         let lock = scope.share(Sleepy::<2>::new(Data::new(0)));

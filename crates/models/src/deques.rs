@@ -1,5 +1,5 @@
-//! The deque of a worker: what is put in is taken out once, by one who sees what was done before;
-//! each answer is one that a queue of one thread would give.
+//! The deque of a worker: what is put in is taken out once, by a thread that sees what was done
+//! before; each answer is one that a queue of one thread would give.
 
 use antiphon_check::linearizability::queues::QueueAnswer::{Empty, Full, Got, Nothing, Pushed};
 use antiphon_check::linearizability::queues::QueueCall::{self, Back, Front, Push};
@@ -15,7 +15,7 @@ use crate::program::Program;
 type ChaseLev = queue::ChaseLev<Check>;
 type Deque = queue::Deque<Check>;
 type Slotted = queue::Slotted<Check>;
-/// Of small blocks.
+/// The queue of small blocks.
 type Blocks = queue::Blocks<Check, 2>;
 
 const PLAIN: Bounds = Bounds::PLAIN;
@@ -173,8 +173,8 @@ fn in_blocks_of_one(script: &'static [Step], thieves: &'static [u32]) -> Program
     telling(new, steal, items(script), script, thieves)
 }
 
-/// An owner does its script, thieves steal so often each, one at a time; all is one story, of a
-/// queue with so much room.
+/// An owner does its script, thieves steal their number of times each, one at a time; all is one
+/// story, of a queue with that much room.
 fn telling<Q: WorkQueue + 'static>(
     new: impl Fn() -> Q + Send + Sync + 'static,
     steal: impl Fn(&Q) -> Stolen + Copy + Send + Sync + 'static,
@@ -202,7 +202,7 @@ fn telling<Q: WorkQueue + 'static>(
     })
 }
 
-/// As [`stealing`], but thieves take half, and nobody asks for the order.
+/// Like [`stealing`], but thieves take half, and the order is not checked.
 fn halving<Q: WorkQueue + 'static>(
     new: fn() -> Q,
     script: &'static [Step],
@@ -235,13 +235,13 @@ fn drain(deque: &impl WorkQueue, ledger: &Ledger) {
 }
 
 fn drain_own(deque: &impl WorkQueue, ledger: &Ledger) {
-    // SAFETY: of the caller, who is the only owner.
+    // SAFETY: of the caller, which is the only owner.
     while let Some(item) = unsafe { deque.pop_back() } {
         ledger.take(item);
     }
 }
 
-/// Whoever looks at a deque that is never empty sees that: `there` items are put in first.
+/// A thread that looks at a deque that is never empty sees that: `there` items are put in first.
 fn seen<Q: WorkQueue + Send + Sync + 'static>(
     new: fn() -> Q,
     there: usize,
@@ -251,7 +251,7 @@ fn seen<Q: WorkQueue + Send + Sync + 'static>(
         let deque = scope.share(new());
         let ledger = scope.share(Ledger::new(there + items(script)));
         for number in 0..there {
-            // SAFETY: there is nobody else yet.
+            // SAFETY: there is no other thread yet.
             unsafe { deque.push(ledger.make(number)) }.expect("room");
         }
         scope.spawn(move || {

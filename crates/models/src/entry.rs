@@ -13,7 +13,7 @@ pub struct Entry {
     name: &'static str,
     program: Program,
     bounds: Bounds,
-    /// By lot, so many executions in each mode; exhaustively without.
+    /// By lot, the number of executions in each mode; exhaustively without.
     lots: Option<u64>,
     reaches: &'static [&'static str],
     fails: Option<FailureKind>,
@@ -23,9 +23,9 @@ pub struct Entry {
 /// When to stop looking, though there is more to see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// After so many executions in a mode.
+    /// Stops after this many executions in a mode.
     pub executions: u64,
-    /// After so much time; a model that runs in several modes has it for all of them.
+    /// Stops after this much time; a model that runs in several modes has it for all of them.
     pub time: Duration,
 }
 
@@ -40,7 +40,7 @@ impl Entry {
         Self { name, program, bounds, lots: None, reaches: &[], fails: None, long: false }
     }
 
-    /// For what is too large to enumerate: so many executions at random, and as many by PCT.
+    /// For what is too large to enumerate: `executions` executions at random, and as many by PCT.
     pub(crate) const fn by_lot(mut self, executions: u64) -> Self {
         self.lots = Some(executions);
         self
@@ -71,7 +71,7 @@ impl Entry {
         self.name
     }
 
-    /// What is checked: `shfl-mutex`.
+    /// The subject of the check: `shfl-mutex`.
     #[must_use]
     pub fn subject(&self) -> &'static str {
         self.name.split_once('/').map_or(self.name, |(subject, _)| subject)

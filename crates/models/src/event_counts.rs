@@ -1,5 +1,5 @@
-//! The event count: no notification is lost between a look and a wait, or with who does not want
-//! it any more.
+//! The event count: no notification is lost between a look and a wait, or with a waiter that does
+//! not want it any more.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -98,7 +98,7 @@ fn notifying<F: CrowdForm>(takers: u32, step: u32) -> Program {
     })
 }
 
-/// EC-2: to notify nobody forgets nobody.
+/// EC-2: to notify when there is no waiter forgets none.
 fn notifying_nobody() -> Program {
     Program::new(2, 3, |scope| {
         let shelf = scope.share(Shelf::<Sleepy>::new());
@@ -120,7 +120,7 @@ fn cancelling() -> Program {
     })
 }
 
-/// Of two that wait, one may give up; it gives back what it had. Has to reach `gave up`.
+/// One of two waiters may give up; it gives back what it had. Has to reach `gave up`.
 fn giving_up() -> Program {
     Program::new(3, 3, |scope| {
         let shelf = scope.share(Shelf::<Sleepy>::new());

@@ -94,7 +94,7 @@ fn hardened() -> Vec<Entry> {
 
 /// An event of whatever kind.
 pub trait AutoReset: Sync + 'static {
-    /// One that is not set.
+    /// An event that is not set.
     const NEW: Self;
 
     /// Sets it.
@@ -262,7 +262,7 @@ pub fn giving_up<E: AutoReset>(patient: u32) -> Program {
     })
 }
 
-/// EVENT-3, EVENT-4: who has waited frees the event.
+/// EVENT-3, EVENT-4: a thread that has waited frees the event.
 pub fn destroying<E: AutoReset>() -> Program {
     Program::new(2, 2, |scope| {
         let event = scope.share(E::NEW);
@@ -276,8 +276,8 @@ pub fn destroying<E: AutoReset>() -> Program {
     })
 }
 
-/// EVENT-4: as [`destroying`], with another that may give up; who is back last frees the event. Has
-/// to reach `gave up`.
+/// EVENT-4: like [`destroying`], with another that may give up; the last that is back frees the
+/// event. Has to reach `gave up`.
 fn destroying_beside() -> Program {
     Program::new(3, 3, |scope| {
         let event = scope.share(Event::<Sleepy>::NEW);

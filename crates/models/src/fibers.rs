@@ -1,4 +1,4 @@
-//! Fibers that others say may go on: their thread finds each once, and is woken for it, whatever
+//! Fibers that others say may go on: their thread finds each once, and is woken for it, whichever
 //! thread has said so, and whatever the fiber has waited for. A lost wake is a deadlock.
 
 use core::sync::atomic::Ordering::{Acquire, Release};
@@ -38,12 +38,12 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// A fiber of the model: it waits for others to say so often that it may go on.
+/// A fiber of the model: it waits for others to say a number of times that it may go on.
 struct Fiber {
     link: Link<Check>,
     /// How often it has gone on.
     turns: U32,
-    /// Is written before it is said that it may go on, and by the fiber.
+    /// Written before it is said that the fiber may go on, and by the fiber.
     said: Data<u32>,
 }
 
@@ -57,7 +57,7 @@ impl Fiber {
         Item::new(address as u64).expect("an aligned address")
     }
 
-    /// Has it go on, when it waits for the `turn`th time.
+    /// Lets the fiber go on, when it waits for the `turn`th time.
     fn post(&self, ready: &Ready, turn: u32) {
         // Acquire: what the fiber has done; pairs with the release in `go_on`.
         self.turns.wait_while(Acquire, |turns| turns < turn);
@@ -75,7 +75,7 @@ impl Fiber {
     }
 }
 
-/// Has those go on that may, until this was so often.
+/// Lets fibers go on that may, until `left`, which counts down, is 0.
 fn collect(ready: &Ready, fibers: &[Fiber], left: &mut u32) {
     ready.look();
     // SAFETY: one owner after the other.
@@ -110,7 +110,7 @@ fn going_on(fibers: u32, times: u32) -> Program {
     })
 }
 
-/// READY-2: who has posted may be late to tell, and tells the next owner, in vain.
+/// READY-2: a poster may be late to tell, and tells the next owner, in vain.
 fn next_owner() -> Program {
     Program::new(3, 4, |scope| {
         let (ready, passed) = (scope.share(Ready::NEW), scope.share(U32::ZERO));

@@ -21,7 +21,7 @@ pub fn entries() -> Vec<Entry> {
 /// A record: its number, from 1 on, in both words.
 const WORDS: usize = 2;
 
-/// One writes so many records, where there is room for `slots`; others read, once each.
+/// One thread writes `records` records, where there is room for `slots`; others read, once each.
 fn read(slots: usize, records: u64, readers: u32) -> Program {
     Program::new(1 + readers, records as u32 + readers, move |scope| {
         let ring = scope.share(Ring::<Check, WORDS>::new(slots));
@@ -36,7 +36,8 @@ fn read(slots: usize, records: u64, readers: u32) -> Program {
             scope.spawn(move || {
                 let read = ring.read();
                 assert_whole(&read);
-                // Who has a record sees what was done before it was written: else a data race.
+                // A reader that has a record sees what was done before it was written: else a data
+                // race.
                 let seen = |&[number, _]: &[u64; WORDS]| written[number as usize].get();
                 assert!(read.iter().all(seen));
                 probe(if read.len() == slots - 1 { "all" } else { "some" });
@@ -52,7 +53,7 @@ fn read(slots: usize, records: u64, readers: u32) -> Program {
     })
 }
 
-/// One writes so many records; another reads the latest, which is whole, or is none.
+/// One thread writes `records` records; another reads the latest, which is whole, or is none.
 fn latest(slots: usize, records: u64) -> Program {
     Program::new(2, records as u32 + 1, move |scope| {
         let ring = scope.share(Ring::<Check, WORDS>::new(slots));

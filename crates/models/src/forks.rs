@@ -1,5 +1,5 @@
-//! Forks: what is forked is run once, seen by who goes on, and gone then; whether it was made a
-//! task, found by another worker, or neither.
+//! Forks: what is forked is run once, seen by the thread that goes on, and gone then; whether it
+//! was made a task, found by another worker, or neither.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -129,7 +129,7 @@ fn tree(depth: u32, on: u64) -> u32 {
     first + told.0.get()
 }
 
-/// So many workers, the first of which forks; each has room for so many tasks.
+/// `workers` workers, the first of which forks; each has room for `room` tasks.
 fn forking(workers: usize, depth: u32, room: usize) -> Program {
     Program::new(workers as u32, 2 * workers as u32, move |scope| {
         let policy = Scheme::new(Lifo, Steal { share: Share::Half }).capacity(room, room);

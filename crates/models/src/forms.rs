@@ -31,7 +31,7 @@ impl<const SPIN: u32, const BACKSTOP_NS: u64, const PATIENCE_NS: u32> RwForm
     const CROWD: u32 = u32::MAX;
 }
 
-/// Who lets two sleepers go leaves one of them to the other.
+/// A waker that lets two sleepers go leaves one of them to the other.
 impl<const SPIN: u32, const BACKSTOP_NS: u64, const PATIENCE_NS: u32> CrowdForm
     for Small<SPIN, BACKSTOP_NS, PATIENCE_NS>
 {
@@ -66,7 +66,7 @@ pub type Sleepy = Small<0, 0, FOR_EVER>;
 /// As [`Sleepy`], with spins.
 pub type Spinning = Small<1, 0, FOR_EVER>;
 
-/// As [`Sleepy`], but waiters look now and then whether the lock is free and nobody takes it.
+/// As [`Sleepy`], but waiters look now and then whether the lock is free and no thread takes it.
 pub type Backed = Small<0, 1, FOR_EVER>;
 
 /// As [`Sleepy`], but a head that was called and overtaken insists at once.

@@ -36,7 +36,7 @@ pub fn entries() -> Vec<Entry> {
 type Crew = sched::Crew<Check, Keeps>;
 type U32 = <Check as Platform>::U32;
 
-/// Blocks of items, of which nobody steals: what is in a queue is had by the worker of the seat.
+/// Blocks of items, of which no worker steals: what is in a queue is had by the worker of the seat.
 struct Keeps;
 
 // SAFETY: tasks go into one queue each, and come out of queues.
@@ -147,7 +147,8 @@ fn comes_and_goes() -> Program {
             let mut seat = None;
             crew.watchdog(0).expect("the only one").look(|hog| seat = hog.take());
             match seat {
-                // Its queue is nobody's: who has taken the seat, may have it, if it is free.
+                // The queue has no worker: the one that has taken the seat may have it, if it is
+                // free.
                 Some(seat) => {
                     took.store(seat as u32, Relaxed);
                     assert!(crew.worker(seat).is_none_or(|mut worker| {
@@ -165,7 +166,7 @@ fn comes_and_goes() -> Program {
     })
 }
 
-/// Who has the seat next has what the one before has left there.
+/// The next worker of the seat has what the one before has left there.
 fn next() -> Program {
     Program::new(2, 2, move |scope| {
         let crew = scope.share(Crew::new(Keeps, 1, 4).spares(1));
@@ -208,8 +209,8 @@ fn closed(waits: bool) -> Program {
     })
 }
 
-/// A worker leaves its seat, to nobody, while that of another would end; and waits for what it
-/// makes then.
+/// A worker leaves its seat, and no other takes it, while that of another would end; and waits for
+/// what it makes then.
 fn closed_leaves() -> Program {
     Program::new(2, 4, move |scope| {
         let crew = scope.share(Crew::new(Keeps, 2, 4).spares(1));
@@ -246,7 +247,7 @@ fn dismissed() -> Program {
     })
 }
 
-/// A worker rests, and then is in a task until another was run: somebody wakes the watchdog.
+/// A worker rests, and then is in a task until another was run: a thread wakes the watchdog.
 fn watched() -> Program {
     Program::new(3, 4, move |scope| {
         let crew = scope.share(Crew::new(Keeps, 1, 4).spares(1));

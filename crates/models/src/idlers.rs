@@ -40,7 +40,7 @@ const RESTS: &[&str] = &["rests"];
 const BRIEF: Budget = Budget::ns(100);
 const NOT: Budget = Budget::NONE;
 
-/// What there is to do, and who does it.
+/// The items to do, and the workers that do them.
 struct Crew {
     idlers: Idlers,
     /// How many items there are.
@@ -52,7 +52,7 @@ struct Crew {
 }
 
 impl Crew {
-    /// With so many items to be done.
+    /// A crew with `all` items to be done.
     fn new(workers: usize, all: u32) -> Self {
         Self {
             idlers: Idlers::new(workers),
@@ -124,7 +124,7 @@ fn take_one(count: &U32) -> bool {
     false
 }
 
-/// So many workers do what one from outside puts in, and what that puts in when it is done.
+/// `workers` workers do what one from outside puts in, and what that puts in when it is done.
 fn working(workers: usize, outside: u32, inside: u32, spin: Budget) -> Program {
     Program::new(workers as u32 + 1, 2 * (outside + inside), move |scope| {
         let crew = scope.share(Crew::new(workers, outside + inside));
@@ -140,8 +140,8 @@ fn working(workers: usize, outside: u32, inside: u32, spin: Budget) -> Program {
     })
 }
 
-/// So many workers take one item each, of as many, and search no more. So many from outside put
-/// them in, or a worker if there are none.
+/// `workers` workers take one item each, of as many, and search no more. `outside` threads from
+/// outside put them in, or a worker if there are none.
 fn one_each(workers: usize, spin: Budget, outside: usize) -> Program {
     Program::new((workers + outside) as u32, 2 * workers as u32, move |scope| {
         let idlers = scope.share(Idlers::new(workers));
@@ -166,8 +166,8 @@ fn one_each(workers: usize, spin: Budget, outside: usize) -> Program {
     })
 }
 
-/// So many are put in together, and workers take one each; one more than these come from another
-/// worker, which has nothing to do with the others' end.
+/// `together` items are put in together, and workers take one each; one more than these comes from
+/// another worker, which has nothing to do with the others' end.
 fn batch(workers: usize, together: u32) -> Program {
     Program::new(workers as u32 + 1, 2 * workers as u32, move |scope| {
         let idlers = scope.share(Idlers::new(workers));

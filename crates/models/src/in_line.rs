@@ -42,7 +42,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("shfl-mutex/sorts-in-line-4+1", in_line::<Mutex>(&[0, 1, 0, 1], false), two)
             .by_lot(5_000)
             .reaches(shuffled),
-        // Who is between the head and the one with the role has none, not even as the head.
+        // A waiter between the head and the one with the role has none, not even as the head.
         Entry::new("shfl-mutex/sorts-three-4+1", in_line::<Mutex>(&[0, 0, 0, 1], false), two)
             .by_lot(5_000)
             .reaches(shuffled),
@@ -67,7 +67,7 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// Waiters on `sockets`, each of which joins the queue behind the one before it, and an owner who
+/// Waiters on `sockets`, each of which joins the queue behind the one before it, and an owner that
 /// unlocks when the last is about to join; then, too, the head begins to sort. If the owner is
 /// `greedy` it takes the lock again should it be free, so that a head may come too late.
 ///
@@ -98,8 +98,8 @@ pub fn in_line<L: Lock>(sockets: &'static [u32], greedy: bool) -> Program {
     })
 }
 
-/// As [`in_line`], of waiters that read or `write`, beside an owner who writes. Reaches `together`
-/// if two readers are in at a time that did not stand together when they came.
+/// Like [`in_line`], for waiters that read or `write`, beside an owner that writes. Reaches
+/// `together` if two readers are in at a time that did not stand together when they came.
 fn kinds_in_line(writes: &'static [bool]) -> Program {
     let count = writes.len() as u32;
     Program::new(count + 1, count + 1, move |scope| {
@@ -137,8 +137,8 @@ fn kinds_in_line(writes: &'static [bool]) -> Program {
     })
 }
 
-/// The second waiter sorts the queue and then leaves it: those whom it has moved behind itself are
-/// not lost with it. Has to reach that.
+/// The second waiter sorts the queue and then leaves it: the waiters that it has moved behind
+/// itself are not lost with it. Has to reach that.
 ///
 /// The head finds one of its group and passes the role to it, if it does so before those come that
 /// this one can sort.
@@ -178,15 +178,15 @@ fn left() -> Program {
     })
 }
 
-/// Who waits with which node, so that others can see when it has joined the queue. All of it is
-/// relaxed: it orders nothing that the lock has to order itself.
+/// Which waiter waits with which node, so that others can see when it has joined the queue. All of
+/// it is relaxed: it orders nothing that the lock has to order itself.
 pub struct Line<'scope> {
     nodes: Vec<WaiterId>,
     watch: &'scope Watch,
 }
 
 impl<'scope> Line<'scope> {
-    /// Nodes for so many.
+    /// Nodes for `waiters` waiters.
     pub fn new(scope: &'scope Scope<'scope, '_>, waiters: usize) -> Self {
         let nodes = (0..waiters).filter_map(|_| arena().take()).collect();
         Self { nodes, watch: watch(scope) }
@@ -197,7 +197,7 @@ impl<'scope> Line<'scope> {
         arena().resolve(self.nodes[place]).expect("it was handed out")
     }
 
-    /// Waits until it is the caller's turn to join, who will do so with the node of that `place`.
+    /// Waits until it is the turn of the caller, which will join with the node of that `place`.
     pub fn stand(&self, place: usize) {
         const HEAD: u32 = 2;
         arena().give(self.nodes[place]);
@@ -233,7 +233,7 @@ impl<'scope> Line<'scope> {
         self.watch.begun.store(1, Relaxed);
     }
 
-    /// Waits until somebody [begins](Self::begin).
+    /// Waits until a thread [begins](Self::begin).
     pub fn wait_for_begin(&self) {
         self.watch.begun.wait_while(Relaxed, |begun| begun == 0);
     }

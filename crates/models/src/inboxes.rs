@@ -1,4 +1,5 @@
-//! The inbox: what is posted is taken out once and in order, by one who sees what was done before.
+//! The inbox: what is posted is taken out once and in order, by a thread that sees what was done
+//! before.
 
 use antiphon_check::linearizability::queues::QueueAnswer::{Empty, Got, Pushed};
 use antiphon_check::linearizability::queues::QueueCall::{self, Front, Push};
@@ -51,7 +52,7 @@ impl Posts {
         });
     }
 
-    /// The owner looks so often.
+    /// The owner looks `times` times.
     fn look(&self, times: usize) {
         for _ in 0..times {
             let look = || {
@@ -67,7 +68,7 @@ impl Posts {
     }
 }
 
-/// Threads post, so many each, and the owner looks so often: one story, in order.
+/// Threads post, `each` times each, and the owner looks `looks` times: one story, in order.
 fn posting(each: &'static [usize], looks: usize) -> Program {
     let count = each.iter().sum::<usize>();
     Program::new(each.len() as u32 + 1, (count + looks) as u32, move |scope| {

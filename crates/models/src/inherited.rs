@@ -27,7 +27,7 @@ const FAIR: u8 = 4;
 
 /// An index that the parent has used, and that the child's arena will not hand out.
 const STALE: u32 = 40;
-/// An index that both use: a name of the parent that lacks an epoch may mean somebody here.
+/// An index that both use: a name of the parent that lacks an epoch may mean a waiter here.
 const SHARED: u16 = 1;
 
 pub fn entries() -> Vec<Entry> {

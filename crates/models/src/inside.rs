@@ -1,4 +1,5 @@
-//! Who may still touch an object that is to be destroyed, and who makes it new in a child.
+//! The threads that may still touch an object that is to be destroyed, and the one that makes it
+//! new in a child.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -32,8 +33,8 @@ pub fn entries() -> Vec<Entry> {
 /// The epoch of a parent.
 const STRANGERS: u32 = 2;
 
-/// Visitors, one of whom is counted out by another, leave an object that is destroyed when they are
-/// out. Has to reach `retired`.
+/// Visitors, one of which is counted out by another, leave an object that is destroyed when they
+/// are out. Has to reach `retired`.
 fn destroyed(visitors: u32) -> Program {
     Program::new(visitors + 1, visitors + 1, move |scope| {
         let inside = scope.share(Inside::NEW);
@@ -45,7 +46,7 @@ fn destroyed(visitors: u32) -> Program {
                 inside.leave(visit);
             });
         }
-        // Who notifies and destroys; another visitor was moved.
+        // The visitor that notifies and destroys; another visitor was moved.
         let _ = inside.enter();
         scope.spawn(move || {
             inside.count_out(1);

@@ -46,7 +46,7 @@ pub fn entries() -> Vec<Entry> {
 
 /// A latch of whatever kind.
 pub trait Opens: Sync + 'static {
-    /// One that counts from `count`.
+    /// A latch that counts from `count`.
     fn of(count: u32) -> Self;
 
     /// Counts down.
@@ -114,7 +114,7 @@ pub fn opening<L: Opens>(waiters: u32, doers: u32, step: u32) -> Program {
     })
 }
 
-/// Of two that wait, one may give up. Has to reach `gave up`.
+/// One of two waiters may give up. Has to reach `gave up`.
 pub fn giving_up<L: Opens>() -> Program {
     Program::new(3, 3, |scope| {
         let latch = scope.share(L::of(1));
@@ -134,7 +134,7 @@ pub fn giving_up<L: Opens>() -> Program {
     })
 }
 
-/// LATCH-3, LATCH-4: who has waited frees the latch.
+/// LATCH-3, LATCH-4: a thread that has waited frees the latch.
 pub fn destroying<L: Opens>(doers: u32) -> Program {
     Program::new(doers + 1, doers + 1, move |scope| {
         let latch = scope.share(L::of(doers));

@@ -1,10 +1,10 @@
-//! What becomes of the items of a queue, in a model.
+//! The fate of the items of a queue, in a model.
 
 use antiphon_check::Data;
 use antiphon_check::linearizability::queues::QueueAnswer::{self, Empty, Got};
 use antiphon_sync::queue::Item;
 
-/// What becomes of items: each is made by one thread, and taken by one that sees that.
+/// The fate of items: each is made by one thread, and taken by one that sees that.
 pub struct Ledger {
     pub made: Vec<Data<bool>>,
     taken: Vec<Data<bool>>,
@@ -30,14 +30,14 @@ impl Ledger {
         (item.word() / 8 - 512) as usize
     }
 
-    /// Two who take one item are a data race, or see each other.
+    /// Two threads that take one item are a data race, or see each other.
     pub fn take_number(&self, number: usize) {
         assert!(self.made[number].get(), "what came before it was put in");
         assert!(!self.taken[number].get(), "taken twice");
         self.taken[number].set(true);
     }
 
-    /// What is not made was refused.
+    /// An item that is not made was refused.
     pub fn assert_all_taken(&self) {
         for (made, taken) in self.made.iter().zip(&self.taken) {
             assert_eq!(made.get(), taken.get(), "lost");

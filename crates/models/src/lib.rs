@@ -184,8 +184,8 @@ pub fn beginning_with(prefix: &str) -> Vec<Entry> {
     all().into_iter().filter(|entry| entry.name().starts_with(prefix)).collect()
 }
 
-/// What somebody who says `name` wants to run: the model of that name, or all whose names begin so,
-/// except the long ones. Those run by their whole name only.
+/// The models that the name asked for stands for: the model of that name, or all whose names begin
+/// so, except the long ones. Those run by their whole name only.
 #[must_use]
 pub fn asked_for(name: &str) -> Vec<Entry> {
     match find(name) {

@@ -1,8 +1,8 @@
 //! Linearizability: what threads are told by a lock or a condition variable can be told as one
 //! thread's story (`antiphon_check::linearizability`), with happens-before for time.
 //!
-//! Other models say that nobody is in beside a writer; these say that each answer is right too: a
-//! try that fails on a free lock, a notification that nobody had or two did.
+//! Other models say that no thread is in beside a writer; these say that each answer is right too:
+//! they find a try that fails on a free lock, and a notification that no waiter had or two did.
 
 use antiphon_check::linearizability::explain;
 use antiphon_check::linearizability::objects::{
@@ -41,8 +41,8 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// A thread each takes the lock and releases it; who may `Try` does so, and then waits for it until
-/// a deadline.
+/// A thread each takes the lock and releases it; a thread with `Try` tries it, and then waits for
+/// it until a deadline.
 fn mutex(calls: &'static [fn(usize) -> MutexCall]) -> Program {
     let threads = calls.len() as u32;
     Program::new(threads, 2 * threads, move |scope| {

@@ -38,11 +38,11 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// What a thread does to a semaphore.
+/// A step of a thread at a semaphore.
 #[derive(Clone, Copy)]
 enum Step {
     Acquire(u32),
-    /// And, if they were had, releases them.
+    /// Tries, and releases the permits if they were had.
     Try(u32),
     /// As `Try`, until a deadline.
     Until(u32),
@@ -58,7 +58,7 @@ const UNTIL: Script = &[Step::Until(2)];
 
 type Told = History<SemaphoreCall, bool>;
 
-/// A thread for each script, and at first so many permits.
+/// A thread for each script, and at first `permits` permits.
 fn semaphore(permits: u32, scripts: &'static [Script]) -> Program {
     let threads = scripts.len() as u32;
     let operations = scripts.iter().map(|script| script.len() as u32).sum();
@@ -102,8 +102,8 @@ fn perform(step: Step, semaphore: &Semaphore, history: &Told) {
     }
 }
 
-/// Threads that wait at a barrier for `parties` of them, who may be any. Where rounds overlap each
-/// waits once: else the last might be left with nobody to meet.
+/// Threads that wait at a barrier for any `parties` of them. Where rounds overlap each waits once:
+/// else the last might be left with no other to meet.
 fn barrier(threads: u32, parties: u32, rounds: u32) -> Program {
     assert!(threads == parties || rounds == 1 && threads.is_multiple_of(parties));
     Program::new(threads, threads * rounds, move |scope| {

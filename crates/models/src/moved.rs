@@ -1,8 +1,8 @@
-//! Broadcasts that move the waiters into the mutex's queue: nobody lost, nobody stuck, and nothing
+//! Broadcasts that move the waiters into the mutex's queue: no waiter lost, none stuck, and nothing
 //! touched that may be gone.
 //!
-//! The waits are spelt out, as the preload does them: with a count of those who may touch the
-//! condition variable.
+//! The waits are spelt out, as the preload does them: with a count of the threads that may touch
+//! the condition variable.
 
 use antiphon_check::HeavyFence::{Either, Granted};
 use antiphon_check::{Check, Data, set_urgency};
@@ -142,7 +142,7 @@ impl<F: Form> Shelf<F> {
 
     fn notify_all(&self) {
         let moved = self.filled.notify_all();
-        // Release: as in `wait`, on behalf of those who were moved.
+        // Release: as in `wait`, on behalf of the waiters that were moved.
         self.inside.fetch_sub(moved, Release);
     }
 }
@@ -227,8 +227,8 @@ fn or_gives_up<F: Form>(takers: u32) -> Program {
     })
 }
 
-/// CV-4: the condition variable is destroyed when all are notified, by one who holds the mutex, so
-/// that they have not returned. Has to reach `retired`.
+/// CV-4: the condition variable is destroyed when all are notified, by a thread that holds the
+/// mutex, so that they have not returned. Has to reach `retired`.
 fn destruction<F: Form>(takers: u32) -> Program {
     Program::new(takers + 1, takers + 1, move |scope| {
         let shelf = scope.share(Shelf::<F>::new());
@@ -241,7 +241,7 @@ fn destruction<F: Form>(takers: u32) -> Program {
             shelf.lock.lock();
             shelf.items.set(takers);
             shelf.notify_all();
-            // Acquire: pairs with the release of whoever has gone out.
+            // Acquire: pairs with the release of each thread that has gone out.
             shelf.inside.wait_while(Acquire, |inside| inside != 0);
             antiphon_check::retire(&shelf.filled);
             antiphon_check::probe("retired");
@@ -251,8 +251,8 @@ fn destruction<F: Form>(takers: u32) -> Program {
 }
 
 /// MOVE-2, WATCH-1 to 4: the first of the waiters sits in a signal handler until all others are
-/// through, among them `timed` ones that want the mutex until a deadline. Whoever is the head, they
-/// get through. Has to reach `passed`; and `gave up`, if some are timed.
+/// through, among them `timed` ones that want the mutex until a deadline. They get through,
+/// whichever of them is the head. Has to reach `passed`; and `gave up`, if some are timed.
 fn stuck(urgencies: &'static [u8], timed: u32) -> Program {
     let takers = urgencies.len() as u32;
     Program::new(takers + timed + 1, takers + timed + 1, move |scope| {

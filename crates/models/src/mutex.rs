@@ -64,7 +64,7 @@ fn exclusive() -> Vec<Entry> {
     ]
 }
 
-/// INV-1…4, and that sorting loses nobody: sleepers, the wake ahead of the hand-off, the role.
+/// INV-1…4, and that sorting loses no waiter: sleepers, the wake ahead of the hand-off, the role.
 fn sorted() -> Vec<Entry> {
     vec![
         Entry::new("shfl-mutex/sorts-3x1", sorting::<Sorted>(3), PLAIN.sockets(2)),
@@ -74,7 +74,7 @@ fn sorted() -> Vec<Entry> {
     ]
 }
 
-/// The lock is kept for a head that was called and overtaken; nobody hangs before it.
+/// The lock is reserved for a head that was called and overtaken; no thread hangs before it.
 fn fair() -> Vec<Entry> {
     let spurious = PLAIN.spurious(1);
     let light = PLAIN.light(Granted);
@@ -190,7 +190,7 @@ fn shipped() -> Vec<Entry> {
     ]
 }
 
-/// `untimed` threads lock, `timed` threads may give up; nobody hangs, and at the end the lock is
+/// `untimed` threads lock, `timed` threads may give up; none hangs, and at the end the lock is
 /// free. Has to reach `gave up`.
 fn giving_up<Q: Policy, F: Form>(untimed: u32, timed: u32) -> Program {
     Program::new(untimed + timed, untimed + timed, move |scope| {
@@ -223,7 +223,7 @@ fn giving_up<Q: Policy, F: Form>(untimed: u32, timed: u32) -> Program {
 }
 
 /// FENCE-2: the heads of two locks, one of which is never free and the other's owner unlocks: that
-/// one's head loses no wake, whoever's fence it rests on. Has to reach `gave up`.
+/// one's head loses no wake, whichever thread's fence it rests on. Has to reach `gave up`.
 fn fences_shared() -> Program {
     Program::new(3, 3, |scope| {
         let locks = scope.share([Mutex::NEW, Mutex::NEW]);
@@ -249,8 +249,8 @@ fn late(threads: u32, rounds: u32) -> Program {
     })
 }
 
-/// An owner who overtakes a waiter that gives up keeps the lock for nobody, or not for longer than
-/// until the next release. Has to reach `gave up`.
+/// An owner that overtakes a waiter that gives up reserves the lock for no waiter, or not for
+/// longer than until the next release. Has to reach `gave up`.
 fn overtaken() -> Program {
     Program::new(2, 3, |scope| {
         let lock = scope.share(ShflMutex::<Check, None, Insistent>::NEW);

@@ -60,21 +60,21 @@ macro_rules! each {
 }
 
 pub fn entries() -> Vec<Entry> {
-    // One hand-over within a socket, then the other one's turn; nobody backs off.
+    // One hand-over within a socket, then the other one's turn; no thread backs off.
     type BackingOff = Cohort<Check, Ttas<Check, 0>, 2, 1>;
     type InTurn = Cohort<Check, Ticket<Check>, 2, 1>;
     // Without a spin all that wait sleep; with a lot of two the eldest comes back every other time.
     type Sleepy = Malthusian<Check, 0>;
     type Fair = Malthusian<Check, 0, 2>;
     let mut entries = each! {
-        // Whoever is set aside stays there.
+        // A waiter that is set aside stays there.
         "cna": Cna<Check>;
-        // Every second time who was set aside comes back.
+        // Every second time a waiter that was set aside comes back.
         "cna+fair": Cna<Check, 1>;
         "c-bo-mcs": BackingOff;
         "c-tkt-mcs": InTurn;
         "hmcs": Hmcs<Check, 2, 1>;
-        // After one who was alone in its socket the next leaves that queue out.
+        // After a thread that was alone in its socket the next leaves that queue out.
         "ahmcs": Ahmcs<Check, 2, 1, 1>;
         "hbo": Hbo<Check, 1, 1>;
         "hclh": Hclh<Check, 2>;

@@ -41,8 +41,8 @@ fn unlock_write<G: Oblivious>(lock: &Lock<G>) {
     unsafe { lock.unlock_write() }
 }
 
-/// `readers` threads read plain data and `writers` threads write it. A writer who is not alone is a
-/// data race.
+/// `readers` threads read plain data and `writers` threads write it. A writer that is not alone is
+/// a data race.
 fn sharing<G: Oblivious>(readers: u32, writers: u32) -> Program {
     Program::new(readers + writers, readers + writers, move |scope| {
         let lock = scope.share(Lock::<G>::NEW);

@@ -82,7 +82,7 @@ fn running_twice() -> Program {
     })
 }
 
-/// The first run fails; then whoever comes runs its own, and sees what the first has left. Has to
+/// The first run fails; then the next caller runs its own, and sees what the first has left. Has to
 /// reach `another has failed`.
 fn failing<F: CrowdForm>(threads: u32) -> Program {
     Program::new(threads, threads, move |scope| {

@@ -1,5 +1,5 @@
-//! Promises: what one comes up with reaches who waits for it, once, with all that was done before;
-//! and who comes up with nothing says so. A lost wake is a deadlock.
+//! Promises: a promised value reaches the waiter, once, with all that was done before; and a
+//! promise that is dropped says so. A lost wake is a deadlock.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// One comes up with a value, or drops its promise; another waits.
+/// One thread provides a value, or drops its promise; another waits.
 fn promised(fulfils: bool) -> Program {
     Program::new(2, 2, move |scope| {
         let done = scope.share(Data::new(0));
@@ -40,7 +40,7 @@ fn promised(fulfils: bool) -> Program {
     })
 }
 
-/// Who waits comes up with what a third waits for.
+/// A waiter provides the value that a third thread waits for.
 fn passed_on() -> Program {
     Program::new(3, 4, |scope| {
         let done = scope.share(Data::new(0));
@@ -58,7 +58,7 @@ fn passed_on() -> Program {
     })
 }
 
-/// Tells that it was dropped, and by whom that is seen.
+/// Tells that it was dropped, and by which thread that is seen.
 struct Dropped(Arc<Anywhere<Data<bool>>>);
 
 impl Drop for Dropped {
@@ -68,8 +68,8 @@ impl Drop for Dropped {
     }
 }
 
-/// The handle is dropped, or has what is there: the value is dropped once, and who does sees it.
-/// Has to reach `taken` and `lost`.
+/// The handle is dropped, or has what is there: the value is dropped once, and the thread that does
+/// it sees it. Has to reach `taken` and `lost`.
 fn leaving() -> Program {
     Program::new(2, 2, |scope| {
         let dropped = Arc::new(Anywhere(Data::new(false)));

@@ -1,5 +1,5 @@
-//! Queues of many: what is put in is taken out once, by one who sees what was done before; each
-//! answer is one that the queue, or the bag, of one thread would give.
+//! Queues of many: what is put in is taken out once, by a thread that sees what was done before;
+//! each answer is one that the queue, or the bag, of one thread would give.
 
 use antiphon_check::linearizability::queues::QueueAnswer::{Got, Nothing, Pushed};
 use antiphon_check::linearizability::queues::QueueCall::{self, Front, Push};
@@ -160,8 +160,8 @@ fn fifo<const K: usize>(capacity: usize, scripts: &'static [&'static [Step]]) ->
     passing(move || KFifo::new(capacity, K), Order::Within(K), CELLS, scripts)
 }
 
-/// Threads put in and take out. Nothing is lost, who finds nothing is right, and what is found was
-/// to be had in that order.
+/// Threads put in and take out. Nothing is lost, a thread that finds nothing is right, and what is
+/// found was to be had in that order.
 fn passing<Q: Many>(
     new: impl Fn() -> Q + Send + Sync + 'static,
     order: Order,
@@ -252,8 +252,8 @@ fn burnt() -> Program {
     })
 }
 
-/// RLX-3: one seems to be stopped between its draw and its cell; another puts in behind it, and who
-/// takes out comes to that. Has to reach `passed`.
+/// RLX-3: one seems to be stopped between its draw and its cell; another puts in behind it, and a
+/// thread that takes out comes to that. Has to reach `passed`.
 fn stopped() -> Program {
     Program::new(2, 3, |scope| {
         let queue = scope.share(RelaxedQueue::new(4));

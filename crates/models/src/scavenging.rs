@@ -43,7 +43,7 @@ fn left_behind(nodes: u32, takers: u32) -> Program {
 }
 
 /// A thread ends whose node stays in use, as that of a waiter that has given up stays in its queue:
-/// nobody else is handed that one.
+/// no other thread is handed that one.
 fn in_use() -> Program {
     Program::new(2, 3, |scope| {
         let uses = scope.share(Uses::new());

@@ -43,7 +43,7 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// Which of them it was.
+/// The number of the chosen one.
 fn choose(sources: &[&dyn Source<Check>], deadline: Option<Deadline>) -> Option<usize> {
     select_as::<Check, Sleepy>(sources, deadline, &Lot::new(0))
 }
@@ -110,7 +110,7 @@ fn beside_one() -> Program {
     })
 }
 
-/// SELECT-2: who receives from either sends what it has of the first there again, for another who
+/// SELECT-2: a receiver from either sends what it has of the first there again, for another that
 /// waits for that alone. `turned`: it tries them in the other order.
 fn passing_on(turned: bool) -> Program {
     Program::new(4, 5, move |scope| {
@@ -165,7 +165,7 @@ fn sending() -> Program {
     })
 }
 
-/// Who waits for either is told that one is closed, and has had what was sent before.
+/// A waiter for either is told that one is closed, and has had what was sent before.
 fn closing() -> Program {
     Program::new(2, 3, |scope| {
         let sent = scope.share(Sent::new(1));
@@ -180,7 +180,7 @@ fn closing() -> Program {
     })
 }
 
-/// What comes too late is there. Has to reach `gave up`.
+/// A value that comes too late is there. Has to reach `gave up`.
 fn giving_up() -> Program {
     Program::new(2, 2, |scope| {
         let sent = scope.share(Sent::new(1));

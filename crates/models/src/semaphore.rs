@@ -1,4 +1,4 @@
-//! The semaphore: no permit too many, none lost, and whoever waits is woken.
+//! The semaphore: no permit too many, none lost, and each waiter is woken.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -158,7 +158,7 @@ fn signalling<F: Form>(takers: u32, step: u32) -> Program {
     })
 }
 
-/// SEM-3: who takes the last permit frees the semaphore.
+/// SEM-3: the thread that takes the last permit frees the semaphore.
 fn destroying() -> Program {
     Program::new(2, 2, |scope| {
         let semaphore = scope.share(Semaphore::<Sleepy>::new(0));
@@ -253,7 +253,7 @@ const _: () = assert!(size_of::<Words>() == size_of::<Semaphore>());
 /// In the child of a fork: the parent's head sleeps and is favoured, and others wait behind it.
 /// `takers` threads wait all the same, and are woken.
 fn inherited(takers: u32) -> Program {
-    /// `WAKE`, `FAIR` and a name that somebody here may have too.
+    /// `WAKE`, `FAIR` and a name that a waiter here may have too.
     const HEADS: u64 = 3 << 32 | 1 << 48;
     Program::new(takers + 1, takers + 1, move |scope| {
         let semaphore = scope.share(Semaphore::<Sleepy>::new(0));

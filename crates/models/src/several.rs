@@ -169,7 +169,7 @@ fn passed_on() -> Program {
     })
 }
 
-/// Waits for either event; which it was.
+/// Waits for either event; returns which it was.
 fn wait_either(both: &[Event; 2]) -> usize {
     loop {
         let several = Several::new();
@@ -191,7 +191,7 @@ fn wait_either(both: &[Event; 2]) -> usize {
     }
 }
 
-/// Each sets one, and who waits sees what was done before.
+/// Each sets one, and the waiter sees what was done before.
 fn events(setters: usize) -> Program {
     Program::new(1 + setters as u32, 2 * setters as u32, move |scope| {
         let both = scope.share([const { Event::NEW }; 2]);
@@ -210,7 +210,7 @@ fn events(setters: usize) -> Program {
     })
 }
 
-/// EVENT-5: of two that are set, who waits for either takes one, and another has the other.
+/// EVENT-5: of two that are set, a waiter for either takes one, and another has the other.
 fn set_again() -> Program {
     Program::new(4, 4, |scope| {
         let both = scope.share([const { Event::NEW }; 2]);
@@ -263,7 +263,7 @@ fn latches() -> Program {
     })
 }
 
-/// Who is woken in one of several waits is not the last.
+/// A waiter that is woken in one of several waits is not the last.
 fn opened_for_many(waiters: u32) -> Program {
     Program::new(waiters + 1, waiters + 1, move |scope| {
         let latch = scope.share(Latch::new(1));

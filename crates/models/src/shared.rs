@@ -106,7 +106,7 @@ fn unlock<F: Form>(mutex: &Mutex<F>) {
     unsafe { mutex.unlock() }
 }
 
-/// `patient` threads lock, one may give up; nobody hangs. Has to reach `gave up`.
+/// `patient` threads lock, one may give up; none hangs. Has to reach `gave up`.
 fn giving_up(patient: u32) -> Program {
     Program::new(patient + 1, patient + 1, move |scope| {
         let mutex = scope.share(Mutex::<Sleepy>::NEW);
@@ -246,7 +246,7 @@ fn passing_on() -> Program {
     })
 }
 
-/// SHARED-3: who has had the permit frees the semaphore.
+/// SHARED-3: the thread that has had the permit frees the semaphore.
 fn destroying() -> Program {
     Program::new(2, 2, |scope| {
         let semaphore = scope.share(Semaphore::<Sleepy>::new(0));

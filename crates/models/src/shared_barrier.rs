@@ -63,8 +63,9 @@ impl<F: Form> Meet for SharedBarrier<Check, F> {
     }
 }
 
-/// `others` meet one that may give up, and then comes again and stays. Who was counted though it
-/// gave up makes a round of too few, and the last of all waits for ever. Has to reach `gave up`.
+/// `others` meet one that may give up, and then comes again and stays. If a thread is counted
+/// though it gave up, a round has too few, and the last of all waits for ever. Has to reach
+/// `gave up`.
 fn giving_up(others: u32) -> Program {
     Program::new(others + 1, others + 2, move |scope| {
         let barrier = scope.share(SharedBarrier::<Check, Sleepy>::new(others + 1));

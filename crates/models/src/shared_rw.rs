@@ -62,7 +62,7 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// Writers alone, none of whom dies.
+/// Writers alone, none of which dies.
 struct Whole(RwLock);
 
 // SAFETY: the lock's own methods; its file argues for them.
@@ -232,7 +232,7 @@ fn left(readers: u32) -> Program {
     })
 }
 
-/// One may give up that would write, or else read, beside two of the other kind. Nobody hangs. Has
+/// One that would write, or else read, may give up, beside two of the other kind. None hangs. Has
 /// to reach `gave up`.
 fn giving_up(writes: bool) -> Program {
     Program::new(3, 3, move |scope| {

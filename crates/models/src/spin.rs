@@ -154,7 +154,7 @@ fn free_afterwards() -> Program {
     })
 }
 
-/// A try fails only if somebody holds the lock. Has to reach `busy`.
+/// A try fails only if another thread holds the lock. Has to reach `busy`.
 fn tries() -> Program {
     Program::new(2, 2, |scope| {
         let lock = scope.share(Spin::NEW);

@@ -1,5 +1,5 @@
 //! Stages: each item is served once, in order where one serves, and it is over when all are, once.
-//! An item that nobody was asked to serve is a deadlock.
+//! An item that no server was asked to serve is a deadlock.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -26,14 +26,14 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// A stage, and how often somebody was asked to serve who does not yet.
+/// A stage, and how often a server was asked for that does not serve yet.
 struct Served {
     stage: stage::Stage<Check, usize>,
     asked: U32,
     /// How many still send.
     senders: U32,
     ledger: Ledger,
-    /// Written by each that serves an item, where one does at a time; and when it is over.
+    /// Written by each server of an item, where one serves at a time; and when it is over.
     last: Data<usize>,
 }
 
@@ -55,14 +55,14 @@ impl Served {
         }
     }
 
-    /// STAGE-2: nobody serves any more.
+    /// STAGE-2: no server is left.
     fn end(&self) {
         self.last.set(usize::MAX);
         // Release: pairs with the acquire in `serve`.
         self.asked.fetch_add(OVER, Release);
     }
 
-    /// Serves when somebody is asked to, until it is over.
+    /// Serves when a server is asked for, until it is over.
     fn serve(&self, alone: bool) {
         loop {
             let asked = self.asked.wait_while(Acquire, |asked| asked == 0);
@@ -78,7 +78,7 @@ impl Served {
                     Next::Item(number) => {
                         self.ledger.take_number(number);
                         if alone {
-                            // STAGE-3: two who do are a data race.
+                            // STAGE-3: two servers at a time are a data race.
                             self.last.set(number);
                         }
                     }
@@ -90,7 +90,7 @@ impl Served {
     }
 }
 
-/// So many send, each as many, and so many serve, as wide as the stage is.
+/// `senders` threads send, `each` items each, and `width` threads serve, as wide as the stage is.
 fn served(senders: usize, width: usize, each: usize, room: usize) -> Program {
     let all = senders * each;
     Program::new((senders + width) as u32, (2 * all) as u32, move |scope| {

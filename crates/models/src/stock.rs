@@ -15,7 +15,7 @@ pub fn entries() -> Vec<Entry> {
     const LOTS: u64 = 700;
     type Spin = QSpinLock<Check>;
     type Mutex = LinuxMutex<Check>;
-    // Who is first asks for the hand-off at once.
+    // The first waiter asks for the hand-off at once.
     type RwSem = LinuxRwSem<Check, 0>;
     vec![
         Entry::new("qspinlock/excludes-2x1", exclusion::<Spin>(2, 1), PLAIN),
@@ -94,7 +94,7 @@ fn sharing<const PATIENCE_NS: u64>(readers: u32, writers: u32, rounds: u32) -> P
     })
 }
 
-/// A writer, and a reader who does not wait for it. Has to reach `busy`.
+/// A writer, and a reader that does not wait for it. Has to reach `busy`.
 fn trying_to_read() -> Program {
     Program::new(2, 2, |scope| {
         let lock = scope.share(LinuxRwSem::<Check, 0>::NEW);

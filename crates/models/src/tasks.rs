@@ -1,5 +1,5 @@
-//! Tasks: what one returns reaches who waits, once, and who makes several goes on when all of them
-//! are done and touch nothing more.
+//! Tasks: what one returns reaches the waiter, once, and the maker of several goes on when all of
+//! them are done and touch nothing more.
 
 use core::sync::atomic::Ordering::{Acquire, Release};
 use std::future::{Future, poll_fn};
@@ -58,7 +58,7 @@ fn returning(runs: bool) -> Program {
     })
 }
 
-/// Whether somebody has dropped it.
+/// Whether it was dropped, which each thread that drops it sets.
 struct Dropped(Arc<Anywhere<Data<bool>>>);
 
 impl Drop for Dropped {
@@ -69,7 +69,7 @@ impl Drop for Dropped {
 }
 
 /// The handle of a task is dropped, or what it returns is taken if it is there: that is dropped
-/// once, and who does sees it. Has to reach `taken` and `lost`.
+/// once, and the thread that does it sees it. Has to reach `taken` and `lost`.
 fn leaving() -> Program {
     Program::new(2, 2, |scope| {
         let dropped = Arc::new(Anywhere(Data::new(false)));
@@ -97,8 +97,7 @@ impl Wake for Woken {
     }
 }
 
-/// Who has waited lets go of the handle, and then what the task has returned may not be there any
-/// more.
+/// A waiter lets go of the handle, and then what the task has returned may not be there any more.
 fn letting_go() -> Program {
     Program::new(2, 2, |scope| {
         let dropped = Arc::new(Anywhere(Data::new(false)));
@@ -113,8 +112,8 @@ fn letting_go() -> Program {
     })
 }
 
-/// A handle is polled, by two wakers, and then by who was woken, or is waited for. Has to reach
-/// `waits` and `there`.
+/// A handle is polled, by two wakers, and then by the one that was woken, or is waited for. Has to
+/// reach `waits` and `there`.
 fn polled(then_waits: bool) -> Program {
     Program::new(2, 4, move |scope| {
         let done = Arc::new(Anywhere(Data::new(0_u32)));
@@ -149,8 +148,8 @@ fn polled(then_waits: bool) -> Program {
     })
 }
 
-/// So many workers drive a future that awaits the tasks of so many others, whichever comes first.
-/// Has to reach `twice` with two: both are done at one poll.
+/// `workers` workers drive a future that awaits the tasks of `others` threads, whichever comes
+/// first. Has to reach `twice` with two: both are done at one poll.
 fn awaiting(workers: usize, others: usize) -> Program {
     Program::new((workers + others) as u32, 2 * (workers + others) as u32, move |scope| {
         let policy = Scheme::new(Lifo, Steal { share: Share::Half }).capacity(2, 2);
@@ -230,7 +229,7 @@ fn helping(workers: usize) -> Program {
     })
 }
 
-/// So many threads have a task each, whose maker frees the countdown as soon as it may.
+/// `tasks` threads have a task each, whose maker frees the countdown as soon as it may.
 fn counting(tasks: u32) -> Program {
     Program::new(1 + tasks, 1 + tasks, move |scope| {
         let countdown = scope.share(Countdown::NEW);

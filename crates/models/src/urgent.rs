@@ -1,5 +1,5 @@
 //! Waiters of real-time priority: the highest of those that stand in the queue when the lock is
-//! released goes first, and nobody is lost as waiters change places.
+//! released goes first, and no waiter is lost as waiters change places.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -72,7 +72,7 @@ fn in_order() -> Vec<Entry> {
     ]
 }
 
-/// They come and go as they like: nobody is lost.
+/// Waiters come and go as they like: none is lost.
 fn crowds() -> Vec<Entry> {
     let spurious = PLAIN.spurious(1);
     let timed = PLAIN.timeouts(1);
@@ -190,7 +190,7 @@ fn of_conditions() -> Vec<Entry> {
     ]
 }
 
-/// Who has had the lock, in this order.
+/// The threads that have had the lock, in this order.
 struct Served<'scope> {
     urgencies: &'static [u8],
     places: &'scope Data<Vec<usize>>,
@@ -223,7 +223,7 @@ fn have_seen_urgent() {
     arena().saw_urgent.store(1, Relaxed);
 }
 
-/// Waiters of these urgencies, each behind the one before it, and an owner who releases when the
+/// Waiters of these urgencies, each behind the one before it, and an owner that releases when the
 /// last has joined.
 fn line<L: Lock>(urgencies: &'static [u8]) -> Program {
     line_on::<L>(urgencies, &[0; 8])
@@ -254,7 +254,7 @@ fn line_on<L: Lock>(urgencies: &'static [u8], sockets: &'static [u32]) -> Progra
     })
 }
 
-/// As [`crowd`], where it is only known that a waiter is urgent when it is about to sleep.
+/// Like [`crowd`], where it is only known that a waiter is urgent when it is about to sleep.
 fn unknown<F: Form>(urgencies: &'static [u8], rounds: u32) -> Program {
     let known = crowd::<policy::None, F>(urgencies, rounds, 0);
     let body = known.body;
@@ -329,7 +329,7 @@ fn raises() -> Program {
     })
 }
 
-/// As [`line`], of waiters that spin for good: nobody changes places before the release.
+/// Like [`line`], for waiters that spin for good: none changes places before the release.
 fn spinning(urgencies: &'static [u8]) -> Program {
     let count = urgencies.len();
     Program::new(count as u32 + 1, count as u32 + 1, move |scope| {
@@ -451,7 +451,7 @@ fn kinds(waiters: &'static [(u8, bool)]) -> Program {
     })
 }
 
-/// Readers and writers of several urgencies: nobody is lost.
+/// Readers and writers of several urgencies: none is lost.
 fn readers_and_writers() -> Program {
     Program::new(4, 8, |scope| {
         have_seen_urgent();

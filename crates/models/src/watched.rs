@@ -32,8 +32,8 @@ thread_local! {
 #[derive(Clone, Copy, Default, PartialEq)]
 pub struct Watched<const BY_WANTS: bool = false>;
 
-/// [`exclusion`](crate::program::exclusion), watched: INV-1…4, and that sorting loses nobody. `L`
-/// has the policy [`Watched`]. Reaches `shuffled` if a waiter looks at another.
+/// [`exclusion`](crate::program::exclusion), watched: INV-1…4, and that sorting loses no waiter.
+/// `L` has the policy [`Watched`]. Reaches `shuffled` if a waiter looks at another.
 pub fn sorting<L: Lock>(threads: u32) -> Program {
     Program::new(threads, threads, move |scope| {
         watch(scope).begun.store(1, Relaxed);
@@ -84,16 +84,17 @@ impl<const BY_WANTS: bool> Policy for Watched<BY_WANTS> {
         // INV-1: two shufflers at a time would touch the watch in no order: a data race.
         let last = watch.batch.get();
         watch.batch.set(batch);
-        // INV-2: a round begins at the head; whoever else shuffles was grouped, and given the role.
+        // INV-2: a round begins at the head; any other waiter that shuffles was grouped, and given
+        // the role.
         assert!(is_head || batch > 1, "INV-2: a waiter shuffles that is not the head");
-        // INV-3: who is behind the shuffler is neither the head nor the shuffler.
+        // INV-3: a waiter behind the shuffler is neither the head nor the shuffler.
         let status = candidate.status.load(Relaxed);
         assert!(status & HEAD == 0, "INV-3: the role went forward");
         // INV-1, INV-4: nor has the role gone there already, or come by.
         assert!(status & SHUFFLER == 0, "INV-1: shuffles after passing the role");
         assert!(candidate.batch.load(Relaxed) == 0, "INV-4: groups who is grouped");
         assert!(!ptr::eq(shuffler, candidate), "INV-3: a shuffler groups itself");
-        // INV-4: who has passed the role on has a smaller batch than who has it.
+        // INV-4: a waiter that has passed the role on has a smaller batch than the one that has it.
         assert!(batch >= last || is_head && batch == 1, "INV-4: shuffles after passing the role");
         let key = |of: &Waiter<P>| {
             if BY_WANTS { of.wants.load(Relaxed) } else { of.socket.load(Relaxed).into() }

@@ -34,9 +34,9 @@ type Policy = Scheme<Lifo, Steal>;
 type Worker<'a> = sched::Worker<'a, Check, Policy>;
 
 const PLAIN: Bounds = Bounds::PLAIN;
-/// What an execution without an end is found as.
+/// The finding for an execution without an end.
 const FOR_EVER: FailureKind = FailureKind::StepLimit;
-/// As pools have it.
+/// The form that pools use.
 type Shipped = InTurns<TASKS_EVERY, ANY_EVERY>;
 /// No turn of a model has this number.
 const NEVER: u32 = u32::MAX;
@@ -62,8 +62,8 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// Those that wait for each other: each until all have begun, and then until those have ended that
-/// have begun before it.
+/// The tasks that wait for each other: each until all have begun, and then until those have ended
+/// that have begun before it.
 struct Tasks {
     all: Vec<Task>,
     begun: U32,
@@ -71,7 +71,7 @@ struct Tasks {
 }
 
 struct Task {
-    /// How many had begun before it, once it has.
+    /// How many tasks had begun before this one, once it has.
     before: Cell<Option<u32>>,
     behind: Cell<Option<Named>>,
 }
@@ -115,7 +115,7 @@ impl Tasks {
         let all = self.all.len() as u32;
         let ends = self.begun.load(Relaxed) == all && self.ended.load(Relaxed) == before;
         if ends {
-            // Release: pairs with the acquire of who waits until all have ended.
+            // Release: pairs with the acquire of a task that waits until all have ended.
             self.ended.fetch_add(1, Release);
         }
         !ends
@@ -127,7 +127,7 @@ fn crew(workers: usize) -> Crew<Check, Policy> {
     Crew::new(policy, workers, 4)
 }
 
-/// So many tasks of one worker.
+/// `count` tasks of one worker.
 fn alone<F: Form + 'static>(count: usize, form: impl Fn() -> F + Send + Sync + 'static) -> Program {
     Program::new(1, count as u32, move |scope| {
         let (crew, tasks) = (scope.share(crew(1)), scope.share(Tasks::new(count)));
@@ -143,7 +143,8 @@ fn alone<F: Form + 'static>(count: usize, form: impl Fn() -> F + Send + Sync + '
     })
 }
 
-/// One waits for what the other worker has in its queue, which is in a task until both have ended.
+/// One task waits for what the other worker has in its queue, which is in a task until both have
+/// ended.
 fn elsewhere<F: Form + 'static>(form: impl Fn() -> F + Send + Sync + 'static) -> Program {
     Program::new(2, 3, move |scope| {
         let (crew, tasks) = (scope.share(crew(2)), scope.share(Tasks::new(2)));
@@ -160,7 +161,7 @@ fn elsewhere<F: Form + 'static>(form: impl Fn() -> F + Send + Sync + 'static) ->
     })
 }
 
-/// One waits for what has come from outside since its worker has looked there.
+/// One task waits for what has come from outside after its worker has looked there.
 fn outside<F: Form + 'static>(form: impl Fn() -> F + Send + Sync + 'static) -> Program {
     Program::new(1, 2, move |scope| {
         let (crew, tasks) = (scope.share(crew(1)), scope.share(Tasks::new(2)));

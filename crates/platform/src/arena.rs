@@ -1,4 +1,4 @@
-//! Who hands out waiter nodes.
+//! The allocator of waiter nodes.
 //!
 //! Nodes live in never-freed platform memory, so a late look at one is always a valid read. They
 //! are taken only under contention, without allocation and without locks:
@@ -20,8 +20,8 @@
 //!   (`fresh` survives, the nodes and the lists don't): a stale name in an inherited lock word
 //!   never resolves, not even in a word too narrow for an epoch.
 //!
-//! A thread that ends leaves up to two nodes in its cache; nothing is registered for its end.
-//! Once a block of nodes is in use, whoever finds no idle one looks at a few old ones first.
+//! A thread that ends leaves up to two nodes in its cache; nothing is registered for its end. Once
+//! a block of nodes is in use, a thread that finds no idle one looks at a few old ones first.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -37,8 +37,8 @@ pub struct Arena<P: Platform> {
     scavenged: P::U32,
     /// How many nodes stand in queues that their waiters have left.
     left_behind: P::U32,
-    /// What the waiters of the process have learnt of the machine, in their primitive's words; 0 is
-    /// nothing.
+    /// Measurements of the machine that the waiters of the process have made, in their primitive's
+    /// words; 0 is none.
     pub lesson: P::U64,
     /// Whether a thread of real-time priority has waited in this process or a parent of it.
     pub saw_urgent: Apart<P::U32>,
@@ -56,8 +56,8 @@ pub struct Arena<P: Platform> {
     pub fences_done: P::U32,
 }
 
-/// What all waiters read and few write, on lines of its own: what stands beside it is written by
-/// each wait.
+/// Data that all waiters read and few write, on lines of its own: what stands beside it is written
+/// by each wait.
 #[repr(align(64))]
 pub struct Apart<T>(T);
 
@@ -109,12 +109,12 @@ impl<P: Platform> Arena<P> {
         let id = self.take_cached().or_else(|| self.pop()).or_else(|| self.take_fresh())?;
         let node = self.resolve_any(id)?;
         node.owner.store(0, Relaxed);
-        // Relaxed: whoever learns the node's name of us acquires it with the name.
+        // Relaxed: a thread that learns the node's name from us acquires it with the name.
         node.generation.fetch_add(1, Relaxed);
         Some(id)
     }
 
-    /// Gives back a node that nobody else will write to any more.
+    /// Gives back a node that no other thread will write to any more.
     pub fn give(&self, id: WaiterId) {
         let Some(node) = self.resolve_any(id) else { return };
         node.next.store(0, Relaxed);
@@ -134,8 +134,8 @@ impl<P: Platform> Arena<P> {
         }
     }
 
-    /// Gives the nodes that the calling thread keeps for its next waits to all: it will not wait
-    /// any more. Needed where it can't be [asked](Platform::alive) whether a thread has ended.
+    /// Gives the nodes that the calling thread keeps for its next waits to all threads: it will not
+    /// wait any more. Needed where it can't be [asked](Platform::alive) whether a thread has ended.
     pub fn give_up_cached(&self) {
         while let Some(id) = self.take_cached() {
             let Some(node) = self.resolve_any(id) else { continue };
@@ -153,19 +153,19 @@ impl<P: Platform> Arena<P> {
         if id.epoch() != P::epoch() { None } else { self.resolve_index(id.index()) }
     }
 
-    /// As [`resolve`](Self::resolve), for words too narrow for an epoch.
+    /// Like [`resolve`](Self::resolve), for words too narrow for an epoch.
     #[must_use]
     pub fn resolve_index(&self, index: u32) -> Option<&'static Waiter<P>> {
-        // Relaxed: whoever has the name of a live node has acquired it, and with it a generation
-        // above zero.
+        // Relaxed: a thread that has the name of a live node has acquired it, and with it a
+        // generation above zero.
         if index == 0 || index >= P::WAITERS {
             return None;
         }
         Self::node(index).filter(|node| node.generation.load(Relaxed) != 0)
     }
 
-    /// As [`resolve`](Self::resolve), of a name that is known to be this process's, and of a node
-    /// that was handed out: neither is looked at.
+    /// Like [`resolve`](Self::resolve), for a name that is known to be this process's, and for a
+    /// node that was handed out: neither is looked at.
     #[must_use]
     pub fn resolve_any(&self, id: WaiterId) -> Option<&'static Waiter<P>> {
         Self::node(id.index())
@@ -185,7 +185,7 @@ impl<P: Platform> Arena<P> {
     }
 
     /// How many waiters of real-time priority stand in the queue at `address`, and perhaps in
-    /// others that share the counter. Kept by those who wait; decides about order only.
+    /// others that share the counter. Kept by the waiters; decides about order only.
     #[must_use]
     #[inline]
     pub fn urgent(&self, address: usize) -> &P::U32 {
@@ -314,9 +314,9 @@ impl<P: Platform> Arena<P> {
             if last.0 != owner {
                 last = (owner, P::alive(ThreadId(owner)));
             }
-            // Whoever has taken the node since we looked has changed the generation. We take it as
-            // a waiter would (odd): while it still names its dead owner, another scavenger that
-            // saw it idle could claim it too (ARENA-1).
+            // A thread that has taken the node after we looked has changed the generation. We take
+            // it as a waiter would (odd): while it still names its dead owner, another scavenger
+            // that saw it idle could claim it too (ARENA-1).
             let free = !last.1
                 && node
                     .generation
@@ -341,7 +341,7 @@ impl<P: Platform> Arena<P> {
         // Only the user of a node changes an odd generation, so this needs no exchange.
         let next = node.generation.load(Relaxed).wrapping_add(1);
         // Release: pairs with the acquire in `scavenge`, should our thread end with the node in its
-        // cache; and whoever sees this generation sees no owner from before it.
+        // cache; and a thread that sees this generation sees no owner from before it.
         node.generation.store(if next == 0 { 2 } else { next }, Release);
     }
 
@@ -384,8 +384,8 @@ impl<P: Platform> Arena<P> {
     }
 
     fn node(index: u32) -> Option<&'static Waiter<P>> {
-        // SAFETY: the arena writes to nodes that nobody uses. Who asks it for others has promised
-        // what it does with them, when it came by the arena.
+        // SAFETY: the arena writes to nodes that are not in use. A caller that asks it for others
+        // has promised what it does with them, when it got the arena.
         unsafe { P::waiter(index) }
     }
 }

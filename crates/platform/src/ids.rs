@@ -1,4 +1,4 @@
-//! Who and where.
+//! Names of threads, CPUs and sockets.
 
 /// A thread of this process (on Linux the kernel's thread id). Never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -10,8 +10,8 @@ pub const LINES: usize = 16;
 ///
 /// | line | written by | read by |
 /// |---|---|---|
-/// | `claimed`, `joined` | who takes it for a lock; the first reader of each socket | all |
-/// | `gate` | who lets readers in | readers that wait for that |
+/// | `claimed`, `joined` | its lock's taker; the first reader of each socket | all |
+/// | `gate` | a thread that lets readers in | readers that wait for that |
 /// | `owner` | writers that own the lock | the same |
 /// | each of `lines` | readers of a socket | writers |
 ///
@@ -35,14 +35,14 @@ pub struct Indicator<P: Platform> {
 #[repr(C, align(64))]
 pub struct IndicatorGate<P: Platform>(pub P::U32);
 
-/// What writers note of an [`Indicator`], one at a time.
+/// The notes of writers in an [`Indicator`], one at a time.
 #[repr(C, align(64))]
 pub struct IndicatorOwner<P: Platform> {
     /// When the first of the writers that follow one another had the lock.
     pub since_ns: P::U64,
-    /// Until when readers are let in, though a writer waits.
+    /// Until when readers are let in, even if a writer waits.
     pub until_ns: P::U64,
-    /// How often in a row few readers had come since the last writer.
+    /// How often in a row few readers had come after the last writer.
     pub idle: P::U32,
     /// How many readers had entered when a writer came last.
     pub entered: P::U64,
@@ -53,12 +53,12 @@ pub struct IndicatorOwner<P: Platform> {
 pub struct IndicatorLine<P: Platform> {
     /// How many have entered.
     pub entered: P::U64,
-    /// How many have left, and who is to be woken for it.
+    /// How many have left, and the waiter to wake for it.
     pub left: P::U64,
 }
 
 impl<P: Platform> Indicator<P> {
-    /// One that was never used.
+    /// An indicator that was never used.
     pub const NEW: Self = Self {
         claimed: P::U32::ZERO,
         joined: P::U32::ZERO,

@@ -46,7 +46,8 @@ use core::sync::atomic::Ordering;
 #[doc(hidden)]
 pub const FILE: &str = file!();
 
-/// A machine: its atomic words, how to wait on it, where its state lives, who and where we are.
+/// A machine: its atomic words, how to wait on it, where its state lives, and the caller's identity
+/// and place.
 ///
 /// Functions take no `self`: a back end is a zero-sized type and finds its context in a
 /// thread-local. That is what lets a `static` lock hold nothing but its words.
@@ -77,8 +78,7 @@ pub unsafe trait Platform: Sized + 'static {
     /// two.
     const COHORTS: usize = 1;
 
-    /// A number for what stands at an address: spread evenly, and the same in each run where runs
-    /// are repeated.
+    /// A number for an address: spread evenly, and the same in each run where runs are repeated.
     fn spread(address: usize) -> u32 {
         // Fibonacci hashing: the highest bits are the best mixed.
         ((address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
@@ -97,19 +97,19 @@ pub unsafe trait Platform: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// As of [`arena`](Self::arena), which is how to come by a node.
+    /// See [`arena`](Self::arena), which is how to come by a node.
     unsafe fn waiter(index: u32) -> Option<&'static Waiter<Self>>;
 
-    /// Who hands the nodes out.
+    /// The arena that hands the nodes out.
     ///
     /// # Safety
     ///
-    /// What stands in a node is followed, as a link, and written through, as an address. So the
+    /// The content of a node is followed, as a link, and written through, as an address. So the
     /// nodes of others are written by the protocols of `antiphon-sync` only: the queues of its
     /// `lock` (the ShflLock family, `classic`, `numa`, `cst`, `stock`, and the mailboxes and
     /// sections of `delegation`), and the lists of its `wait`. A caller that is not one of these
-    /// looks at them and no more. It writes to a node that it has [taken](Arena::take), and gives
-    /// back that, once, when nobody else will write to it any more.
+    /// only looks at them. It writes to a node that it has [taken](Arena::take), and gives back
+    /// that, once, when no other thread will write to it any more.
     unsafe fn arena() -> &'static Arena<Self>;
 
     /// The reader indicators of the process, of which a readers-writer lock may have one at a time;
@@ -136,8 +136,8 @@ pub unsafe trait Platform: Sized + 'static {
     /// The calling thread. Never zero; may be reused after the thread has ended.
     fn thread() -> ThreadId;
 
-    /// What the caller runs as: a number of its fiber if it is on one, which moves from thread to
-    /// thread with it, and of its thread otherwise. Never zero; two that live have two.
+    /// The identity of the caller: a number of its fiber if it is on one, which moves from thread
+    /// to thread with it, and of its thread otherwise. Never zero; two that live have two.
     fn task() -> u64 {
         Self::thread().0.into()
     }
@@ -160,7 +160,8 @@ pub unsafe trait Platform: Sized + 'static {
     /// The socket (NUMA node) that the caller runs on. May change between lock and unlock.
     fn socket() -> SocketId;
 
-    /// Whether this machine has more than one socket: where it has not, nobody sorts by socket.
+    /// Whether this machine has more than one socket: where it has not, no algorithm sorts by
+    /// socket.
     fn numa() -> bool;
 
     /// How far the caches of two CPUs are from each other: 0 is as near as can be, and larger is
@@ -191,9 +192,9 @@ pub unsafe trait Platform: Sized + 'static {
         }
     }
 
-    /// Has `thread`, which may have ended, run as if it were at least as urgent as `rank`, until as
-    /// many [`reclaim`](Self::reclaim)s have been made as loans. What is lent is not lost because
-    /// of another loan or its end.
+    /// Makes `thread`, which may have ended, run as if it were at least as urgent as `rank`, until
+    /// as many [`reclaim`](Self::reclaim)s have been made as loans. A loan is not lost because of
+    /// another loan or its end.
     ///
     /// # Errors
     ///
@@ -267,24 +268,24 @@ pub unsafe trait Platform: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// [`Unsupported`] where the kernel refuses, for good or this time; who relies on it to be
-    /// woken must not sleep for long then.
+    /// [`Unsupported`] where the kernel refuses, for good or this time; a sleeper that relies on it
+    /// to be woken must not sleep for long then.
     fn heavy_fence() -> Result<(), Unsupported>;
 
-    /// Blocks the caller, who owns `waiter`, until [`unpark`](Self::unpark) was called for it, the
-    /// deadline has passed, or for no reason. An `unpark` that came first is not lost: it makes the
-    /// next `park` return at once. What happened before the `unpark` happens before the return.
+    /// Blocks the caller, which owns `waiter`, until [`unpark`](Self::unpark) was called for it,
+    /// the deadline has passed, or for no reason. An `unpark` that came first is not lost: it makes
+    /// the next `park` return at once. What happened before the `unpark` happens before the return.
     fn park(waiter: &Waiter<Self>, deadline: Option<Deadline>) -> Parked;
 
     /// Ends the present or next [`park`](Self::park) of that waiter. Does nothing if the node has
-    /// changed hands since the reference was taken; a wake that is late all the same is a spurious
-    /// one for the node's next owner, no more.
+    /// changed hands after the reference was taken; a wake that is late all the same is only a
+    /// spurious one for the node's next owner.
     fn unpark(waiter: WaiterRef);
 
-    /// As [`unpark`](Self::unpark). `false` if the waiter was not found asleep, so that it may not
-    /// run for long: it sits in a signal handler that has interrupted its sleep, or is stopped; or
-    /// it is up, or about to sleep, and will notice. A guess: it decides whether another is woken
-    /// to keep watch.
+    /// Like [`unpark`](Self::unpark). `false` if the waiter was not found asleep, so that it may
+    /// not run for long: it sits in a signal handler that has interrupted its sleep, or is stopped;
+    /// or it is up, or about to sleep, and will notice. A guess: it decides whether another is
+    /// woken to keep watch.
     fn unpark_asleep(waiter: WaiterRef) -> bool {
         Self::unpark(waiter);
         true
@@ -303,18 +304,18 @@ pub unsafe trait Platform: Sized + 'static {
     }
 
     /// Blocks the caller, in a place of 0 to 31, while the low half of `word` holds `low`: until a
-    /// [`wake_on`](Self::wake_on) that has chosen it, the deadline has passed, or for no reason.
-    /// Who was chosen is not told [`Parked::TimedOut`]. A thread that changes that half and then
-    /// wakes the place wakes who does not see the change. A wake orders nothing else: who needs to
-    /// see what was done reads it from a word.
+    /// [`wake_on`](Self::wake_on) that has chosen it, the deadline has passed, or for no reason. A
+    /// waiter that was chosen is not told [`Parked::TimedOut`]. A thread that changes that half and
+    /// then wakes the place wakes the waiters there that do not see the change. A wake orders
+    /// nothing else: a waiter that needs to see what was done reads it from a word.
     ///
-    /// Only for who was told that it [may](Self::waits_on_words).
+    /// Only for callers that were told that they [may](Self::waits_on_words).
     fn wait_on(_word: &Self::U64, _low: u32, _place: u32, _deadline: Option<Deadline>) -> Parked {
         Parked::Woken
     }
 
-    /// Wakes up to `count` of those that wait on the word at this address in one of the `places`, a
-    /// bit for each; says how many these were. The address is used as a name only: the word may be
+    /// Wakes up to `count` of the waiters on the word at this address in one of the `places`, a bit
+    /// for each; says how many these were. The address is used as a name only: the word may be
     /// gone.
     fn wake_on(_word: *const Self::U64, _places: u32, _count: u32) -> u32 {
         0
@@ -323,7 +324,7 @@ pub unsafe trait Platform: Sized + 'static {
     /// Tells the scheduler something about the caller. Doing nothing is a legal answer.
     fn hint(hint: Hint);
 
-    /// Tells who traces the program what happens here. Not called on the way to a lock that is
+    /// Tells a tracer of the program what happens here. Not called on the way to a lock that is
     /// free. Doing nothing is a legal answer.
     #[inline(always)]
     fn probe(_probe: Probe) {}
@@ -332,9 +333,9 @@ pub unsafe trait Platform: Sized + 'static {
     /// A guess: it decides how long to spin, never what is correct.
     fn crowded() -> bool;
 
-    /// Whether there are CPUs to spare: though the caller spins, one is left that nobody needs,
-    /// beside that of who is waited for. Never where it is [`crowded`](Self::crowded); a guess as
-    /// that is.
+    /// Whether there are CPUs to spare: one is left that no other thread needs, beside those of the
+    /// caller, which spins, and of the thread that is waited for. Never where it is
+    /// [`crowded`](Self::crowded); a guess as that is.
     fn roomy() -> bool {
         !Self::crowded()
     }
@@ -347,7 +348,7 @@ pub unsafe trait Platform: Sized + 'static {
     }
 
     /// How long the caller keeps its CPU if it goes on, in nanoseconds: what is left of its time
-    /// slice, or [`u32::MAX`] while nobody else wants that CPU. A guess, as
+    /// slice, or [`u32::MAX`] while no other thread wants that CPU. A guess, as
     /// [`crowded`](Self::crowded) is; where the platform can't tell, it is one end or the other by
     /// that.
     fn slice_left_ns() -> u32 {
@@ -361,10 +362,10 @@ pub unsafe trait Platform: Sized + 'static {
     }
 }
 
-/// [`Platform::rank`] of a thread that nobody has made more or less urgent than others.
+/// [`Platform::rank`] of a thread that was made neither more nor less urgent than others.
 pub const RANK: u8 = 20;
 
-/// Why [`Platform::park`] returned.
+/// The reason why [`Platform::park`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Parked {
@@ -374,7 +375,7 @@ pub enum Parked {
     TimedOut,
 }
 
-/// What an algorithm tells the scheduler.
+/// A message of an algorithm to the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// The caller begins to wait by spinning.
@@ -386,12 +387,12 @@ pub enum Hint {
     /// The caller may park until that time of the monotonic clock, in nanoseconds, which is not the
     /// end of its wait: it looks again then, and goes on waiting.
     LooksAgain {
-        /// When.
+        /// The time at which it looks again.
         at_ns: u64,
     },
 }
 
-/// What an algorithm tells a tracer.
+/// A message of an algorithm to a tracer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// The caller has to wait.
@@ -405,20 +406,20 @@ pub enum Probe {
 /// A lock, as a tracer is told of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traced {
-    /// Where it is.
+    /// The address of the lock.
     pub address: usize,
-    /// As what it is waited for.
+    /// The way in which the lock is waited for.
     pub kind: TracedKind,
 }
 
 impl Traced {
-    /// That lock.
+    /// The lock `lock`, for a tracer.
     pub fn new<L>(lock: &L, kind: TracedKind) -> Self {
         Self { address: core::ptr::from_ref(lock).addr(), kind }
     }
 }
 
-/// What a lock is waited for as. Tracers see the number.
+/// The way in which a lock is waited for. Tracers see the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TracedKind {

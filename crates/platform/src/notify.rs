@@ -1,11 +1,11 @@
-//! How somebody sleeps who is told that there is something to do.
+//! The sleep of a thread that is told when there is something to do.
 
 use core::num::NonZeroU64;
 
 use crate::{Deadline, Parked};
 
-/// What the sleeper hands to whoever is to tell it: plain bits, so that what a late notifier holds
-/// is never a reference into something that is gone.
+/// The bits that a sleeper hands to its notifier: plain bits, so that what a late notifier holds is
+/// never a reference into something that is gone.
 pub type Ticket = NonZeroU64;
 
 /// A way to sleep, and to be told: a parked waiter, a file descriptor, a signal, an interrupt.
@@ -34,13 +34,13 @@ pub trait Notify: Send + Sync + 'static {
     /// The caller has the ticket of [`begin`](Self::begin), and has not ended with it.
     unsafe fn sleep(&self, ticket: Ticket, deadline: Option<Deadline>) -> Parked;
 
-    /// The caller is awake, and has taken the ticket back if nobody else had. In the child of a
+    /// The caller is awake, and has taken the ticket back if no notifier had. In the child of a
     /// `fork` it may be a ticket of the parent's.
     ///
     /// # Safety
     ///
-    /// As of [`sleep`](Self::sleep); it may do so once. What the ticket names is somebody else's
-    /// from now on.
+    /// See [`sleep`](Self::sleep); the caller may do so once. What the ticket names belongs to
+    /// another from now on.
     unsafe fn end(&self, ticket: Ticket);
 
     /// Ends the present or next [`sleep`](Self::sleep) with that ticket. May come late, when that

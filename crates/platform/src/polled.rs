@@ -5,12 +5,12 @@ use core::task::Waker;
 use crate::{Platform, Waiter};
 
 /// A machine on which futures wait, too: by a waker that is left with a node, in the place of a
-/// [`park`](Platform::park). Apart from [`Platform`]: who leaves a waker allocates, and not every
-/// machine has executors.
+/// [`park`](Platform::park). Apart from [`Platform`]: a caller that leaves a waker allocates, and
+/// not every machine has executors.
 pub trait PolledWait: Platform {
-    /// Leaves a waker with a node: whoever [unparks](Platform::unpark) that next wakes it, once.
-    /// `false`: a wake was due; it is taken, and the caller looks again at what it waits for. What
-    /// was done before a wake happens before what is done when one was taken, here or by
+    /// Leaves a waker with a node: the thread that [unparks](Platform::unpark) it next wakes it,
+    /// once. `false`: a wake was due; it is taken, and the caller looks again at what it waits for.
+    /// What was done before a wake happens before what is done when one was taken, here or by
     /// [`take_waker`](Self::take_waker).
     ///
     /// # Safety
@@ -23,6 +23,6 @@ pub trait PolledWait: Platform {
     ///
     /// # Safety
     ///
-    /// The node is the caller's, who has left a waker, or nothing, and does not park.
+    /// The node belongs to the caller, which has left a waker, or nothing, and does not park.
     unsafe fn take_waker(waiter: &Waiter<Self>);
 }

@@ -9,15 +9,15 @@ pub trait SharedWait: Platform {
     /// Blocks the calling thread while `word` holds `expected`: until [`wake_shared`] was called
     /// for it, the deadline has passed, or for no reason. A fiber blocks the thread under it.
     ///
-    /// A thread that changes the word and calls [`wake_shared`] after that wakes whoever does not
-    /// see the change. A wake orders nothing else: who needs to see what was done reads it from a
-    /// word.
+    /// A thread that changes the word and calls [`wake_shared`] after that wakes the waiters that
+    /// do not see the change. A wake orders nothing else: a waiter that needs to see what was done
+    /// reads it from a word.
     ///
     /// [`wake_shared`]: Self::wake_shared
     fn wait_shared(word: &Self::U32, expected: u32, deadline: Option<Deadline>) -> Parked;
 
     /// Whether a thread, of any process, has ended; it may be one that got the id later, which has
-    /// not. Of a process that nobody has waited for, the threads have ended all the same.
+    /// not. The threads of a process whose parent has not waited for it have ended all the same.
     fn ended(thread: ThreadId) -> bool {
         !Self::alive(thread)
     }

@@ -39,9 +39,9 @@ pub struct Deadline {
 pub struct Budget {
     /// Nanoseconds.
     pub ns: u32,
-    /// Whether to look less and less often, the second time after so many nanoseconds. For a word
-    /// that its owner works on: each look takes the line away from it. Not for a word that only
-    /// the waiter looks at.
+    /// Whether to look less and less often, the second time after this many nanoseconds. For a word
+    /// that its owner works on: each look takes the line away from it. Not for a word that only the
+    /// waiter looks at.
     pub backoff: Option<u32>,
 }
 

@@ -12,8 +12,8 @@ use crate::{Atomic, Platform};
 /// | `next` to `due`, `rank`, `passed`, `queue` | the primitive it waits in | the same |
 /// | `token`, `handle` | the platform's `park` and `unpark` | the same |
 ///
-/// Fields are plain platform atomics; what they mean is the business of who writes them. All are
-/// zero in a node that was never used and, after a fork, in the child.
+/// Fields are plain platform atomics; the writer of a field says what it means. All are zero in a
+/// node that was never used and, after a fork, in the child.
 #[repr(C, align(64))]
 pub struct Waiter<P: Platform> {
     /// Odd while the node is in use, even while it is not, zero if it never was. Grows with each
@@ -23,7 +23,7 @@ pub struct Waiter<P: Platform> {
     pub owner: P::U32,
     /// The node behind this one in its queue ([`WaiterId`] bits), 0 if none is known.
     pub next: P::U32,
-    /// What the waiter does and may do.
+    /// The state of the waiter, and what it may do.
     pub status: P::U32,
     /// How many waiters were grouped in a row up to this one.
     pub batch: P::U32,
@@ -31,7 +31,7 @@ pub struct Waiter<P: Platform> {
     pub resume: P::U32,
     /// The socket that the waiter was on when it began to wait.
     pub socket: P::U16,
-    /// The CPU that it was on then.
+    /// The CPU that the waiter was on then.
     pub cpu: P::U16,
     /// How the waiter wants what it waits for, in its primitive's words: of a readers-writer lock,
     /// 0 to read and 1 to write. Of a mutex, what is behind it in its cohort.
@@ -47,11 +47,11 @@ pub struct Waiter<P: Platform> {
     /// How often others were moved ahead of it for their rank; or how often the lock was handed on
     /// in its cohort.
     pub passed: P::U16,
-    /// The platform's: who waits, if that is not the thread which parks.
+    /// The platform's: which fiber or waker waits, if it is not the thread that parks.
     pub handle: P::U64,
-    /// The queue that the waiter may be moved into, in its primitive's words; 0 for none. Or whom
-    /// to wake for it ([`WaiterRef::bits`]), 0 for itself. Or, in the upper half, whose place in
-    /// the queue it has.
+    /// The queue that the waiter may be moved into, in its primitive's words; 0 for none. Or the
+    /// waiter to wake for it ([`WaiterRef::bits`]), 0 for itself. Or, in the upper half, the waiter
+    /// whose place in the queue it has.
     pub queue: P::U64,
 }
 
@@ -105,7 +105,7 @@ impl WaiterId {
         }
     }
 
-    /// What stands in an atomic word; `None` is 0.
+    /// The name in an atomic word; `None` is 0.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Option<Self> {
         match NonZeroU32::new(bits) {
@@ -114,7 +114,7 @@ impl WaiterId {
         }
     }
 
-    /// What to write in an atomic word.
+    /// The bits to write in an atomic word.
     #[must_use]
     pub const fn bits(self) -> u32 {
         self.0.get()
@@ -126,30 +126,30 @@ impl WaiterId {
         self.0.get() & Self::INDEX_MASK
     }
 
-    /// The epoch of the process that wrote it.
+    /// The epoch of the process that wrote the name.
     #[must_use]
     pub const fn epoch(self) -> u32 {
         self.0.get() >> Self::INDEX_BITS
     }
 }
 
-/// A node as somebody saw it: whoever wakes it later does nothing if it has changed hands since.
+/// A node as a thread saw it: a later waker does nothing if it has changed hands after that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaiterRef {
     /// The index of the node.
     pub index: u32,
-    /// Its generation at that time.
+    /// The generation of the node at that time.
     pub generation: u32,
 }
 
 impl WaiterRef {
-    /// A word for it: the generation above the index.
+    /// The reference as a word: the generation above the index.
     #[must_use]
     pub const fn bits(self) -> u64 {
         (self.generation as u64) << u32::BITS | self.index as u64
     }
 
-    /// What [`bits`](Self::bits) were made of; `None` if there is no index in them.
+    /// The reference that [`bits`](Self::bits) were made of; `None` if there is no index in them.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Option<Self> {
         match bits as u32 {

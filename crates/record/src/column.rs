@@ -57,7 +57,7 @@ impl<T: 'static> Column<T> {
         Self { first, count, pieces: [const { AtomicPtr::new(null_mut()) }; PIECES] }
     }
 
-    /// One piece that is all of it, in memory that is there for good: for who has no file.
+    /// One piece that is all of it, in memory that is there for good: for callers without a file.
     pub const fn whole(records: &'static [T]) -> Self {
         assert!(records.len().is_power_of_two());
         let mut pieces = [const { AtomicPtr::new(null_mut()) }; PIECES];
@@ -172,7 +172,7 @@ fn map_behind(page: *mut u8, bytes: usize) -> Option<*mut u8> {
 
 fn unmap(at: *mut u8, bytes: usize) {
     errno_kept(|| {
-        // SAFETY: mapped by `map_behind` just now, and known to nobody else.
+        // SAFETY: mapped by `map_behind` just now, and known to no other.
         unsafe { libc::munmap(at.cast(), bytes) };
     });
 }

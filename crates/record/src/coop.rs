@@ -1,5 +1,6 @@
-//! What event loops of a program did that was made cooperative: a page of counts, written by the
-//! preload library for that (`crates/preload-coop`), and read by who has started the program.
+//! The activity of the event loops of a program that was made cooperative: a page of counts,
+//! written by the preload library for that (`crates/preload-coop`), and read by the process that
+//! has started the program.
 //!
 //! A row is one thread's, from when it was found to be a loop until the process executes something
 //! else or ends; rows are never given back. All words are counts of one writer, so a thread that
@@ -32,7 +33,7 @@ pub const CPU: &str = "ANTIPHON_COOP_CPU";
 /// How a CPU is shared: what [`words_of`] makes. Without it as usual; a domain that is there
 /// already has its own.
 pub const OPTIONS: &str = "ANTIPHON_COOP_OPTIONS";
-/// The file that has the page, if anybody wants to know.
+/// The file that has the page, if a report is wanted.
 pub const REPORT: &str = "ANTIPHON_COOP_REPORT";
 
 /// Numbers as the environment has them.
@@ -48,7 +49,7 @@ pub fn numbers_of(words: &str) -> Option<[u64; 4]> {
     numbers?.try_into().ok()
 }
 
-/// So many loops have a row.
+/// The number of loops that have a row, at most.
 pub const ROWS: usize = 256;
 /// How long the file is.
 pub const PAGE_BYTES: usize = size_of::<Page>();
@@ -58,24 +59,24 @@ pub const BATON: u64 = 1;
 /// Bit of `tier`: the loop is raised while it is late.
 pub const BOOST: u64 = 2;
 
-/// What is counted.
+/// The kinds of counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// Waits.
     Waits,
     /// Waits that were to return at once.
     Zero,
-    /// Of those, the ones before which the loop had told its next release.
+    /// The waits among those before which the loop had told its next release.
     Told,
     /// Waits without an end.
     Endless,
     /// Times that had come when a wait was through: those of timeouts, and those that were told.
     Due,
-    /// Demotions since it has run too long.
+    /// Demotions because it has run too long.
     Overrun,
-    /// Demotions since it has slept elsewhere.
+    /// Demotions because it has slept elsewhere.
     Slept,
-    /// Demotions since it has had more than its share.
+    /// Demotions because it has had more than its share.
     Share,
     /// How often it was raised.
     Raises,
@@ -169,13 +170,13 @@ impl RowWords {
         self.refusal.store(refusal.map_or(0, Refusal::number), Relaxed);
     }
 
-    /// One more.
+    /// Adds one to a count.
     pub fn add(&self, count: Count) {
         let word = &self.counts[count as usize];
         word.store(word.load(Relaxed) + 1, Relaxed);
     }
 
-    /// So many by now.
+    /// Sets a count.
     pub fn set(&self, count: Count, number: u64) {
         self.counts[count as usize].store(number, Relaxed);
     }
@@ -218,7 +219,7 @@ impl LoopRow {
     }
 }
 
-/// What there is in a file, now; and how many loops found no row.
+/// The rows of a file, now; and how many loops found no row.
 ///
 /// # Errors
 ///

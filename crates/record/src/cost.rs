@@ -26,14 +26,15 @@ pub struct Cost {
 }
 
 impl Writer {
-    /// An event of that kind was timed: the recorder's work began so many ticks before the time
-    /// that the event has, and ended so many after it. Both hold one of the looks at the clock that
-    /// were made for that, or half of each.
+    /// Notes that an event of that kind was timed: the recorder's work began `before` ticks before
+    /// the time that the event has, and ended `after` ticks after it. Both hold one of the looks at
+    /// the clock that were made for that, or half of each.
     pub fn timed(self, code: Code, before: u64, after: u64) {
         let Some(cost) = self.map.base().costs.get(code as usize) else { return };
         cost.before.fetch_add(before, Relaxed);
         cost.after.fetch_add(after, Relaxed);
-        // Last: who reads between has an average that is a little too high, and none of nothing.
+        // Last: a reader that reads in between has an average that is a little too high, and none
+        // of nothing.
         cost.count.fetch_add(1, Relaxed);
     }
 }

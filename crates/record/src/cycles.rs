@@ -2,8 +2,8 @@
 //! for each other for ever.
 //!
 //! All pairs that were taken in both orders are found. Of the longer cycles, one of the shortest
-//! through each edge that is in no other cycle: a graph may have more of them than anybody reads,
-//! and who mends those that are shown finds the next.
+//! through each edge that is in no other cycle: a graph may have more of them than can be read, and
+//! after those that are shown are mended the next is found.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use crate::Snapshot;
 use crate::snapshot::Edge;
 
-/// No more cycles than so many are looked for.
+/// The number of cycles that are looked for, at most.
 const MOST: usize = 1000;
 
 impl Snapshot {

@@ -131,7 +131,7 @@ pub(crate) struct ProcessRecord {
 pub(crate) struct ModuleRecord {
     /// A hash of the path, the device and the inode.
     pub(crate) key: AtomicU64,
-    /// Of the path.
+    /// The length of the path.
     pub(crate) length: AtomicU64,
     /// As the mappings of a process have it.
     pub(crate) device: AtomicU64,
@@ -150,7 +150,7 @@ pub(crate) struct SiteRecord {
     pub(crate) key: AtomicU64,
     /// 1 + the module's record, 0 if it is not known (yet).
     pub(crate) module: AtomicU64,
-    /// Of the site, in the module's file.
+    /// The offset of the site, in the module's file.
     pub(crate) offset: AtomicU64,
     pub(crate) _reserved: u64,
 }
@@ -175,7 +175,7 @@ pub(crate) struct ThreadRecord {
     pub(crate) waits: AtomicU64,
     /// 1 + the row for which the thread waits now, 0 for none.
     pub(crate) waiting: AtomicU64,
-    /// Since when, monotonic clock.
+    /// When that wait began, monotonic clock.
     pub(crate) since_ns: AtomicU64,
     pub(crate) acquisitions: AtomicU64,
     /// How often it took a lock while it held none.
@@ -214,7 +214,7 @@ pub(crate) struct ProgramRecord {
     /// A hash of all the rest but the count.
     pub(crate) key: AtomicU64,
     pub(crate) count: AtomicU64,
-    /// The real group of who executes it, above the real user.
+    /// The real group of the process that executes it, above the real user.
     pub(crate) caller: AtomicU64,
     /// Of [`crate::HandedOn`].
     pub(crate) handed_on: AtomicU64,
@@ -251,7 +251,7 @@ pub(crate) struct RowBody {
     /// Waits that ended without the lock: timeouts, cancellations.
     pub(crate) gave_up: AtomicU64,
     pub(crate) wait: Total,
-    /// That of its [`RowRecord`]; 0 for none: nothing was counted here.
+    /// The key of its [`RowRecord`]; 0 for none: nothing was counted here.
     pub(crate) key: AtomicU64,
     pub(crate) holds: [AtomicU64; BUCKETS],
     pub(crate) waits: [AtomicU64; BUCKETS],
@@ -270,7 +270,7 @@ pub(crate) struct Total {
 pub(crate) struct Section {
     pub(crate) offset: u64,
     pub(crate) records: usize,
-    /// Of a record.
+    /// The number of words in a record.
     pub(crate) words: usize,
     /// The records of its first piece; each further piece has twice as many.
     pub(crate) first: usize,
@@ -284,7 +284,7 @@ impl Section {
         Self { offset: offset as u64, records, words, first: records, pieces: 1 }
     }
 
-    /// A column of so many pieces that begins at `offset`. The first has `first` records, or as
+    /// A column of `pieces` pieces that begins at `offset`. The first has `first` records, or as
     /// many as a granule has.
     pub(crate) const fn column<T>(offset: u64, first: usize, pieces: usize) -> Self {
         let granule = GRANULE / size_of::<T>();

@@ -1,11 +1,10 @@
 //! The recording: a file of fixed size that a running program fills in and a reader looks at.
 //!
-//! Who wants to know what a program waits for creates a [`Recording`], names its file in the
-//! environment variable [`VARIABLE`] and starts the program under the preload library. That maps
-//! the file, as does every process it starts, and counts into it with a [`Writer`]: by atomic
-//! additions to shared memory, without a lock or an allocation. [`Recording::read`]
-//! may be called at any time, and after the program is gone: however it went, what it wrote is
-//! there.
+//! A process that wants to know what a program waits for creates a [`Recording`], names its file in
+//! the environment variable [`VARIABLE`] and starts the program under the preload library. That
+//! maps the file, as does every process it starts, and counts into it with a [`Writer`]: by atomic
+//! additions to shared memory, without a lock or an allocation. [`Recording::read`] may be called
+//! at any time, and after the program is gone: however it went, what it wrote is there.
 //!
 //! ```
 //! use antiphon_record::{Recording, Scope};
@@ -98,7 +97,7 @@ pub enum Scope {
     Contended,
     /// Every acquisition, every hold, and the order in which locks are taken.
     Full,
-    /// The same, and what each thread did when ([`events`]).
+    /// As `Full`, and what each thread did when ([`events`]).
     Events,
 }
 

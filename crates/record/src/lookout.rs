@@ -51,8 +51,8 @@ impl<'a> Lookout<'a> {
         Ok(Self { recording, processes })
     }
 
-    /// The state of thread `tid` of process `pid`, in the ids of those who wrote. Without a record
-    /// it is that of a thread that never waited.
+    /// The state of thread `tid` of process `pid`, in the ids of the processes that wrote. Without
+    /// a record it is that of a thread that never waited.
     ///
     /// # Errors
     ///

@@ -74,7 +74,7 @@ impl Mapping {
     ///
     /// If it is no recording, or there is no memory; then nothing is mapped.
     pub fn open(&'static self, file: c_int) -> Result<Writer, Refused> {
-        // SAFETY: moves the position of a file, which nobody uses.
+        // SAFETY: moves the position of a file, which is not used.
         let length = errno_kept(|| unsafe { libc::lseek(file, 0, libc::SEEK_END) });
         if u64::try_from(length).is_ok_and(|length| length < FILE_BYTES) || length < 0 {
             return Err(Refused::Mismatch);
@@ -138,9 +138,9 @@ impl Mapping {
     /// The begin of the file. Only a [`Writer`] asks, which there is when it is mapped.
     #[inline]
     pub(crate) fn base(&self) -> &'static Base {
-        // Relaxed: acquired with `is_open` by who made the writer.
+        // Relaxed: acquired with `is_open` by the thread that made the writer.
         let base = self.base.load(Relaxed);
-        // SAFETY: not null, since a writer is made after it was stored; mapped and looked at by
+        // SAFETY: not null, because a writer is made after it was stored; mapped and looked at by
         // `open`, for good.
         unsafe { &*base }
     }
@@ -187,8 +187,8 @@ impl Pieces {
     /// Maps the first piece of a table.
     fn begin<T: 'static>(&mut self, column: &Column<T>, section: Section) -> Result<(), Refused> {
         let base = self.map(section.offset, column.first_bytes())?;
-        // SAFETY: mapped just now; if that is undone, nobody is told of the column (`is_open` stays
-        // false). The file is as long as all of its tables.
+        // SAFETY: mapped just now; if that is undone, no thread is told of the column (`is_open`
+        // stays false). The file is as long as all of its tables.
         unsafe { column.begins_at(base.cast()) };
         Ok(())
     }
@@ -203,7 +203,7 @@ impl Drop for Pieces {
     fn drop(&mut self) {
         for &(at, bytes) in self.mapped.iter().take(self.count) {
             errno_kept(|| {
-                // SAFETY: mapped by `map`, and nobody was told of it.
+                // SAFETY: mapped by `map`, and no thread was told of it.
                 unsafe { libc::munmap(at.cast::<c_void>(), bytes) }
             });
         }

@@ -81,7 +81,7 @@ impl BuildId {
 pub struct FileId {
     /// As the process's mappings have it. Where file systems lie on others, `stat` may say another.
     pub device: u64,
-    /// Of the file on that device.
+    /// The inode of the file on that device.
     pub inode: u64,
     /// Read from the mapped file; none if the file has none, or it could not be read.
     pub build: BuildId,

@@ -9,8 +9,8 @@ pub fn namespace() -> Option<u64> {
     std::fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino()).ok()
 }
 
-/// Whether the ids of who is in that one, 0 if it could not say, are known to mean others here, or
-/// nobody.
+/// Whether the ids of a process in that namespace, 0 if it could not say, are known to mean others
+/// here, or none.
 pub(crate) fn is_elsewhere(theirs: u64) -> bool {
     theirs != 0 && namespace().is_some_and(|ours| ours != theirs)
 }

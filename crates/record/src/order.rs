@@ -7,14 +7,14 @@
 //!
 //! | what | why it is none | how it is told |
 //! |---|---|---|
-//! | a lock that is only tried | nobody waits for it | no edge leads to it |
+//! | a lock that is only tried | no thread waits for it | no edge leads to it |
 //! | a lock where another one stood | they were never there at once | edges have *lives* |
-//! | locks that are taken under a third | only who has that gets so far | edges have *guards* |
+//! | locks that are taken under a third | only its owner gets so far | edges have *guards* |
 //!
-//! An edge is written by who holds both of its locks, and so is the one back: one thread at a time,
-//! unless they have both to read. Those count atomically; if several of them are the first, what is
-//! noted may be some of each, and a guard that not all of them had is dropped when the edge is seen
-//! next. A lock that is had to read guards nothing.
+//! An edge is written by the thread that holds both of its locks, and so is the one back: one
+//! thread at a time, unless they have both to read. Those count atomically; if several of them are
+//! the first, what is noted may be some of each, and a guard that not all of them had is dropped
+//! when the edge is seen next. A lock that is had to read guards nothing.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -24,8 +24,9 @@ use crate::writer::{RowWriter, Writer, add_as_holder};
 
 impl Writer {
     /// The lock of `taken` was waited for, or might have been, by a thread that held that of
-    /// `held`, and is held now. Not to be said of a lock that was only tried: nobody can be stuck
-    /// there. `others` are the locks that the thread holds beside the two, the outermost first.
+    /// `held`, and is held now. Not to be said of a lock that was only tried: no thread can be
+    /// stuck there. `others` are the locks that the thread holds beside the two, the outermost
+    /// first.
     pub fn ordered(
         self,
         held: RowWriter,
@@ -39,7 +40,7 @@ impl Writer {
         }
         let Some((from_lives, to_lives)) = self.lives(from).zip(self.lives(to)) else { return };
         let Some(edge) = self.edge(from, to) else { return self.dropped(Full::Edges) };
-        // Whoever has one of both alone is alone here.
+        // A thread that has one of both alone is alone here.
         let alone = if held.is_shared() { taken } else { held };
         add_as_holder(alone, &edge.count, 1);
         let others = others

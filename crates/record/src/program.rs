@@ -13,9 +13,9 @@ use crate::table::{Found, find, hash};
 pub struct Program {
     /// Its absolute path.
     pub path: String,
-    /// How often.
+    /// How often it was executed.
     pub times: u64,
-    /// The real user of who executed it.
+    /// The real user of the process that executed it.
     pub user: u32,
     /// The real group.
     pub group: u32,

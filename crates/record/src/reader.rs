@@ -78,7 +78,7 @@ impl Recording {
         Ok(recording)
     }
 
-    /// What has been recorded so far.
+    /// The recording so far.
     ///
     /// Others may write meanwhile. So what names something is read before what it names, which is
     /// then there: a row before its lock, a lock before its process. Where it is not there all the

@@ -1,9 +1,10 @@
 //! Policies by call site: a small file in which a program under the preload library is told which
 //! locks are to have which policy, and counts where that was the case.
 //!
-//! A rule is a range of offsets in a file that is mapped, and the name of a policy. Who preloads
-//! the library writes the rules ([`file()`]), hands the file over in [`VARIABLE`] and reads the
-//! counts ([`matched`]); the library looks rules up ([`Rules`]), without an allocation or a lock.
+//! A rule is a range of offsets in a file that is mapped, and the name of a policy. The process
+//! that starts the program writes the rules ([`file()`]), hands the file over in [`VARIABLE`] and
+//! reads the counts ([`matched`]); the library looks rules up ([`Rules`]), without an allocation or
+//! a lock.
 
 use core::ffi::CStr;
 use core::mem::{offset_of, size_of};
@@ -13,7 +14,7 @@ use core::sync::atomic::Ordering::Relaxed;
 /// The environment variable in which a program is told the path of the file.
 pub const VARIABLE: &str = "ANTIPHON_SITES";
 
-/// So many rules have room.
+/// The number of rules that have room.
 pub const RULES: usize = 512;
 /// Bytes of a module's name, and of a policy's.
 pub const MODULE_BYTES: usize = 455;
@@ -34,7 +35,7 @@ pub struct File {
 
 #[repr(C)]
 struct Record {
-    /// The first offset that is meant, and the first that is not any more.
+    /// The first offset that the rule applies to, and the first behind that to which it does not.
     from: u64,
     to: u64,
     matched: AtomicU64,
@@ -44,7 +45,7 @@ struct Record {
 
 const _: () = assert!(size_of::<Record>() == 512);
 
-/// A rule, as it is written.
+/// A rule, as it is in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The file that the call is in: its path, as the kernel shows it, or its last part alone.
@@ -59,7 +60,7 @@ pub struct Rule {
 ///
 /// # Errors
 ///
-/// What is too long or too many, in words.
+/// The rule or the list that is too long, in words.
 pub fn file(rules: &[Rule]) -> Result<Vec<u8>, String> {
     if rules.len() > RULES {
         return Err(format!("{} places in programs, and room for {RULES}", rules.len()));
@@ -100,12 +101,12 @@ pub fn matched(bytes: &[u8]) -> Vec<u64> {
 pub struct Rules(&'static File);
 
 impl Rules {
-    /// The rules that are mapped at `base`. `None` if something else is.
+    /// The rules that are mapped at `base`. `None` if another thing is mapped there.
     ///
     /// # Safety
     ///
     /// `base` is aligned to 8 bytes, and [`FILE_BYTES`] are mapped there, shared, readable and
-    /// writable, for as long as the process lives; but for counts nobody writes there any more.
+    /// writable, for as long as the process lives; but for counts no thread writes there any more.
     #[must_use]
     pub unsafe fn at(base: *const File) -> Option<Self> {
         // SAFETY: mapped and aligned by the contract; any bytes are a `File`.
@@ -168,7 +169,7 @@ mod tests {
         let words: Vec<u64> =
             bytes.as_chunks::<8>().0.iter().map(|&word| u64::from_ne_bytes(word)).collect();
         let words = words.leak();
-        // SAFETY: as long and as aligned as it must be, for good, and nobody else writes to it.
+        // SAFETY: as long and as aligned as it must be, for good, and no other thread writes to it.
         let found = unsafe { Rules::at(words.as_mut_ptr().cast()) }.expect("rules");
         let find = |path: &str, offset| found.find(path.as_bytes(), offset);
         assert_eq!(find("/lib/a.so", 15), None);

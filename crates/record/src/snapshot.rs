@@ -4,7 +4,8 @@
 
 use crate::{Histogram, Kind, Module, Program, Scope};
 
-/// All of a recording at some moment. Counts may be ahead of one another by what was going on.
+/// All of a recording at some moment. Counts may be ahead of one another by the events that were
+/// going on.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// How much was recorded; `None` in an empty snapshot.
@@ -14,7 +15,7 @@ pub struct Snapshot {
     /// How often a program loaded objects that find the C library's functions before ours
     /// (`dlmopen`, `RTLD_DEEPBIND`).
     pub bypasses: u64,
-    /// Mutexes that processes share and don't say so.
+    /// Mutexes that processes share without the flag for that.
     pub strangers: Strangers,
     /// The processes that wrote; of those that only started, as many as there was ample room for.
     pub processes: Vec<Process>,
@@ -22,7 +23,7 @@ pub struct Snapshot {
     pub sites: Vec<Site>,
     /// The locks and condition variables.
     pub locks: Vec<Lock>,
-    /// What happened to which lock at which site.
+    /// The events of each lock at each site.
     pub rows: Vec<Row>,
     /// The threads that waited (`Scope::Full`: that took a lock).
     pub threads: Vec<Thread>,
@@ -31,9 +32,9 @@ pub struct Snapshot {
     pub depths: Vec<u64>,
     /// Which lock was taken while which was held, unless it was only tried. `Scope::Full` only.
     pub edges: Vec<Edge>,
-    /// What was executed by processes that the library was in.
+    /// The programs that were executed by processes with the library in them.
     pub programs: Vec<Program>,
-    /// What is missing.
+    /// The events that are missing.
     pub dropped: Dropped,
     /// Records that name another which is not there: they were being written, by a process that
     /// was still running, or a program has written over its recording. They are left out.
@@ -41,9 +42,10 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Counts the waits that go on as if each had ended at the time that `end_ns` says, of the
-    /// monotonic clock: for a recording that nobody writes to any more, in which they are missing
-    /// otherwise. A time before the wait began is one of no length. Says how many there were.
+    /// Counts the waits that go on as if each had ended at the time that `end_ns` returns, of the
+    /// monotonic clock: for a recording that no process writes to any more, in which they are
+    /// missing otherwise. If that time is before the wait began, the wait has no length. Returns
+    /// how many there were.
     pub fn close_waits(&mut self, end_ns: impl Fn(&Process, &Thread, &Waiting) -> u64) -> u64 {
         let mut closed = 0;
         for thread in &mut self.threads {
@@ -100,18 +102,19 @@ pub struct Process {
     pub began_ns: u64,
     /// Whether its mutexes are in the light form.
     pub light: bool,
-    /// Whether it was in another process namespace than who reads: its ids, and those of its
-    /// threads, mean others there, or nobody.
+    /// Whether it was in another process namespace than the reader: its ids, and those of its
+    /// threads, mean others there, or none.
     pub elsewhere: bool,
 }
 
 /// Waiters of another process that were found at a mutex in shared memory which is not flagged
-/// `PTHREAD_PROCESS_SHARED`: nobody can wake them.
+/// `PTHREAD_PROCESS_SHARED`: no thread can wake them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Strangers {
-    /// How often.
+    /// How often such waiters were found.
     pub count: u64,
-    /// The address of the last such mutex, in the memory of who found them; 0 for none.
+    /// The address of the last such mutex, in the memory of the process that found them; 0 for
+    /// none.
     pub lock: u64,
 }
 
@@ -141,7 +144,7 @@ pub struct Lock {
     pub first_site: Option<usize>,
 }
 
-/// What happened to one lock at one site.
+/// The events of one lock at one site.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The lock. For the row of all that found a table full, one of kind [`Kind::Rest`].
@@ -153,11 +156,11 @@ pub struct Row {
     pub site: Option<usize>,
     /// How often the lock was had here: under `Scope::Contended` after a wait only.
     pub acquisitions: u64,
-    /// How often somebody had to wait here.
+    /// How often a thread had to wait here.
     pub contended: u64,
     /// How many of those waits ended without the lock.
     pub gave_up: u64,
-    /// How many of those waits never ended: what [`Snapshot::close_waits`] has closed.
+    /// How many of those waits never ended: those that [`Snapshot::close_waits`] has closed.
     pub still_waiting: u64,
     /// How long the waits were.
     pub wait: Histogram,
@@ -165,7 +168,7 @@ pub struct Row {
     pub hold: Histogram,
 }
 
-/// Nanoseconds that a thread was blocked, by what it was blocked in.
+/// Nanoseconds that a thread was blocked, by the kind of object that it was blocked in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blocked {
     /// Mutexes.
@@ -191,7 +194,7 @@ pub struct Thread {
     pub waits: u64,
     /// How often it had a lock: under `Scope::Contended` after a wait only.
     pub acquisitions: u64,
-    /// What it waits for now.
+    /// The wait that goes on now.
     pub waiting: Option<Waiting>,
     /// How many locks it took in one go. `Scope::Full` only.
     pub nests: Nests,
@@ -217,7 +220,7 @@ pub struct Waiting {
     pub row: usize,
     /// Where it waits; `None` if the table of sites was full.
     pub site: Option<usize>,
-    /// Since when, in nanoseconds of the monotonic clock.
+    /// When the wait began, in nanoseconds of the monotonic clock.
     pub since_ns: u64,
 }
 

@@ -4,8 +4,9 @@
 //! the first free record. Searches are short or the table counts as full: a long run of taken
 //! records would make every miss slow for the program under test.
 //!
-//! A table is searched piece by piece. What finds a piece full goes on in the next, which is mapped
-//! for that; since a full path stays full, every process finds a key where another has put it.
+//! A table is searched piece by piece. A key that finds a piece full goes on in the next, which is
+//! mapped for that; because a full path stays full, every process finds a key where another has put
+//! it.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -53,12 +54,12 @@ pub(crate) fn find<T: 'static>(
     Found::Full
 }
 
-/// The same among `length` records, a power of two.
+/// As [`find`], among `length` records, a power of two.
 fn find_in<'a>(length: usize, key: u64, word: impl Fn(usize) -> &'a AtomicU64) -> Found {
     for index in path(key, length) {
         let at = word(index);
         // Relaxed, as below: a record's other words are counters, or looked at by the reader alone,
-        // who bears half a record.
+        // which bears half a record.
         let mut seen = at.load(Relaxed);
         if seen == 0 {
             match at.compare_exchange(0, key, Relaxed, Acquire) {

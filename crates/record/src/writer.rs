@@ -2,11 +2,11 @@
 //!
 //! All accesses are `Relaxed`, but for those to the rate of the clock: each word is a counter or is
 //! written once, the reader bears any interleaving, and the kernel makes what was written visible
-//! to who reads the file.
+//! to the process that reads the file.
 //!
-//! What is counted for every acquisition is counted by who holds the lock, in words that belong to
-//! that lock, so a plain addition is enough; what is counted for waits, and by readers, of whom
-//! several hold a lock at a time, is added atomically.
+//! Counts of every acquisition are made by the thread that holds the lock, in words that belong to
+//! that lock, so a plain addition is enough. Counts of waits, and those by readers, of which
+//! several hold a lock at a time, are added atomically.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -35,7 +35,7 @@ pub struct Writer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowWriter(u32);
 
-/// In a [`RowWriter`], above the index: several may hold the lock of the row at a time.
+/// In a [`RowWriter`], above the index: several threads may hold the lock of the row at a time.
 const SHARED: u32 = 1 << 30;
 
 impl RowWriter {
@@ -54,7 +54,7 @@ impl RowWriter {
         self.index() as u64 + 1
     }
 
-    /// Whether several may hold its lock at a time.
+    /// Whether several threads may hold its lock at a time.
     #[must_use]
     pub const fn is_shared(self) -> bool {
         self.0 & SHARED != 0
@@ -142,7 +142,7 @@ impl Writer {
     }
 
     /// Says in which process namespace the ids of `process` and of its threads mean something, by
-    /// the kernel's number of that: who reads may know others by the same ids.
+    /// the kernel's number of that: a reader may know others by the same ids.
     pub fn lives_in(self, process: u32, namespace: u64) {
         if let Some(record) = self.map.processes.get(process as usize) {
             record.namespace.store(namespace, Relaxed);
@@ -209,7 +209,7 @@ impl Writer {
         match record.row.compare_exchange(0, row + 1, Release, Acquire) {
             Ok(_) => u32::try_from(row).ok(),
             Err(theirs) => {
-                // Another thread was faster. This one stays nobody's.
+                // Another thread was faster. The row that was made here stays unused.
                 body.key.store(0, Relaxed);
                 u32::try_from(theirs - 1).ok()
             }
@@ -239,7 +239,7 @@ impl Writer {
     }
 
     /// Says how many nanoseconds are in 2^32 ticks, how many ticks it is now, and what a look at
-    /// them takes, in 1024ths of a tick. The first who says so is believed.
+    /// them takes, in 1024ths of a tick. The first call counts, the others are ignored.
     pub fn set_rate(self, rate: u64, now: u64, look: u64) {
         let header = &self.map.base().header;
         if header.origin.compare_exchange(0, now, Relaxed, Relaxed).is_ok() {
@@ -314,7 +314,7 @@ impl Writer {
     /// a wait, and none is counted twice.
     fn clear(self, thread: ThreadWriter, kind: Kind, waited_ns: u64) {
         let Some(record) = self.record(thread) else { return self.dropped(Full::Threads) };
-        // The count first: who looks before and after sees one of both, see `Lookout`.
+        // The count first: a reader that looks before and after sees one of both, see `Lookout`.
         record.waits.fetch_add(1, Relaxed);
         record.waiting.store(0, Relaxed);
         let [mutex, condition, spin] = &record.blocked_ns;
@@ -335,7 +335,7 @@ impl Writer {
         }
     }
 
-    /// The caller holds the lock that was taken at `row` since `held_ns`, and is about to release
+    /// The caller has held the lock that was taken at `row` for `held_ns`, and is about to release
     /// it.
     pub fn held(self, row: RowWriter, held_ns: u64) {
         let body = self.body(row);
@@ -350,7 +350,7 @@ impl Writer {
         add_as_holder(taken, &depths[holding.min(DEPTHS - 1)], 1);
     }
 
-    /// `thread` has taken a lock that it has to release: the `count`-th since it held none.
+    /// `thread` has taken a lock that it has to release: the `count`-th after it held none.
     pub fn took(self, thread: ThreadWriter, count: u64) {
         let Some(record) = self.record(thread) else { return };
         if count == 1 {
@@ -393,7 +393,7 @@ impl Writer {
         self.map.threads.get(thread.0 as usize - 1)
     }
 
-    /// Where it is counted what happens at a row.
+    /// The counts of the events at a row.
     #[inline]
     fn body(self, row: RowWriter) -> &'static RowBody {
         // That of the rest has an index behind all others, and is no part of the table.
@@ -416,13 +416,13 @@ pub(crate) fn add_as_holder(row: RowWriter, counter: &AtomicU64, more: u64) {
     }
 }
 
-/// Adds to a counter that nobody else writes to now: without a locked instruction.
+/// Adds to a counter that no other thread writes to now: without a locked instruction.
 #[inline]
 fn add_alone(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Relaxed).wrapping_add(more), Relaxed);
 }
 
-/// Makes `word` at least `value`; a plain look first, since it is seldom raised.
+/// Makes `word` at least `value`; a plain look first, because it is seldom raised.
 fn raise(word: &AtomicU64, value: u64) {
     if word.load(Relaxed) < value {
         word.fetch_max(value, Relaxed);

@@ -52,8 +52,8 @@ fn tables_may_hold_anything() -> io::Result<()> {
     for lock in 1..2000 {
         let _ = writer.row(lock as u32 % 8, Kind::Mutex, lock * 64, lock);
     }
-    // The rows stay, which are the last of the tables and most of the file; what they name does
-    // not.
+    // The rows stay, which are the last of the tables and most of the file; the records that they
+    // name do not.
     random.scribble(&file, HEADER, FILE_BYTES / 16)?;
     let mut snapshot = recording.read()?;
     assert!(snapshot.unfinished > 1000);

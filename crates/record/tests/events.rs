@@ -15,10 +15,10 @@ fn recording() -> io::Result<(Recording, Roll)> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: nobody else has this descriptor.
+    // SAFETY: no other owner has this descriptor.
     let file = unsafe { File::from_raw_fd(fd) };
     let recording = Recording::begin(file, Scope::Events)?;
-    // What is mapped outlives the descriptor.
+    // The mapping outlives the descriptor.
     let mapping: &'static Mapping = Box::leak(Box::new(Mapping::NEW));
     let opened = mapping.open(fd);
     opened.map_err(|why| io::Error::other(format!("{why:?}")))?;
@@ -51,7 +51,7 @@ fn a_thread_that_ends_keeps_no_chunk() -> io::Result<()> {
             roll.write(&pen, 0, 7, note(round));
             pen.ends();
             roll.write(&pen, 0, 7, note(round));
-            // A destructor's.
+            // The event of a destructor.
             roll.write(&pen, 0, 7, note(round));
         }
         let batches = recording.drain(false)?;

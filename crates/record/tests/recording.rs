@@ -17,10 +17,10 @@ fn recording(scope: Scope) -> io::Result<(Recording, Writer)> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: nobody else has this descriptor.
+    // SAFETY: no other owner has this descriptor.
     let file = unsafe { File::from_raw_fd(fd) };
     let recording = Recording::begin(file, scope)?;
-    // What is mapped outlives the descriptor.
+    // The mapping outlives the descriptor.
     let mapping: &'static Mapping = Box::leak(Box::new(Mapping::NEW));
     let opened = mapping.open(fd);
     Ok((recording, opened.map_err(|why| io::Error::other(format!("{why:?}")))?))
@@ -109,7 +109,7 @@ impl Locks {
         self.writer.row(self.process, Kind::Mutex, lock * 64, site).0
     }
 
-    /// The last of `locks` is taken at `site` by who holds the others.
+    /// The last of `locks` is taken at `site` by a thread that holds the others.
     fn taken(&self, locks: &[u64], site: u64) {
         let rows: Vec<_> = locks.iter().map(|&lock| self.row(lock, site)).collect();
         if let Some((&taken, held)) = rows.split_last()
@@ -124,7 +124,7 @@ impl Locks {
         self.writer.renewed(self.row(lock, 1));
     }
 
-    /// Of each inversion, the sites of its edges.
+    /// The sites of the edges of each inversion.
     fn inversions(&self) -> io::Result<Vec<Vec<u64>>> {
         let snapshot = self.recording.read()?;
         let site = |edge: usize| {
@@ -147,7 +147,7 @@ fn an_inversion_has_the_sites_of_both_orders() -> io::Result<()> {
     assert!(locks.inversions()?.is_empty());
     locks.taken(&[2, 1], 12);
     assert_eq!(locks.inversions()?, [[10, 12]]);
-    // A third lock in between, which is held by no one thread with both.
+    // A third lock in between, which no one thread holds with both.
     let locks = Locks::new()?;
     for (at, pair) in (20..).zip([[1, 2], [2, 3], [3, 1]]) {
         assert!(locks.inversions()?.is_empty());
@@ -207,7 +207,7 @@ fn a_wait_that_goes_on_is_counted_up_to_where_it_is_closed() -> io::Result<()> {
     let condition: u64 = snapshot.threads.iter().map(|thread| thread.blocked.condition_ns).sum();
     assert_eq!(condition, 2_400);
     assert_eq!(snapshot.close_waits(|_, _, _| 9_000), 0);
-    // Nobody has waited before he began to.
+    // An end before the begin of a wait makes it one of no length: it is closed, too.
     assert_eq!(recording.read()?.close_waits(|_, _, _| 10), 1);
     Ok(())
 }
@@ -247,7 +247,7 @@ fn a_lookout_sees_the_waits_of_the_last_of_a_processs_images() -> io::Result<()>
     assert!(waits.waits && !waited.waits && waited.ended == 1);
     assert!(waits.waited_since(idle) && waited.waited_since(waits) && waited.waited_since(idle));
     assert!(!waited.waited_since(waited));
-    // Whose ids mean others here is not looked up.
+    // A process whose ids mean others here is not looked up.
     let ours = antiphon_record::namespace().unwrap_or(1);
     for (namespace, looked_up) in [(ours, true), (ours + 1, false)] {
         writer.lives_in(now, namespace);
@@ -304,7 +304,7 @@ fn more_processes_and_threads_than_there_is_room_for() -> io::Result<()> {
     let entered = (1..=10_000).map(|pid| writer.process(pid, None, 0, false)).collect::<Vec<_>>();
     let refused = entered.iter().filter(|entered| entered.is_none()).count();
     assert!((10_000 - 4096..10_000 - 3000).contains(&refused), "{refused}");
-    // Of each that was entered, what it says is its own.
+    // Each process that was entered has the namespace that it was given.
     for (process, namespace) in entered.iter().flatten().zip(1..) {
         writer.lives_in(*process, namespace);
     }
@@ -349,7 +349,7 @@ fn readers_and_writers_of_a_lock_have_rows_of_their_own() -> io::Result<()> {
     for (row, kind) in [(read, Kind::Read), (write, Kind::Write), (other, Kind::Mutex)] {
         writer.wait_ends(thread, row, kind, 100, true);
     }
-    // What is kept as a number is the same row.
+    // A row that is kept as a number is the same row.
     assert_eq!(antiphon_record::RowWriter::from_bits(read.bits()), Some(read));
     let together = &std::sync::Barrier::new(4);
     std::thread::scope(|scope| {
@@ -440,7 +440,7 @@ fn what_is_mapped_is_what_is_used() -> io::Result<()> {
     const NAME: &str = "small-recording";
     // SAFETY: a new anonymous file; the name is a C string.
     let fd = unsafe { libc::memfd_create(c"small-recording".as_ptr(), libc::MFD_CLOEXEC) };
-    // SAFETY: nobody else has this descriptor.
+    // SAFETY: no other owner has this descriptor.
     let file = unsafe { File::from_raw_fd(fd) };
     let recording = Recording::begin(file, Scope::Events)?;
     let mapping: &'static Mapping = Box::leak(Box::new(Mapping::NEW));

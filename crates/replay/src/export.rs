@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use antiphon_trace::{Trace, What};
 use serde_json::{Value, json};
 
-/// Writes the timeline of traces, each with what its groups are called. Times are since the first
+/// Writes the timeline of traces, each with the names of its groups. Times count from the first
 /// event of each.
 ///
 /// # Errors
@@ -18,7 +18,7 @@ pub fn timeline(traces: &[(&str, &Trace)], out: impl Write) -> io::Result<()> {
     lines.out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
     let mut groups = 0;
     for (called, trace) in traces {
-        // Of a part of a recording: those which did something in it.
+        // Of a part of a recording: the threads that did something in it.
         let threads = trace.threads.iter().filter(|thread| !thread.events.is_empty());
         let mut processes: Vec<u32> = threads.map(|thread| thread.process).collect();
         processes.sort_unstable();

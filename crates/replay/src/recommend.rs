@@ -79,7 +79,7 @@ pub enum Verdict {
 /// What to do, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recommendation {
-    /// What.
+    /// The thing to do.
     pub verdict: Verdict,
     /// How sure that is; `None` where nothing is known.
     pub confidence: Option<Confidence>,

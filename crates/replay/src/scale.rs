@@ -101,7 +101,7 @@ impl Script {
         self.steps().filter(|step| matches!(step, Step::Lock { .. })).count() as u64
     }
 
-    /// How often somebody waits for somebody else in it, other than for a lock.
+    /// How often a thread waits for another in it, other than for a lock.
     #[must_use]
     pub fn awaits(&self) -> u64 {
         self.steps().filter(|step| matches!(step, Step::Await { .. })).count() as u64
@@ -133,7 +133,7 @@ impl Script {
             let thread = &plan.threads[number];
             let cut = cut(&thread.steps, &common);
             if let Some(end) = thread.end {
-                // Somebody else may do the last piece before the others are done.
+                // Another thread may do the last piece before the others are done.
                 self.tokens[end as usize] = cut.len() as u32;
             }
             for (order, piece) in cut.into_iter().enumerate() {
@@ -167,7 +167,8 @@ impl Script {
         }
     }
 
-    /// Nobody waits for what nobody will signal, because who did is not there.
+    /// Makes sure that no thread waits for a signal that never comes, because the thread that gave
+    /// it is not there.
     fn forgives(&mut self) {
         let mut signals = vec![0u32; self.tokens.len()];
         for step in self.steps() {
@@ -241,12 +242,12 @@ fn cut<'a>(steps: &'a [Timed], common: &HashSet<u32>) -> Vec<&'a [Timed]> {
     pieces
 }
 
-/// The roles of a plan that have two threads or more. A process's first thread is no worker: nobody
-/// made it, and it has no function.
+/// The roles of a plan that have two threads or more. A process's first thread is no worker: no
+/// thread made it, and it has no function.
 fn roles(plan: &Plan) -> Roles {
     let mut roles: BTreeMap<(u32, u32), Vec<usize>> = BTreeMap::new();
     for (number, thread) in plan.threads.iter().enumerate() {
-        // Who made it may be before the part that is replayed.
+        // Its maker may be before the part that is replayed.
         if thread.made || thread.role.1 != 0 {
             roles.entry(thread.role).or_default().push(number);
         }

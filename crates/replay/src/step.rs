@@ -16,28 +16,28 @@ pub enum Step {
     },
     /// Takes a lock, and waits for it if need be.
     Lock {
-        /// Which.
+        /// The lock.
         lock: u32,
-        /// From where.
+        /// The site at which the thread takes it.
         site: u32,
-        /// Beside others, to read.
+        /// The thread has the lock beside others, to read.
         shared: bool,
     },
-    /// Gives it back.
+    /// Gives a lock back.
     Unlock {
-        /// Which.
+        /// The lock.
         lock: u32,
     },
-    /// Waits until something has been signalled as often as it has to be.
+    /// Waits until a token has been signalled as often as it has to be.
     Await {
-        /// What.
+        /// The token.
         token: u32,
-        /// How long that took as recorded.
+        /// How long the wait took as recorded.
         took_ns: u64,
     },
-    /// Signals it once.
+    /// Signals a token once.
     Signal {
-        /// What.
+        /// The token.
         token: u32,
     },
 }

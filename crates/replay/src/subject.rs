@@ -39,7 +39,7 @@ impl Subject {
     }
 
     /// A lock that spins is used for spinlocks, too. CST and the kernel have readers-writer locks
-    /// of their own, in which nobody may come in twice; no replay does (see `stage`).
+    /// of their own, in which a thread may not come in twice; no replay does (see `stage`).
     fn of(mutex: &'static SimLock) -> Self {
         let lock = |name| SimLock::named(name).expect("in the table, as a test sees");
         let (spin, rwlock) = match mutex.name {

@@ -1,4 +1,4 @@
-//! What becomes of a trace, rule by rule.
+//! The treatment of a trace, rule by rule.
 
 mod common;
 
@@ -110,8 +110,8 @@ fn waiting_for_a_lock_is_no_work_and_giving_up_takes_its_time() {
 #[test]
 fn a_wait_on_a_condition_waits_for_who_notified_it_and_a_broadcast_wakes_all() {
     let all = What::Notifies { condition: 3, all: true };
-    // The first is nobody's: none was asleep. The second is the first sleeper's, who wakes before
-    // the broadcast; the broadcast is that of the two who sleep then.
+    // The first wakes no thread: none was asleep. The second is for the first sleeper, which wakes
+    // before the broadcast; the broadcast is for the two that sleep then.
     let notifier = [(5, NOTIFIES), (100, NOTIFIES), (300, all)];
     let first = [(10, SLEEPS), (150, WAKES), (200, SLEEPS), (350, WAKES)];
     let second = [(220, SLEEPS), (360, WAKES)];
@@ -133,7 +133,7 @@ fn a_wait_on_a_condition_waits_for_who_notified_it_and_a_broadcast_wakes_all() {
     assert_eq!(awaits(1), [(0, 140), (1, 150)]);
     assert_eq!(awaits(2), [(2, 140)]);
     assert_eq!(signals(0), [0, 1, 2]);
-    // Its time ran out; then it was woken by nobody that is in the trace.
+    // Its time ran out; then it was woken by a thread that is not in the trace.
     assert_eq!(
         steps(&plan, 3)[1..],
         [Step::Block { ns: 300 }, Step::Compute { ns: 100 }, Step::Block { ns: 100 }]
@@ -168,7 +168,7 @@ fn a_thread_begins_when_it_is_made_and_is_joined_when_it_has_ended() {
 #[test]
 fn what_does_not_belong_together_is_left_out_and_counted() {
     let events = [
-        // Of somebody else's lock.
+        // A release of a lock that another thread has.
         (0, releases(1)),
         // Never given back; the same lock is taken again and given back, which counts.
         (10, takes(0)),

@@ -248,7 +248,7 @@ fn any(lots: &mut Lots) -> Trace {
 fn whatever_a_trace_says_its_replay_ends() {
     let mut lots = Lots(0x5eed);
     let mut played_any = 0;
-    // Locks that look over and over while somebody waits in vain take the host's time only.
+    // Locks that look over and over while a thread waits in vain take the host's time only.
     let subjects = [
         GLIBC,
         "shfl-mutex",

@@ -1,6 +1,6 @@
-//! What a timer costs: `timers [REACH_MS]`, by default with deadlines up to a second away, of which
-//! there are 1, 1000 or a million. One is taken away and set anew, or is due and set anew: in a
-//! wheel, beside `BTreeMap` and `BinaryHeap`; rounds in turn, medians.
+//! The cost of a timer: `timers [REACH_MS]`, by default with deadlines up to a second away, of
+//! which there are 1, 1000 or a million. One is taken away and set anew, or is due and set anew: in
+//! a wheel, beside `BTreeMap` and `BinaryHeap`; rounds in turn, medians.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -44,7 +44,7 @@ impl Timers for InWheel {
     }
 }
 
-/// Who takes one away knows its deadline.
+/// A map: a caller that takes a timer away knows its deadline.
 struct InMap {
     map: BTreeMap<(u64, usize), ()>,
     at_ns: Box<[u64]>,
@@ -67,8 +67,8 @@ impl Timers for InMap {
     }
 }
 
-/// One that is taken away stays, and is passed over at its deadline, or thrown out with the others
-/// when they are as many as those that are set.
+/// A heap: a timer that is taken away stays, and is passed over at its deadline, or thrown out with
+/// the others when they are as many as those that are set.
 struct InHeap {
     heap: BinaryHeap<Reverse<(u64, usize)>>,
     at_ns: Box<[u64]>,
@@ -110,7 +110,7 @@ impl Random {
     }
 }
 
-/// Nanoseconds for one that is moved, and for one that expires and is set anew.
+/// Nanoseconds for a timer that is moved, and for one that expires and is set anew.
 fn measure(mut timers: impl Timers, count: usize, reach_ns: u64) -> [f64; 2] {
     let random = &mut Random(0x9e37_79b9_7f4a_7c15);
     let mut now_ns = 1 << 50;

@@ -2,17 +2,17 @@
 //!
 //! | field | guarded by | meaning |
 //! |---|---|---|
-//! | `latch` | – | open: cancelled; those who wait for that are on its list |
+//! | `latch` | – | open: cancelled; the waiters for that are on its list |
 //! | `deadline` | – | when it is cancelled by itself: not after its parent |
-//! | `parent` | – | the one that it comes of |
-//! | `place` | its maker, who drops it | its place in the parent's `children`, if it has one |
-//! | `children` | `lock` | those that are to be cancelled with it |
+//! | `parent` | – | the token that it was made from |
+//! | `place` | its maker, its dropper | its place in the parent's `children`, if it has one |
+//! | `children` | `lock` | the tokens that are to be cancelled with it |
 //!
-//! - CANCEL-1 (no child is missed): who cancels opens the latch and then takes the children, under
-//!   the lock; who makes a child looks at the latch and puts it there, under the lock. So the child
-//!   is found, or made cancelled.
+//! - CANCEL-1 (no child is missed): a thread that cancels opens the latch and then takes the
+//!   children, under the lock; a thread that makes a child looks at the latch and puts the child
+//!   there, under the lock. So the child is found, or made cancelled.
 //! - CANCEL-2 (nothing is left behind): a token that goes takes itself out of its parent.
-//! - CANCEL-3: no lock is held while others are woken; and nothing here calls itself, so trees may
+//! - CANCEL-3: no lock is held while waiters are woken; and nothing here calls itself, so trees may
 //!   be as deep as there is memory.
 
 use alloc::sync::{Arc, Weak};
@@ -43,24 +43,24 @@ struct Node<P: Platform> {
 /// Children by place.
 struct Children<P: Platform> {
     places: Vec<Place<P>>,
-    /// A place that is free.
+    /// The first free place.
     free: Option<usize>,
 }
 
 enum Place<P: Platform> {
     Taken(Weak<Node<P>>),
-    /// And the next one that is.
+    /// A free place, and the next one that is.
     Free(Option<usize>),
 }
 
-// SAFETY: `children` is used under the lock only, `place` by who makes the node and who drops it;
-// the rest may be shared.
+// SAFETY: `children` is used under the lock only, `place` by the thread that makes the node and the
+// one that drops it; the rest may be shared.
 unsafe impl<P: Platform> Sync for Node<P> {}
 // SAFETY: nothing in it is of a thread.
 unsafe impl<P: Platform> Send for Node<P> {}
 
 impl<P: Platform> Children<P> {
-    /// Puts one in; its place.
+    /// Puts a child in. Returns its place.
     fn put(&mut self, child: Weak<Node<P>>) -> usize {
         let Some(at) = self.free else {
             self.places.push(Place::Taken(child));
@@ -72,7 +72,7 @@ impl<P: Platform> Children<P> {
         at
     }
 
-    /// Takes one out, unless all were taken.
+    /// Takes a child out, unless all were taken.
     fn remove(&mut self, at: usize) {
         if let Some(place) = self.places.get_mut(at) {
             *place = Place::Free(self.free.replace(at));
@@ -103,14 +103,14 @@ impl<P: Platform> Node<P> {
 }
 
 impl<P: Platform> Token<P> {
-    /// A token that nothing but its own [`cancel`](Self::cancel), and the deadline, cancels.
+    /// Creates a token that only its own [`cancel`](Self::cancel), and the deadline, cancels.
     #[must_use]
     pub fn new(deadline: Option<Deadline>) -> Self {
         Self(Arc::new(Node::new(deadline, None)))
     }
 
-    /// A token that is cancelled with this one, by its own [`cancel`](Self::cancel), and at its
-    /// deadline.
+    /// Creates a token that is cancelled with this one, by its own [`cancel`](Self::cancel), and at
+    /// its deadline.
     #[must_use]
     pub fn child(&self, deadline: Option<Deadline>) -> Self {
         let parent = &self.0;
@@ -125,16 +125,16 @@ impl<P: Platform> Token<P> {
             (!cancelled).then(|| all.put(Arc::downgrade(&child)))
         });
         match place {
-            // SAFETY: ours; nobody else looks at it before we are through.
+            // SAFETY: ours; no other thread looks at it before we are through.
             Some(_) => unsafe { *child.place.get() = place },
             None => child.latch.count_down(1),
         }
         Self(child)
     }
 
-    /// Cancels the token and all that come of it, and wakes those who wait for that. Takes time by
-    /// how many there are. They are cancelled when it is back, but for those that another who
-    /// cancels is at.
+    /// Cancels the token and all that were made from it, and wakes the waiters for that. Takes time
+    /// by the number of tokens. When this returns they are cancelled, except those that another
+    /// canceller is at.
     pub fn cancel(&self) {
         let mut left = Vec::new();
         let mut next = Some(self.0.clone());
@@ -153,19 +153,20 @@ impl<P: Platform> Token<P> {
         }
     }
 
-    /// Whether it was cancelled, or its deadline has passed: for good.
+    /// Whether the token was cancelled, or its deadline has passed: for good.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.latch.is_open() || nap::passed::<P>(self.0.deadline)
     }
 
-    /// When it is cancelled at the latest.
+    /// The latest time at which the token is cancelled.
     #[must_use]
     pub fn deadline(&self) -> Option<Deadline> {
         self.0.deadline
     }
 
-    /// Waits until it is cancelled, or until then; says whether it is. Blocks.
+    /// Waits until the token is cancelled, or until `deadline`; says whether it is cancelled.
+    /// Blocks.
     pub fn wait_until(&self, deadline: Option<Deadline>) -> bool {
         let until = match (deadline, self.0.deadline) {
             (own, Some(of_token)) => sooner::<P>(own, of_token),
@@ -181,7 +182,7 @@ impl<P: Platform> Token<P> {
     }
 }
 
-/// That it is cancelled.
+/// The event that the token is cancelled.
 impl<P: Platform> Source<P> for Token<P> {
     fn try_take(&self) -> bool {
         self.is_cancelled()

@@ -1,4 +1,4 @@
-//! What is written by some and read by others, apart from its neighbours.
+//! Data that some threads write and others read, apart from its neighbours.
 
 /// On two cache lines of its own: prefetchers take neighbours for one.
 #[repr(C, align(128))]

@@ -30,7 +30,7 @@ impl Accounts for System {
     }
 }
 
-/// After so long what has not come does not come.
+/// After this time, what has not come does not come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 type Member<'a> = Baton<Linux, &'a Page<Linux>, System>;
@@ -56,13 +56,14 @@ fn wait(until_ns: Option<u64>) {
     }
 }
 
-/// Computes for so long.
+/// Computes for `ns`.
 fn spin(ns: u64) {
     let end = cpu_time_ns() + ns;
     while cpu_time_ns() < end {}
 }
 
-/// A player that decodes all the time and shows so many frames, one each 10 ms: how late they were.
+/// A player that decodes all the time and shows `frames` frames, one each 10 ms. Returns how late
+/// they were.
 fn play(member: &mut Member<'_>, frames: u64) -> Vec<u64> {
     let mut release = now_ns() + 10_000_000;
     let (mut late, mut done) = (Vec::new(), 0);
@@ -157,8 +158,8 @@ fn who_keeps_the_baton_loses_it() {
     loses_it(Demotion::Overrun, || spin(20_000_000));
 }
 
-/// One who does that with the baton is demoted for that reason, and gets on; another who is due
-/// gets on meanwhile.
+/// A member that does that with the baton is demoted for that reason, and gets on; another that is
+/// due gets on meanwhile.
 fn loses_it(why: Demotion, how: fn()) {
     let page = page();
     let cpu = antiphon_linux::allowed()[0];
@@ -195,7 +196,7 @@ fn loses_it(why: Demotion, how: fn()) {
     });
 }
 
-/// Says that it has had nothing, ever.
+/// A system that says that a thread has had nothing, ever.
 struct Liar;
 
 impl Accounts for Liar {
@@ -211,7 +212,7 @@ impl Accounts for Liar {
 /// BATON-6: where the kernel keeps an account, what a thread says of its own is looked up.
 #[test]
 fn who_lies_about_its_time_is_charged_by_the_others() {
-    // Of a thread that has just begun it has nothing to tell yet.
+    // Of a thread that has just begun the kernel has nothing to tell yet.
     spin(30_000_000);
     if account(Linux::thread()).ran_ns.is_none() {
         return println!("skipped: the kernel keeps no account of threads");
@@ -269,7 +270,7 @@ fn a_page_is_full_until_somebody_leaves_or_ends() {
                 while !stop.load(Relaxed) {
                     thread::sleep(Duration::from_millis(1));
                 }
-                // One that ends without a word.
+                // The first member ends without a word.
                 if i == 0 {
                     std::mem::forget(member);
                 }
@@ -390,7 +391,7 @@ fn members_get_on_while_somebody_scribbles() {
     });
 }
 
-/// A piece of work, and a poll of one kind or another.
+/// Does a piece of work, and a poll of one kind or another.
 fn chunk(member: &mut Member<'_>, i: u64) {
     spin(20_000);
     let soon = now_ns() + 300_000;

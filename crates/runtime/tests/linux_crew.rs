@@ -1,4 +1,4 @@
-//! Crews of threads: each task is run once, whatever the policy, and whoever makes it.
+//! Crews of threads: each task is run once, whatever the policy and the thread that makes it.
 
 use std::iter;
 use std::panic::{self, AssertUnwindSafe};
@@ -162,7 +162,8 @@ fn each_task_is_run_once_though_the_policy_changes() {
     }
 }
 
-/// What a ticket was left for is had by who draws it; nobody takes few of who has said that.
+/// The worker that draws a ticket takes a task that it was left for, although the policy itself
+/// steals from no worker.
 #[test]
 fn who_draws_a_ticket_goes_to_whose_it_is() {
     let nobody = Scheme::new(Fifo, Steal { share: Share::HalfOfMany(u64::MAX) });
@@ -176,7 +177,7 @@ fn who_draws_a_ticket_goes_to_whose_it_is() {
     assert_eq!(busy.next_task(), Some(item(1)));
 }
 
-/// One that asks is one that hands over, and has its first for the second that it makes.
+/// A worker that is asked hands over its first task for the second that it makes.
 #[test]
 fn who_is_asked_hands_over_its_first_task_with_the_next() {
     let policy = Requests::<Linux, _>::sticky(Scheme::new(Lifo, HALF), 2);
@@ -186,7 +187,7 @@ fn who_is_asked_hands_over_its_first_task_with_the_next() {
     thread::scope(|scope| {
         let asks = scope.spawn(|| crew.worker(1).expect("a free seat").next_task());
         while !asks.is_finished() {
-            // The one before goes when it was asked.
+            // The first task goes when the worker was asked.
             busy.push(item(2)).expect("there is room");
             let left: Vec<_> = iter::from_fn(|| busy.try_next_task().map(node)).collect();
             match left[..] {
@@ -199,7 +200,7 @@ fn who_is_asked_hands_over_its_first_task_with_the_next() {
     });
 }
 
-/// Of policies that have one queue for all, too, and if that is full.
+/// Each task is run once by policies that have one queue for all, too, and if that is full.
 #[test]
 fn each_task_is_run_once_from_queues_that_all_share() {
     for (workers, room) in [(1, 1 << 14), (3, 1 << 14), (3, 8)] {
@@ -221,7 +222,7 @@ fn each_task_is_run_once_by_a_policy_in_a_box() {
     }
 }
 
-/// What is in the slot of a worker that is busy is had by another.
+/// A task in the slot of a busy worker goes to another worker.
 #[test]
 fn what_is_in_a_slot_is_had_when_it_is_old() {
     let crew = Crew::<Linux, _>::new(LifoSlot::new(HALF), 2, 4);
@@ -231,7 +232,7 @@ fn what_is_in_a_slot_is_had_when_it_is_old() {
     assert_eq!(busy.try_next_task(), None);
 }
 
-/// Queues that are full have workers run what they make themselves: nothing is lost.
+/// Queues that are full make workers run what they make themselves: nothing is lost.
 #[test]
 fn what_there_is_no_room_for_comes_back() {
     check(Scheme::new(Fifo, HALF).capacity(2, 2), 3, 20_000);
@@ -310,8 +311,8 @@ unsafe impl Policy<Linux> for Panics {
     }
 }
 
-/// Who searches when the policy panics is no searcher any more: others are woken as before, whether
-/// it is gone, or goes on with the task that it was in.
+/// A worker that searches when the policy panics is no searcher any more: others are woken as
+/// before, whether the worker is gone, or goes on with the task that it was in.
 #[test]
 fn a_policy_that_panics_loses_no_wake() {
     [true, false].into_iter().for_each(loses_no_wake);
@@ -341,12 +342,12 @@ fn loses_no_wake(is_gone: bool) {
             }
         }
         crew.close();
-        // Others are there for as long as it may make tasks.
+        // The others are there for as long as the worker may make tasks.
         drop(goes_on);
     });
 }
 
-/// However soon each one is gone, with tasks of its own to do.
+/// However soon each worker is gone, with tasks of its own to do.
 #[test]
 fn who_comes_looks_outside_first() {
     let crew = Crew::<Linux, _>::new(Scheme::new(Fifo, HALF), 1, 4);
@@ -358,7 +359,7 @@ fn who_comes_looks_outside_first() {
     }
 }
 
-/// Who has made up an item has none that is a task.
+/// A caller that has made up an item has none that is a task.
 #[test]
 #[should_panic(expected = "a policy that has tasks")]
 fn a_policy_brings_no_tasks() {
@@ -383,7 +384,7 @@ fn what_a_worker_has_kept_to_itself_is_found_when_it_is_gone() {
     assert_eq!(crew.worker(1).expect("a free seat").next_task(), Some(item(7)));
 }
 
-/// And when that one says so.
+/// If the worker shares them, others find them.
 #[test]
 fn what_a_worker_shares_is_found() {
     let crew = Crew::<Linux, _>::new(in_blocks(Fifo), 2, 4);
@@ -401,7 +402,7 @@ fn what_a_worker_shares_is_found() {
     });
 }
 
-/// A worker in a task has others run what it makes, though the crew is closed.
+/// A worker in a task lets others run what it makes, although the crew is closed.
 #[test]
 fn who_is_in_a_task_keeps_others_from_their_end() {
     for _ in 0..200 {
@@ -436,7 +437,7 @@ fn who_is_in_a_task_keeps_others_from_their_end() {
     }
 }
 
-/// As who looks from outside sees it.
+/// The state of the workers, as an observer sees it.
 #[test]
 fn what_workers_are_at_is_seen() {
     let crew = Crew::<Linux, _>::new(Scheme::new(Fifo, HALF), 2, 4).spares(1).recorded(16);

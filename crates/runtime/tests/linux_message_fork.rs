@@ -26,7 +26,7 @@ fn a_parents_doze_takes_no_node_of_its_child() {
     assert_eq!(status, 0, "the child's waits have nodes of their own");
 }
 
-/// Whether who waits has a node, and so sleeps until its deadline: without one it naps.
+/// Whether a waiter has a node, and so sleeps until its deadline: without one it naps.
 fn waits() -> bool {
     let park = Park::<Linux>::NEW;
     let tickets: [_; 3] = std::array::from_fn(|_| park.begin());

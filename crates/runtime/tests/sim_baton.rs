@@ -1,5 +1,5 @@
-//! The baton on a simulated machine: how long others wait for one that has it and does not run, and
-//! what members have of a CPU that others use, too.
+//! The baton on a simulated machine: how long others wait for a holder that does not run, and how
+//! much members have of a CPU that others use, too.
 //! All times are simulated, and each run is the same.
 
 use std::cell::Cell;
@@ -15,13 +15,13 @@ use antiphon_sim::{Machine, Schedule, Sim, Simulation, Stop, Turn, now, ran_ns, 
 
 const MS: u64 = 1_000_000;
 const MEMBERS: u64 = 10;
-/// So many of them have nothing to do now and then; the others always have.
+/// How many of the members have nothing to do now and then; the others always have.
 const IDLERS: u64 = 3;
 const END_NS: u64 = 2_000 * MS;
 /// What wakes and switches cost, and then some.
 const COSTS_NS: u64 = 200_000;
 
-/// Nobody keeps accounts.
+/// A system that keeps no accounts.
 struct Nobody;
 
 impl Accounts for Nobody {
@@ -55,13 +55,13 @@ fn lots(mut seed: u64) -> impl FnMut(u64) -> u64 {
     }
 }
 
-/// Who has stopped with the baton, one at a time.
+/// The members that have stopped with the baton, one at a time.
 #[derive(Default)]
 struct Stops {
     stopped: Cell<bool>,
-    /// The one that has given the baton away has nothing to do, and does not watch.
+    /// Whether the member that has given the baton away has nothing to do, and does not watch.
     is_alone: Cell<bool>,
-    /// Since when, if nobody has come to run since.
+    /// When the holder stopped, if no member has come to run after that.
     since_ns: Cell<Option<u64>>,
     longest_ns: Cell<u64>,
     count: Cell<u64>,
@@ -77,7 +77,7 @@ impl Stops {
         }
     }
 
-    /// A member has its turn.
+    /// Notes that a member has its turn.
     fn ended(&self) {
         if let Some(since_ns) = self.since_ns.take() {
             self.longest_ns.set(self.longest_ns.get().max(now() - since_ns));
@@ -87,7 +87,7 @@ impl Stops {
 }
 
 /// Members that work in chunks, poll, and now and then sleep with the baton for long; with that
-/// release, from when they poll.
+/// release, counted from their poll.
 fn longest_wait(release_ns: Option<u64>, beside: bool, seed: u64) -> (u64, u64) {
     let page = Rc::new(Page::<Sim>::NEW);
     page.header.set_options(&Options::default());
@@ -122,7 +122,7 @@ fn longest_wait(release_ns: Option<u64>, beside: bool, seed: u64) -> (u64, u64) 
         simulation = simulation.thread(move || {
             let group = Group::Own;
             let member = Weighted::join(page, Nobody, Nobody, group, WEIGHT);
-            // It has told when its timer is due, and is late for that.
+            // The member has told when its timer is due, and is late for that.
             let ask = Ask { release_ns: Some(now() + MS), importance: Some(0) };
             let mut member = member.expect("a place");
             member.poll(ask, &mut |_: Option<u64>| ());
@@ -133,7 +133,7 @@ fn longest_wait(release_ns: Option<u64>, beside: bool, seed: u64) -> (u64, u64) 
     (stops.longest_ns.get(), stops.count.get())
 }
 
-/// BATON-4: where nobody is due, too: no longer than its slice, and the slack.
+/// BATON-4: also where no member is due: no longer than its slice, and the slack.
 #[test]
 fn one_that_stops_keeps_nobody_waiting_for_longer_than_the_slack() {
     let options = Options::default();
@@ -148,7 +148,7 @@ fn one_that_stops_keeps_nobody_waiting_for_longer_than_the_slack() {
     }
 }
 
-/// The machine knows of all.
+/// A system that knows of all threads.
 struct System;
 
 impl Accounts for System {
@@ -162,9 +162,9 @@ impl Accounts for System {
     }
 }
 
-/// So many members that always have work, and a timer each 16 ms, on a CPU of which four hogs that
-/// know nothing of them have most. What the members have had of it, and how often they were demoted
-/// for what they have not done.
+/// Runs `members` members that always have work, and a timer each 16 ms, on a CPU of which four
+/// hogs that know nothing of them have most. Returns the share that the members have had, and how
+/// often they were demoted for what they have not done.
 fn beside_hogs(members: u64, seed: u64) -> (u64, u32) {
     let page = Rc::new(Page::<Sim>::NEW);
     page.header.set_options(&Options::default());
@@ -201,8 +201,9 @@ fn beside_hogs(members: u64, seed: u64) -> (u64, u32) {
     (had_ns.get(), demoted.get())
 }
 
-/// BATON-5: who is due, and looks, has a CPU; it leaves none of that to one that has waited for it,
-/// and is to wait again. And who was only kept from running is not demoted.
+/// BATON-5: a member that is due, and looks, has a CPU; it leaves none of that to a holder that has
+/// waited for it, and is to wait again. And a holder that was only kept from running is not
+/// demoted.
 #[test]
 fn members_that_are_kept_from_running_get_on_beside_hogs() {
     for seed in 1..=4 {
@@ -215,7 +216,7 @@ fn members_that_are_kept_from_running_get_on_beside_hogs() {
     }
 }
 
-/// BATON-4: of two, one has lost the baton before it came to run, to the other, which stops then.
+/// BATON-4: one of two has lost the baton before it came to run, to the other, which stops then.
 #[test]
 fn who_has_lost_the_baton_before_it_ran_watches_the_next() {
     let page = Rc::new(Page::<Sim>::NEW);
@@ -248,7 +249,7 @@ fn who_has_lost_the_baton_before_it_ran_watches_the_next() {
             sleep(5 * MS);
             let mut member = Baton::join(page, System, Group::Own, WEIGHT).expect("a place");
             while now() < END_NS {
-                // It gives the baton back long before it is late.
+                // The member gives the baton back long before it is late.
                 let ask = Ask { release_ns: None, importance: Some(0) };
                 member.poll(ask, &mut |_: Option<u64>| ());
                 work(200_000);
@@ -266,20 +267,20 @@ fn who_has_lost_the_baton_before_it_ran_watches_the_next() {
     let waits_ns = waited_ns.take();
     println!("{waits_ns:?}");
     assert!(waits_ns.len() > 3, "{waits_ns:?}");
-    // The slack, and what the hog goes on.
+    // The slack, and the time that the hog goes on.
     assert!(waits_ns.iter().all(|&ns| ns <= 6 * MS), "{waits_ns:?}");
 }
 
-/// How one that has the baton goes.
+/// The way in which a holder of the baton goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gone {
     Dead,
-    /// Stopped, or asleep elsewhere.
+    /// The holder is stopped, or asleep elsewhere.
     Asleep,
     Overruns,
 }
 
-/// For so long, or for good.
+/// How long it is gone, unless for good.
 const GONE_NS: u64 = 100 * MS;
 
 /// A core whose one thread can be stopped, wherever it is.
@@ -309,7 +310,7 @@ impl Schedule for Stoppable {
     }
 }
 
-/// The system, which says of one that is stopped that it does not want to run.
+/// The system, which says of a stopped thread that it does not want to run.
 struct Stopping {
     second: Rc<Cell<Option<ThreadId>>>,
     until_ns: Rc<Cell<u64>>,
@@ -327,11 +328,11 @@ impl Accounts for Stopping {
     }
 }
 
-/// What three members tell each other, of which the first goes with the baton.
+/// The state that three members share, of which the first goes with the baton.
 #[derive(Clone)]
 struct Trio {
     page: Rc<Page<Sim>>,
-    /// Since when it is gone, if no other has had a turn since.
+    /// When it went, if no other has had a turn after that.
     since_ns: Rc<Cell<Option<u64>>>,
     second: Rc<Cell<Option<ThreadId>>>,
     /// Until when the second is stopped.
@@ -341,12 +342,12 @@ struct Trio {
 }
 
 impl Trio {
-    /// One that always has work, and each time that it polls a timer so much later, if it has one.
-    /// `before` its work it is told the timer.
+    /// A member that always has work. Each time that it polls, its timer is `timer_ns` later, if it
+    /// has one. `before` its work it is told the timer.
     fn be(&self, timer_ns: Option<u64>, mut before: impl FnMut(Option<u64>) -> bool) {
         let accounts = Stopping { second: self.second.clone(), until_ns: self.stopped_ns.clone() };
         let member = Baton::join(self.page.clone(), accounts, Group::Own, WEIGHT);
-        // Who is killed does not leave.
+        // A member that is killed does not leave.
         let mut member = ManuallyDrop::new(member.expect("a place"));
         while now() < END_NS {
             let release_ns = timer_ns.map(|ns| now() + ns);
@@ -358,7 +359,7 @@ impl Trio {
         }
     }
 
-    /// One that comes to run: how long that took since the first is gone, or its timer was due.
+    /// A member comes to run: notes how long that took after the first went, or its timer was due.
     fn comes(&self, release_ns: Option<u64>) -> bool {
         if let Some(since_ns) = self.since_ns.take() {
             let waited_ns = now().saturating_sub(since_ns.max(release_ns.unwrap_or(0)));
@@ -388,7 +389,7 @@ fn longest_of_three(gone: Gone, is_due: bool, other_too: bool, seed: u64) -> (u6
         .schedule_on(1, Stoppable { until_ns: stopped_ns, thread: None })
         .thread_on(0, move || {
             let mut draw = lots(seed);
-            // Not before the others are there.
+            // Not before the other members are there.
             let goes = |_| {
                 if now() < 50 * MS || draw(12) > 0 || now() + GONE_NS > END_NS {
                     return true;

@@ -1,5 +1,6 @@
 //! Many short tasks from outside, while all workers sleep: a worker that is awake takes the next
-//! one, and does not leave it to who is being woken. All times are simulated: each run is the same.
+//! one, and does not leave it to a worker that is being woken. All times are simulated: each run is
+//! the same.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,7 +14,7 @@ const WORKERS: usize = 8;
 /// What a task takes, and what it takes to make one.
 const TASK_NS: u64 = 2_000;
 const MAKE_NS: u64 = 100;
-/// They sleep deeply then, and need long to be awake.
+/// The workers sleep deeply then, and need long to be awake.
 const LATER_NS: u64 = 5_000_000;
 
 #[test]

@@ -16,11 +16,11 @@ use antiphon_sim::{Machine, Sim, Simulation, work};
 use antiphon_sync::queue::Item;
 
 const HALF: Steal = Steal { share: Share::Half };
-/// What a task takes.
+/// The time that a task takes.
 const TASK_NS: u64 = 1_000;
-/// After so many tasks of others the one that waits is said to starve.
+/// After this many tasks of others, the waiting task is said to starve.
 const PATIENCE: u64 = 1_000;
-/// Each worker has so many before it, and as many behind it.
+/// How many tasks of a worker are before the waiting one; as many are behind it.
 const BEFORE: u64 = 3;
 
 /// Ranks of the task that waits, and of all others.
@@ -134,14 +134,15 @@ fn who_comes_to_the_first_again_and_again_starves_none() {
 #[test]
 fn what_is_old_has_its_turn() {
     const AGE: u64 = 50;
-    // Twice the age and what was there before it, in tasks; and looks at the clock take time too.
+    // Twice the age and what was there before the task, in tasks; readings of the clock take time
+    // too.
     fair!(2 * AGE + BEFORE, of(Adaptive { age_ns: AGE * TASK_NS }));
     starves(|| of(Adaptive { age_ns: u64::MAX }), 1, NONE);
 }
 
 #[test]
 fn a_slot_is_left_after_so_many_in_a_row() {
-    // The first ones were in the slot before it.
+    // The first tasks were in the slot before it.
     fair!(4 * (2 * BEFORE + 1), LifoSlot::new(HALF));
     starves(|| LifoSlot::new(HALF).in_a_row(u32::MAX), 1, NONE);
 }
@@ -152,13 +153,13 @@ fn what_a_worker_keeps_to_itself_has_its_turn() {
     fair!(BEFORE, in_blocks(Fifo));
     fair!(5 * (BEFORE + 1), in_blocks(Reverse { every: 5 }));
     const AGE: u64 = 50;
-    // As above; and of blocks that are not full as many are thought to be there.
+    // As above; and blocks that are not full count as if they were.
     fair!(2 * AGE + BEFORE + 4, in_blocks(Adaptive { age_ns: AGE * TASK_NS }));
     starves(|| in_blocks(Lifo), 1, NONE);
     starves(|| in_blocks(Lifo), 2, NONE);
 }
 
-/// The first ones have no room with their worker.
+/// The first tasks have no room with their worker.
 #[test]
 fn what_is_spilt_has_its_turn() {
     fair!(61 * (2 * BEFORE + 1), Spill::new(of(Fifo).capacity(2, 2), 1, 1 << 14));
@@ -166,7 +167,7 @@ fn what_is_spilt_has_its_turn() {
     fair!(2 * BEFORE, Tickets::new(of(Fifo), 1, Share::Half, 4));
 }
 
-/// What is on a worker's desk is before its own.
+/// A task on a worker's desk goes before the worker's own.
 #[test]
 fn what_was_asked_for_has_its_turn() {
     fair!(2 * BEFORE, Requests::new(of(Fifo), 2));
@@ -190,11 +191,12 @@ fn priorities_grow_with_age() {
     const LEVEL: u64 = 10;
     let levels =
         || Ranked::<Sim, _>::new(Aging { level_ns: LEVEL * TASK_NS, usual: 2 }, 1, 1 << 14);
-    // It is three levels below the others, of which two become ready in the time that one takes.
+    // The task is three levels below the others, of which two become ready in the time that one
+    // takes.
     let most = 2 * 3 * LEVEL + 2 * BEFORE;
     runs_within(most, levels, 1, (Some(3), Some(0)));
     runs_within(most + 2 * BEFORE, levels, 2, (Some(3), Some(0)));
-    // And above them, at once; and one of no level is of that which is usual.
+    // Above them, at once; and a task of no level counts as of the usual one.
     assert_eq!(waits_for(levels, 1, (Some(0), Some(3))), Some(0));
     assert_eq!(waits_for(levels, 1, (Some(0), None)), Some(0));
     let never = || Ranked::<Sim, _>::new(Aging { level_ns: 1 << 60, usual: 0 }, 1, 1 << 14);

@@ -9,22 +9,22 @@ use antiphon_runtime::timer::{Timer, Wheel};
 const LEVELS: u32 = 11;
 const BITS: u32 = 6;
 
-/// What a timer is part of.
+/// A structure that a timer is part of.
 #[repr(C)]
 struct Node {
     timer: Timer,
     id: usize,
 }
 
-/// A wheel, the nodes whose timers are in it, and what it should do.
+/// A wheel, the nodes whose timers are in it, and a model of what it should do.
 struct Pair {
     wheel: Wheel,
     nodes: Vec<NonNull<Node>>,
-    /// Those that are set: the late ones first, then by deadline, then as they were set.
+    /// The timers that are set: the late ones first, then by deadline, then as they were set.
     model: BTreeMap<(bool, u64, u64), usize>,
-    /// Where each is in the model.
+    /// The place of each timer in the model.
     keys: Vec<Option<(bool, u64, u64)>>,
-    /// What is before this is late.
+    /// Deadlines before this are late.
     passed_ns: u64,
     sets: u64,
 }
@@ -68,7 +68,7 @@ impl Pair {
         }
     }
 
-    /// The next that is due, which both hand out.
+    /// Takes the next timer that is due, which both hand out.
     fn expire(&mut self, now_ns: u64) -> Option<usize> {
         let out = self.wheel.expire(now_ns);
         let next = self.model.first_entry();
@@ -89,7 +89,7 @@ impl Pair {
         id
     }
 
-    /// All that are due; then the wheel says to come back later.
+    /// Takes all timers that are due; then the wheel says to come back later.
     fn expire_all(&mut self, now_ns: u64) -> usize {
         let out = std::iter::from_fn(|| self.expire(now_ns)).count();
         assert!(self.wheel.next_ns().is_none_or(|next| next > now_ns), "after {now_ns}");
@@ -142,7 +142,7 @@ impl Random {
         self.next() % bound
     }
 
-    /// A number of at most so many bits, short ones as often as long ones.
+    /// A number of at most `most` bits, short ones as often as long ones.
     fn of_bits(&mut self, most: u32) -> u64 {
         match self.below(u64::from(most) + 1) {
             0 => 0,
@@ -194,7 +194,7 @@ fn any_steps_are_as_a_sorted_map_has_them() {
                     now = now.saturating_add(random.of_bits(reach.saturating_sub(4)));
                     pair.expire_all(now);
                 }
-                // Back, which nobody's clock does.
+                // Back, which no real clock does.
                 _ => _ = pair.expire(now.saturating_sub(random.of_bits(reach))),
             }
         }
@@ -308,7 +308,7 @@ fn a_sleeper_wakes_for_nothing_but_once_a_level() {
             while let Some(next) = pair.wheel.next_ns() {
                 vain += usize::from(pair.expire_all(next) == 0);
             }
-            // Each moves more than eight timers a level down.
+            // Each vain wake-up moves more than eight timers a level down.
             let levels = (LEVELS - 1) as usize;
             assert!(vain * 8 < count * levels, "{vain} of {count} timers within {reach} bits");
         }

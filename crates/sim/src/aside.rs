@@ -10,7 +10,7 @@ use crate::world::{World, suspend, with};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aside(usize);
 
-/// The calling thread, for those who are to call it back.
+/// The calling thread, for threads that are to call it back.
 #[must_use]
 pub fn aside() -> Aside {
     Aside(with(|world| world.me()))

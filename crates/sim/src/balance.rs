@@ -1,4 +1,4 @@
-//! Load balance: threads that are not pinned go where nobody is.
+//! Load balance: threads that are not pinned go to idle cores.
 //!
 //! A thread that wants its core while that is busy goes to the nearest idle one; a core that has
 //! nothing to do pulls a thread from the longest queue, of those from the nearest. That is what

@@ -37,9 +37,9 @@ struct Posted {
 #[derive(Default)]
 pub(crate) struct Buffer {
     stores: VecDeque<Posted>,
-    /// How many were posted ever.
+    /// How many stores were ever posted.
     posted: u64,
-    /// The thread waits until so few are left.
+    /// The number of stores that the thread waits to be left, at most.
     room: Option<usize>,
 }
 
@@ -48,13 +48,13 @@ impl Buffer {
         self.stores.is_empty()
     }
 
-    /// How many of those posted ever are done.
+    /// How many of the stores that were ever posted are done.
     fn done(&self) -> u64 {
         self.posted - self.stores.len() as u64
     }
 }
 
-/// What became of a store.
+/// The result of posting a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Posting {
@@ -145,7 +145,7 @@ impl World {
         waits
     }
 
-    /// As [`drains`](Self::drains), until there is room for one more.
+    /// Like [`drains`](Self::drains), until there is room for one more.
     #[must_use]
     pub(crate) fn drains_for_one(&mut self) -> bool {
         self.drains(CAPACITY - 1)
@@ -198,8 +198,8 @@ impl World {
         self.fences = fences;
     }
 
-    /// The word at `address` is dropped: nobody sees what was stored to it, and what is there next
-    /// is another word.
+    /// The word at `address` is dropped: no thread sees what was stored to it, and what is there
+    /// next is another word.
     fn forget(&mut self, address: usize) {
         let offset = (address % LINE) as u8;
         let Some(label) = self.lines.find(address) else { return };

@@ -1,7 +1,7 @@
 //! The counters of CPUs: all count at one rate, and those of a node are ahead by a constant.
 //!
-//! What is published of machines is by how much two counters differ at most, so where a machine's
-//! file doesn't have each node's offset, the seed chooses it within that bound.
+//! The published figures of machines say only by how much two counters differ at most, so where a
+//! machine's file doesn't have each node's offset, the seed chooses it within that bound.
 
 use crate::Machine;
 use crate::random::Random;
@@ -12,7 +12,7 @@ const STREAM: u64 = u64::MAX;
 
 /// The counters of a machine.
 pub(crate) struct Clocks {
-    /// How far each node's are ahead of simulated time.
+    /// How far each node's counters are ahead of simulated time.
     ahead_ns: Vec<u64>,
     tick_ns: u64,
 }
@@ -28,7 +28,7 @@ impl Clocks {
         Self { ahead_ns, tick_ns: machine.clock_tick_ns.max(1) }
     }
 
-    /// What a CPU of that node reads.
+    /// The reading of a CPU of that node.
     pub(crate) fn read_ns(&self, node: u32, now_ns: u64) -> u64 {
         let ns = now_ns + self.ahead_ns[node as usize];
         ns - ns % self.tick_ns

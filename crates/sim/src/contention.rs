@@ -15,21 +15,21 @@ pub struct Pace {
     pub away_ns: u64,
 }
 
-/// What is done with a lock: how it is taken, and how it is given back.
+/// The functions that take a lock, and give it back.
 pub type Use<L> = (fn(&L), fn(&L));
 
 /// Threads that contend for one lock.
 #[derive(Clone, Debug)]
 pub struct Contention {
-    /// Where.
+    /// The machine on which they contend.
     pub machine: Machine,
-    /// What is assumed beyond that.
+    /// The assumptions beyond the machine.
     pub model: Model,
-    /// Of all randomness.
+    /// The seed of all randomness.
     pub seed: u64,
-    /// How many.
+    /// How many threads contend.
     pub threads: usize,
-    /// How often they want the lock, and for how long.
+    /// How often the threads want the lock, and for how long.
     pub pace: Pace,
     /// Until when operations count, in nanoseconds of simulated time.
     pub limit_ns: u64,
@@ -37,12 +37,12 @@ pub struct Contention {
 
 impl Contention {
     /// Lets the threads take `lock` over and over; each critical section writes two lines and is
-    /// one operation. The machine is told who owns the lock, so [`Counts`](crate::Counts) tells
-    /// the owner's atomic instructions from those of others.
+    /// one operation. The machine is told which thread owns the lock, so [`Counts`](crate::Counts)
+    /// tells the owner's atomic instructions from those of others.
     ///
     /// # Errors
     ///
-    /// As [`Simulation::run`].
+    /// See [`Simulation::run`].
     ///
     /// # Panics
     ///
@@ -81,11 +81,11 @@ impl Contention {
 ///
 /// # Errors
 ///
-/// As [`Contention::run`].
+/// See [`Contention::run`].
 ///
 /// # Panics
 ///
-/// As [`Contention::run`].
+/// See [`Contention::run`].
 pub fn contend<L: 'static>(
     machine: Machine,
     threads: usize,

@@ -1,26 +1,26 @@
-//! Fair queues: who of a core's threads that are as urgent has had the least runs next, as Linux's
-//! scheduler of ordinary threads has it, without its deadlines: slices are all as long.
+//! Fair queues: of a core's threads that are as urgent, the one that has had the least runs next,
+//! as in Linux's scheduler of ordinary threads, but without its deadlines: slices are all as long.
 //!
-//! A thread has a virtual time: how long it has run. One that sleeps keeps what it was ahead or
-//! behind of the mean of those that want the core then, up to a slice, and comes back with that. So
-//! who sleeps gains nothing, and one that was woken is next as a rule; it waits for the end of the
-//! running slice. What a thread runs while it is lent a rank is not charged, as the kernel does not
-//! charge threads of a real-time class.
+//! A thread has a virtual time: how long it has run. One that sleeps keeps the distance that it was
+//! ahead or behind of the mean of those that want the core then, up to a slice, and comes back with
+//! that. So a thread that sleeps gains nothing, and one that was woken is next as a rule; it waits
+//! for the end of the running slice. What a thread runs while it is lent a rank is not charged, as
+//! the kernel does not charge threads of a real-time class.
 
 use crate::world::World;
 
-/// What a thread has had, as its queue sees it, in nanoseconds.
+/// The CPU time of a thread, as its queue sees it, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fair {
     virtual_ns: i64,
-    /// How far behind the mean it was when it went to sleep.
+    /// How far behind the mean the thread was when it went to sleep.
     lag_ns: i64,
-    /// Until when it was charged.
+    /// Until when the thread was charged.
     charged_ns: u64,
 }
 
 impl World {
-    /// The mean of who wants a core; `None`: nobody does.
+    /// The mean of the threads that want a core; `None`: there are none.
     fn mean_ns(&self, number: u32) -> Option<i64> {
         let core = &self.cores[number as usize];
         let wants = core.queue.iter().chain(&core.current);
@@ -63,8 +63,8 @@ impl World {
         }
     }
 
-    /// By what a queue orders those that are as urgent: the least first. All the same, if it is in
-    /// the order of arrival.
+    /// The key by which a queue orders threads that are as urgent: the least first. All have the
+    /// same, if the queue is in the order of arrival.
     pub(crate) fn had_ns(&self, thread: usize) -> i64 {
         if self.model.fair { self.threads[thread].fair.virtual_ns } else { 0 }
     }

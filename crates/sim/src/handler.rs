@@ -9,8 +9,8 @@
 //!
 //! A handler is a thread that others share its CPU with between two interrupts. `handle` is the
 //! time from the delivery to the handler's first instruction; there is no other switch, to it or
-//! back. An interrupt comes between two accesses of whoever runs there. One that finds the handler
-//! at work, or none, is remembered; two are not (a local APIC has a bit for each vector).
+//! back. An interrupt comes between two accesses of the thread that runs there. One that finds the
+//! handler at work, or none, is remembered; two are not (a local APIC has a bit for each vector).
 
 use std::mem::take;
 

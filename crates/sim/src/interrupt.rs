@@ -49,7 +49,7 @@ impl World {
     }
 
     /// A thread comes to its core; the interrupt that woke it, if there was one, has taken time
-    /// from whoever runs there.
+    /// from the thread that runs there.
     pub(crate) fn was_interrupted(&mut self, thread: usize) {
         if std::mem::take(&mut self.threads[thread].interrupts) {
             let core = self.threads[thread].core as usize;

@@ -1,4 +1,4 @@
-//! Cache lines: who holds one, who has it next, and what that costs.
+//! Cache lines: which core holds one, which has it next, and what that costs.
 //!
 //! ```text
 //!              first access by a
@@ -10,20 +10,20 @@
 //!                                    write by c: all other copies are invalidated
 //! ```
 //!
-//! A request that takes the line from somebody, or from memory, has it to itself: it is *served*,
-//! and others wait in a queue from which the [`Arbitration`](crate::Arbitration) picks. Until the
-//! request has reached whoever holds the line, up to [`HOLD_FIFTHS`] of its time, the holder goes
-//! on hitting.
+//! A request that takes the line from another core, or from memory, has it to itself: it is
+//! *served*, and others wait in a queue from which the [`Arbitration`](crate::Arbitration) picks.
+//! Until the request has reached the holder of the line, up to [`HOLD_FIFTHS`] of its time, the
+//! holder goes on hitting.
 //! Reads of a shared line overlap: each cluster, the cores that share a last cache, fetches it once
 //! from the nearest that has it, and its cores then read from there one
 //! [`occupancy_ns`](Machine::occupancy_ns) apart. Capacity is infinite: a line leaves a cache by
 //! invalidation only.
 //!
-//! - LINE-1: somebody waits in the queue only while somebody is served.
+//! - LINE-1: a request waits in the queue only while another is served.
 //! - LINE-2: `version` changes with each value that is written, hit or not, equal or not. A waiter
 //!   sleeps only while the version is the one that it read.
 //!
-//! What is here decides when an access is done and never what it finds: a value changes, and is
+//! This module decides when an access is done and never what it finds: a value changes, and is
 //! read, at one instant, the end of the access. So a mistake here falsifies prices only.
 
 use std::collections::VecDeque;
@@ -38,7 +38,7 @@ use crate::sharers::Sharers;
 pub(crate) const LINE: usize = 64;
 
 /// The most of a transfer that has passed when it reaches the line's holder, in fifths: it is any
-/// share up to that, two fifths on average. Were it always the same, whoever unlocks and locks
+/// share up to that, two fifths on average. Were it always the same, a core that unlocks and locks
 /// again would always, or never, be faster than all others.
 const HOLD_FIFTHS: u64 = 4;
 
@@ -64,7 +64,7 @@ pub(crate) enum Source {
     Memory,
 }
 
-/// On whose behalf a line is requested.
+/// The party for which a line is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
     /// A thread's access, for which it waits.
@@ -81,27 +81,27 @@ pub(crate) struct Request {
     pub(crate) core: u32,
     pub(crate) kind: Kind,
     pub(crate) by: By,
-    /// How many that came later were served before it.
+    /// How many later requests were served before this one.
     pub(crate) passed: u32,
 }
 
 /// When a request is done.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Served {
-    /// Then, and nobody else has to wait for it.
+    /// At that time, and no other has to wait for it.
     At(u64),
-    /// Then, if [`Line::serve`] is called at that time.
+    /// At that time, if [`Line::serve`] is called then.
     Alone(u64),
 }
 
 /// One line.
 pub(crate) struct Line {
-    /// The node whose memory has it; `None`: that of whoever reads it.
+    /// The node whose memory has it; `None`: that of the core that reads it.
     home: Option<u32>,
     /// The core that may write it, and is then the only sharer.
     owner: Option<u32>,
     sharers: Sharers,
-    /// The request that is served, and when it has reached whoever holds the line.
+    /// The request that is served, and when it has reached the line's holder.
     served: Option<(Request, u64)>,
     pub(crate) queue: VecDeque<Request>,
     /// The end of the last read of a shared copy: a writer waits for it, other readers don't.
@@ -114,7 +114,7 @@ pub(crate) struct Line {
     pub(crate) version: u64,
     /// Threads that block until the version changes.
     pub(crate) watchers: Vec<usize>,
-    /// Who wrote last.
+    /// The thread that wrote last.
     pub(crate) writer: Option<usize>,
     /// Words of which others see an older value.
     pub(crate) shadows: Vec<Shadow>,

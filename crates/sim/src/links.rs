@@ -3,7 +3,7 @@
 //! Where nothing is known of a machine's links, there is one from each node to each, and lines
 //! leave on it one [`occupancy_ns`](crate::Machine::occupancy_ns) apart. A [`Link`](crate::Link)
 //! says more: then there is one only where nothing lies between, further ways share those of which
-//! they are made, and a link has so many transfers under way at most.
+//! they are made, and a link has a bounded number of transfers under way.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -57,7 +57,7 @@ impl Links {
         Self { ways, routes: routes.collect(), nodes, line_ns, most }
     }
 
-    /// Sends a line from a node to another, not before `begin_ns`, for a transfer of so long;
+    /// Sends a line from a node to another, not before `begin_ns`, for a transfer of `takes_ns`;
     /// returns when it begins. `None`: it stays on its node, which has room for many at a time.
     pub(crate) fn pass(&mut self, from: u32, to: u32, begin_ns: u64, takes_ns: u64) -> Option<u64> {
         if from == to {

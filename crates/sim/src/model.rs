@@ -1,4 +1,4 @@
-//! What a simulation assumes beyond its machine, where machines differ or nobody knows.
+//! The assumptions of a simulation beyond its machine, where machines differ or it is not known.
 
 /// When a store is seen by others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,9 +12,9 @@ pub enum Memory {
     Sc,
 }
 
-/// In which order the requests for a contended line are served. No manual says it, and the
-/// advantage of NUMA-aware locks depends on it more than on anything else: report results for
-/// more than one.
+/// The order in which the requests for a contended line are served. No manual says it, and the
+/// advantage of NUMA-aware locks depends on it more than on anything else: report results for more
+/// than one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Arbitration {
     /// First come, first served.
@@ -22,7 +22,7 @@ pub enum Arbitration {
     Fifo,
     /// Any, by the simulation's seed.
     Random,
-    /// The one nearest to who has the line, but nobody is passed by more than so many.
+    /// The one nearest to the line's holder, but none is passed by more than `bypass`.
     Nearest {
         /// How many that came later may be served before one.
         bypass: u32,
@@ -41,15 +41,15 @@ impl Arbitration {
 /// the home is neither where the line is nor where it goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// Of whoever asks: memory is always near, and nothing goes a detour. What published costs of a
-    /// line say, whose home is where one of the two is.
+    /// On the node of the core that asks: memory is always near, and nothing goes a detour. That is
+    /// what published costs of a line say, whose home is where one of the two is.
     #[default]
     Near,
-    /// Of who touches it first, as Linux does if nothing else is asked for.
+    /// On the node of the thread that touches it first, as Linux does by default.
     FirstTouch,
-    /// Of one node after the other (`numactl --interleave=all`).
+    /// On one node after the other (`numactl --interleave=all`).
     Interleaved,
-    /// Of that node, all of them (`numactl --membind`).
+    /// On that node, all of them (`numactl --membind`).
     On(u32),
 }
 
@@ -58,7 +58,7 @@ pub enum Placement {
 pub struct Model {
     /// When stores are seen.
     pub memory: Memory,
-    /// Who has a contended line next.
+    /// The order in which requests have a contended line.
     pub arbitration: Arbitration,
     /// Where memory is.
     pub placement: Placement,

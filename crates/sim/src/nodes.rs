@@ -62,7 +62,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// One whose arena has handed out nothing.
+    /// A process whose arena has handed out nothing.
     pub(crate) fn new() -> &'static Self {
         // SAFETY: the one of a simulation, which has all the nodes that there are.
         let arena = OwnLine(unsafe { Arena::new() });

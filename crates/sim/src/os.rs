@@ -27,11 +27,11 @@ use crate::world::World;
 #[derive(Default)]
 pub(crate) struct Core {
     pub(crate) current: Option<usize>,
-    /// Who ran here last: going back to it is no switch.
+    /// The thread that ran here last: going back to it is no switch.
     last: Option<usize>,
     pub(crate) queue: VecDeque<usize>,
     pub(crate) handles: Handles,
-    /// Who is asked in the place of the queue, if somebody is.
+    /// The schedule that is asked in the place of the queue, if there is one.
     pub(crate) schedule: Option<Box<dyn Schedule>>,
     /// It knows already why the current thread does not go on.
     pub(crate) told: bool,
@@ -41,12 +41,12 @@ pub(crate) struct Core {
     slice_foreseen: bool,
     /// The slice is over, but the current thread has a step in flight.
     pub(crate) slice_over: bool,
-    /// Since when nobody has wanted it.
+    /// Since when no thread has wanted the core.
     pub(crate) idle_since_ns: u64,
 }
 
 impl Core {
-    /// Which slice of it is on.
+    /// The number of the core's present slice.
     pub(crate) const fn slice(&self) -> u32 {
         self.slice
     }
@@ -145,7 +145,7 @@ impl World {
         }
     }
 
-    /// Gives a core that nobody has to the first who wants it.
+    /// Gives a core that no thread has to the first thread that wants it.
     pub(crate) fn dispatch(&mut self, number: u32) {
         let core = &mut self.cores[number as usize];
         core.slice = core.slice.wrapping_add(1);
@@ -224,7 +224,7 @@ impl World {
         self.events.push(at_ns, Event::Slice { core: number, slice: core.slice });
     }
 
-    /// What is left of the running thread's slice; nothing ends it while nobody else wants its
+    /// The rest of the running thread's slice; nothing ends it while no other thread wants its
     /// core.
     pub(crate) fn slice_left_ns(&self) -> u32 {
         let core = &self.cores[self.my_core() as usize];
@@ -244,8 +244,8 @@ impl World {
         let core = &mut self.cores[number as usize];
         let Some(thread) = core.current else { return };
         if matches!(self.threads[thread].state, State::Step | State::Rereading(_)) {
-            // An access in flight completes first: between the moment at which a line changes
-            // hands and the one at which its value does, nobody else may come in.
+            // An access in flight completes first: between the moment at which a line changes hands
+            // and the one at which its value does, no other thread may come in.
             core.slice_over = true;
         } else {
             self.preempt(thread);

@@ -1,4 +1,4 @@
-//! What a simulation came to. Every figure here is simulated: it says what the model predicts, and
+//! The result of a simulation. Every figure here is simulated: it says what the model predicts, and
 //! nothing about the host.
 
 use std::fmt;
@@ -10,7 +10,7 @@ pub struct Counts {
     pub hits: u64,
     /// Lines that came from another cache of the same socket, or were invalidated there.
     pub local_transfers: u64,
-    /// The same across sockets.
+    /// Lines that came from a cache of another socket, or were invalidated there.
     pub remote_transfers: u64,
     /// Lines that no cache held.
     pub memory_reads: u64,
@@ -34,18 +34,18 @@ pub struct Counts {
     /// Heavy fences.
     pub heavy_fences: u64,
     /// Atomic read-modify-writes of threads that owned a lock as they did them, as told by
-    /// [`owns`](crate::owns) and [`Hint::Owns`](antiphon_platform::Hint::Owns): what stands between
-    /// the others and the lock. The one that acquires is not among them.
+    /// [`owns`](crate::owns) and [`Hint::Owns`](antiphon_platform::Hint::Owns): the ones that stand
+    /// between the others and the lock. The one that acquires is not among them.
     pub owner_atomics: u64,
-    /// Those of all other threads.
+    /// Atomic read-modify-writes of all other threads.
     pub other_atomics: u64,
-    /// Times that a lock went from one owner to the next, who may be the same thread.
+    /// Times that a lock went from one owner to the next, which may be the same thread.
     pub handovers: u64,
-    /// Those of them that did not leave the socket.
+    /// Handovers that did not leave the socket.
     pub handovers_within_socket: u64,
     /// Calls of [`note`](crate::note).
     pub notes: u64,
-    /// Those of them at a time at which some thread owned a lock.
+    /// Calls of [`note`](crate::note) at a time at which some thread owned a lock.
     pub notes_while_owned: u64,
 }
 
@@ -70,7 +70,7 @@ pub struct Outcome {
 /// What had been used at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// When, in nanoseconds of simulated time.
+    /// The time, in nanoseconds of simulated time.
     pub at_ns: u64,
     /// How long each thread had had a core, in nanoseconds, in the order in which they were added.
     pub ran_ns: Vec<u64>,
@@ -106,7 +106,7 @@ pub fn jain(shares: &[u64]) -> f64 {
 pub struct Stuck {
     /// Why it was given up.
     pub why: Why,
-    /// When, in nanoseconds of simulated time.
+    /// The time at which it was given up, in nanoseconds of simulated time.
     pub at_ns: u64,
     /// The threads that are not over.
     pub waits: Vec<Wait>,

@@ -14,7 +14,7 @@ const LINES: u32 = 64;
 pub(crate) struct Pages {
     placement: Placement,
     nodes: u32,
-    /// Of each page that was touched.
+    /// The home of each page that was touched.
     homes: Vec<u32>,
 }
 
@@ -29,8 +29,8 @@ impl Pages {
         Self { placement, nodes, homes: Vec::new() }
     }
 
-    /// The home of a line that is labelled now; `toucher` is the node of who touches it. `None`:
-    /// always the node of who reads it.
+    /// The home of a line that is labelled now; `toucher` is the node of the thread that touches
+    /// it. `None`: always the node of the thread that reads it.
     pub(crate) fn home(&mut self, line: LineId, toucher: u32) -> Option<u32> {
         let page = line.0 / LINES;
         match self.placement {

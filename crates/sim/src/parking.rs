@@ -9,7 +9,7 @@ use crate::sleep::{Sleep, SleepsOn, sleep};
 use crate::step::{call, step};
 use crate::world::with;
 
-/// Nobody has woken the waiter, and it is not asleep.
+/// No wake is due for the waiter, and it is not asleep.
 const AWAKE: u32 = 0;
 /// A wake is due.
 const WOKEN: u32 = 1;
@@ -31,7 +31,7 @@ pub(crate) fn park(waiter: &Waiter<Sim>, deadline_ns: Option<u64>) -> Parked {
     if token.swap(AWAKE, Relaxed) == WOKEN { Parked::Woken } else { Parked::TimedOut }
 }
 
-/// Unparks the node, unless it has changed hands since that generation.
+/// Unparks the node, unless it has changed hands after that generation.
 pub(crate) fn unpark(node: &Waiter<Sim>, generation: u32) {
     if node.generation.load(Relaxed) != generation {
         return;

@@ -75,8 +75,8 @@ unsafe impl Platform for Sim {
     const WAITERS: u32 = NODES;
     const COHORTS: usize = 512;
 
-    /// By the line's number: addresses differ from run to run. Outside a simulation, where a lock
-    /// may be taken that no thread waits for, no line has one.
+    /// A number by the line's number: addresses differ from run to run. Outside a simulation, where
+    /// a lock may be taken that no thread waits for, no line has one.
     fn spread(address: usize) -> u32 {
         if !simulated() {
             return 0;
@@ -153,12 +153,12 @@ unsafe impl Platform for Sim {
         with(|world| world.machine.topology.tiered())
     }
 
-    /// What the thread has [said](crate::set_rank), or was lent if that is more.
+    /// The rank that the thread has [set](crate::set_rank), or was lent if that is more.
     fn rank() -> u8 {
         crate::effective_rank()
     }
 
-    /// Costs a wake: it is a call of the system.
+    /// Lends a rank. Costs a wake: it is a call of the system.
     fn lend(thread: ThreadId, rank: u8) -> Result<(), Unsupported> {
         call(|world| world.machine.wake_ns);
         with(|world| world.lend(thread.0 as usize - 1, rank));
@@ -187,7 +187,7 @@ unsafe impl Platform for Sim {
         with(|world| world.clocks.read_ns(world.machine.socket_of(world.my_core()), world.now_ns))
     }
 
-    /// Computes until then, which takes a look at the counter at either end.
+    /// Computes until then, which takes a reading of the counter at either end.
     fn counter_after(value: u64) -> u64 {
         loop {
             let now = Self::counter();
@@ -217,9 +217,9 @@ unsafe impl Platform for Sim {
             word.store(value, Relaxed);
             return true;
         }
-        // The flag is looked at again in the instant in which the store is posted or done: whoever
-        // raised it in between restarted us, and whoever raises it later waits in its heavy fence
-        // for what was posted before.
+        // The flag is looked at again in the instant in which the store is posted or done: a thread
+        // that raised it in between restarted us, and one that raises it later waits in its heavy
+        // fence for what was posted before.
         word::store(word, u64::from(value), |world| world.peek(flag) != 0)
     }
 
@@ -279,8 +279,8 @@ unsafe impl Platform for Sim {
     }
 
     /// Whether another thread waits for the caller's core, or the caller, if it spins, leaves no
-    /// core to who is waited for. The first is what a kernel would tell exactly; the second is what
-    /// makes an oversubscribed machine look crowded from a core that is not.
+    /// core to the thread that is waited for. The first is what a kernel would tell exactly; the
+    /// second is what makes an oversubscribed machine look crowded from a core that is not.
     fn crowded() -> bool {
         !leaves_cores(1)
     }
@@ -289,7 +289,7 @@ unsafe impl Platform for Sim {
         leaves_cores(2)
     }
 
-    /// What the machine says of a wake; its CPUs may sleep deeper.
+    /// The cost of a wake on the machine; its CPUs may sleep deeper.
     fn sleep_cost_ns() -> u32 {
         let ns = with(|world| world.machine.wake_ns + world.machine.wake_latency_ns);
         u32::try_from(ns).unwrap_or(u32::MAX)
@@ -306,7 +306,7 @@ unsafe impl Platform for Sim {
     }
 }
 
-/// Whether nobody waits for the caller's core, and so many cores are left without a spinner.
+/// Whether no thread waits for the caller's core, and `cores` cores are left without a spinner.
 fn leaves_cores(cores: u32) -> bool {
     let others = with(|world| world.process).spinners.0.load(Relaxed).saturating_sub(spins(|n| n));
     with(|world| {

@@ -1,4 +1,4 @@
-//! Who is how urgent: ranks, and those that are lent.
+//! The urgency of threads: ranks, and those that are lent.
 
 use std::cmp::Reverse;
 
@@ -6,7 +6,7 @@ use crate::thread::{State, Thread};
 use crate::world::World;
 
 impl Thread {
-    /// How urgent it is, with what it was lent.
+    /// The rank of the thread, with what it was lent.
     pub(crate) fn effective_rank(&self) -> u8 {
         self.rank.max(if self.loans > 0 { self.lent } else { 0 })
     }
@@ -60,7 +60,7 @@ impl World {
         self.reconsider(thread);
     }
 
-    /// The running thread is as urgent as that from now on.
+    /// Sets the rank of the running thread from now on.
     pub(crate) fn set_rank(&mut self, rank: u8) {
         let me = self.me();
         self.threads[me].rank = rank;

@@ -7,15 +7,15 @@ use crate::line::{By, Kind, LineId, Request, Served, Source};
 use crate::random::Random;
 use crate::world::World;
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Issued {
-    /// It is done at that time, and no event says so.
+    /// The request is done at that time, and no event says so.
     At(u64),
-    /// It has the line until then; who issued it foresees the end or ends it.
+    /// The request has the line until then; its issuer foresees the end or ends it.
     Alone(u64),
-    /// It waits for the line.
+    /// The request waits for the line.
     Queued,
 }
 
@@ -101,7 +101,8 @@ impl World {
             Arbitration::Fifo => 0,
             Arbitration::Random => any(line.queue.len(), random),
             Arbitration::Nearest { bypass } => {
-                // Whoever was passed more often than the oldest came before it: nobody.
+                // Had a request been passed more often than the oldest, it would have come before
+                // it: there is none.
                 if line.queue.front()?.passed >= bypass {
                     0
                 } else {

@@ -1,14 +1,15 @@
-//! Schedulers that are programs: one decides who has a core, in the place of the machine's queue.
+//! Schedulers that are programs: one decides which thread has a core, in the place of the machine's
+//! queue.
 //!
 //! ```text
 //!   a thread begins, or is awake ──► arrives ─┐
-//!   it sleeps, ends, its time is over ─► stops ├─► picks: who, and until when ──► it has the core
+//!   it sleeps, ends, its time is over ─► stops ├─► picks: which, until when ────► it has the core
 //!   it calls `give` ──► the caller's closure ─┘          ▲                            │
 //!                                                        └──────── until then ◄───────┘
 //! ```
 //!
-//! It is the kernel's, so what it does costs nothing beside the switches that it causes and, of a
-//! thread that gives its core away, a call of the system.
+//! The program is the kernel's, so what it does costs nothing beside the switches that it causes
+//! and, when a thread gives its core away, a call of the system.
 
 use antiphon_platform::ThreadId;
 
@@ -18,44 +19,44 @@ use crate::step::call;
 use crate::thread::State;
 use crate::world::{World, suspend, with};
 
-/// Decides who has a core. It is told of its threads by their numbers in the order in which they
-/// were added to the simulation; it may not do what simulated threads do.
+/// Decides which thread has a core. It is told of its threads by their numbers in the order in
+/// which they were added to the simulation; it may not do what simulated threads do.
 pub trait Schedule: 'static {
     /// A thread wants the core: it begins, or has slept.
     fn arrives(&mut self, thread: usize, now_ns: u64);
 
-    /// The thread that has had the core has not any longer, after so long.
+    /// The thread that has had the core no longer has it, after `ran_ns`.
     fn stops(&mut self, thread: usize, why: Stop, ran_ns: u64, now_ns: u64);
 
-    /// Nobody has the core: who is to have it? One that has arrived, and has not slept or ended
-    /// since.
+    /// No thread has the core: returns the one that is to have it. It must have arrived, and not
+    /// have slept or ended after that.
     fn picks(&mut self, now_ns: u64) -> Turn;
 }
 
-/// Why a thread does not have its core any longer.
+/// The reason why a thread no longer has its core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Its turn is over; it would go on.
+    /// Its turn is over; the thread would go on.
     Over,
-    /// It sleeps, until it arrives again.
+    /// The thread sleeps, until it arrives again.
     Sleeps,
-    /// It has ended.
+    /// The thread has ended.
     Ended,
 }
 
-/// Whose turn it is.
+/// A turn: which thread has the core, and until when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// Who has the core, if somebody has.
+    /// The thread that has the core, if one has.
     pub thread: Option<usize>,
-    /// When somebody else is to be picked, if nobody gives it away before. At the earliest, a
-    /// nanosecond from now.
+    /// When another thread is to be picked, if the core is not given away before. At the earliest,
+    /// a nanosecond from now.
     pub until_ns: Option<u64>,
 }
 
-/// The calling thread gives its core away, to whom the core's schedule picks then, which may be the
-/// caller. `tell` is told how long the caller has had it, and the time, before. Costs a call of the
-/// system.
+/// Gives the calling thread's core away, to the thread that the core's schedule picks then, which
+/// may be the caller. Before that, `tell` is told how long the caller has had it, and the time.
+/// Costs a call of the system.
 ///
 /// # Panics
 ///
@@ -73,8 +74,8 @@ pub fn give(tell: impl FnOnce(u64, u64)) {
     suspend();
 }
 
-/// A call of the system that does nothing: for what a program asks its kernel, and an experiment
-/// knows.
+/// A call of the system that does nothing: for questions of a program to its kernel whose answer an
+/// experiment knows.
 pub fn system_call() {
     call(|world| world.machine.call_ns);
 }
@@ -125,7 +126,7 @@ pub fn move_to(core: u32) {
 }
 
 impl World {
-    /// How long a thread has had a core by a time at which it has not changed since.
+    /// How long a thread has had a core by `now_ns`; it has not changed cores up to then.
     fn ran_ns(&self, number: usize, now_ns: u64) -> u64 {
         let thread = &self.threads[number];
         let core = &self.cores[thread.core as usize];
@@ -134,7 +135,7 @@ impl World {
         thread.ran_ns + now_ns.saturating_sub(since_ns)
     }
 
-    /// Writes down what all have used by then, if there is one that has not ended.
+    /// Writes down what all threads have used by then, if there is one that has not ended.
     pub(crate) fn write_down(&mut self, at_ns: u64) {
         let threads = 0..self.threads.len();
         if threads.clone().all(|number| self.threads[number].state == State::Finished) {
@@ -144,8 +145,8 @@ impl World {
         self.accounts.push(Account { at_ns, ran_ns, counts: self.counts.clone() });
     }
 
-    /// Has a thread that wants its core wait for what its schedule says, if that has one. Whether
-    /// it has.
+    /// Lets a thread that wants its core wait for its core's schedule, if there is one. Returns
+    /// whether there is.
     pub(crate) fn arrives_by_schedule(&mut self, thread: usize) -> bool {
         let (number, now_ns) = (self.threads[thread].core, self.now_ns);
         let core = &mut self.cores[number as usize];
@@ -157,7 +158,8 @@ impl World {
         true
     }
 
-    /// Who has a core next, if its schedule says that: after that was told of who had it.
+    /// The thread that has a core next, if its schedule says that: after that was told of the last
+    /// holder.
     pub(crate) fn scheduled(&mut self, number: u32) -> Option<Option<usize>> {
         let now_ns = self.now_ns;
         let core = &mut self.cores[number as usize];
@@ -181,7 +183,7 @@ impl World {
         Some(thread)
     }
 
-    /// The time has come at which the schedule of a core that nobody has wants to be asked again.
+    /// The time has come at which the schedule of a core without a thread wants to be asked again.
     pub(crate) fn ask_again(&mut self, number: u32) {
         let core = &self.cores[number as usize];
         if core.schedule.is_some() {

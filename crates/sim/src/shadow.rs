@@ -2,14 +2,14 @@
 //!
 //! The word in memory holds what the thread stored, from the moment at which the store is posted.
 //! Until its line has come, all other threads are shown the *shadow*: what was there before. So no
-//! address is ever written to behind the back of whoever may move or free it, and a store that is
-//! under way needs no pointer.
+//! address is ever written to behind the back of a thread that may move or free it, and a store
+//! that is under way needs no pointer.
 //!
 //! - SHADOW-1: only one thread at a time has stores to a word under way. Another one's store to it
 //!   waits for its line, as it would on a machine without buffers; in the meantime what it and all
 //!   others write is written to the shadow.
-//! - SHADOW-2: the last of the thread's stores to the word removes the shadow, and what is in
-//!   memory is then what everybody sees.
+//! - SHADOW-2: the last of the thread's stores to the word removes the shadow, and all threads then
+//!   see what is in memory.
 
 /// One word of a line.
 #[derive(Clone, Copy, Debug)]

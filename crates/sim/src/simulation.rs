@@ -15,11 +15,11 @@ use crate::thread::{State, Thread};
 use crate::world::{Installed, World, with};
 use crate::{Machine, Model};
 
-/// The stack of a simulated thread, if nothing else is said. Only what is touched becomes memory;
-/// the size leaves room for the message of a failed assertion in a debug build.
+/// The default stack of a simulated thread. Only what is touched becomes memory; the size leaves
+/// room for the message of a failed assertion in a debug build.
 const STACK_BYTES: usize = 256 << 10;
 
-/// How long threads may go on behind the limit, in simulated nanoseconds, if nothing else is said.
+/// How long threads may go on behind the limit by default, in simulated nanoseconds.
 pub(crate) const GRACE_NS: u64 = 10_000_000_000;
 
 /// No simulation goes further: to each time in one, what a step takes can be added.
@@ -100,8 +100,8 @@ impl Simulation {
         self
     }
 
-    /// Has a core's threads scheduled by `schedule`, and not by the machine's queue. They stay
-    /// there, and none handles interrupts.
+    /// Schedules a core's threads by `schedule`, and not by the machine's queue. They stay there,
+    /// and none handles interrupts.
     ///
     /// # Panics
     ///
@@ -112,8 +112,8 @@ impl Simulation {
         self
     }
 
-    /// Has it written down what all threads have used by that time, and what the machine has done:
-    /// see [`Outcome::accounts`]. It changes nothing.
+    /// Writes down what all threads have used by `at_ns`, and what the machine has done: see
+    /// [`Outcome::accounts`]. It changes nothing.
     pub fn account_at(mut self, at_ns: u64) -> Self {
         self.accounts_ns.push(at_ns);
         self
@@ -126,8 +126,8 @@ impl Simulation {
         self
     }
 
-    /// How large the stack of each thread is: 256 KiB if this is not called. Who goes beyond it
-    /// ends the host process.
+    /// How large the stack of each thread is: 256 KiB if this is not called. A thread that goes
+    /// beyond it ends the host process.
     pub fn stack_bytes(mut self, stack_bytes: usize) -> Self {
         self.stack_bytes = stack_bytes;
         self
@@ -181,7 +181,7 @@ fn coroutine(number: usize, stack_bytes: usize, body: Box<dyn FnOnce()>) -> Fibe
     Coroutine::with_stack(stack, move |yielder, ()| {
         with(|world| world.threads[number].yielder = yielder);
         body();
-        // BUFFER-2: whoever sees that it is over sees what it has written.
+        // BUFFER-2: a thread that sees that it is over sees what it has written.
         drain();
     })
 }

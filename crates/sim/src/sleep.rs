@@ -1,4 +1,4 @@
-//! Sleeping and waking: what costs what, and when who was woken is back.
+//! Sleeping and waking: their costs, and when a woken thread is back.
 
 use crate::events::Event;
 use crate::line::LineId;
@@ -13,14 +13,14 @@ pub(crate) struct Sleep {
     pub(crate) deadline_ns: Option<u64>,
 }
 
-/// Who ends a sleep.
+/// The means that ends a sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SleepsOn {
-    /// Who unparks the node at this address. Compared only: its value is the host's.
+    /// An unpark of the node at this address. Compared only: its value is the host's.
     Node(usize),
-    /// Who wakes those of a word; and which of all such sleeps this is.
+    /// A wake of a word; and the number of this sleep among all such sleeps.
     Word { line: LineId, offset: u8, number: u64 },
-    /// Who knows the thread.
+    /// A call by a thread that knows the sleeper.
     Nothing,
 }
 
@@ -83,7 +83,7 @@ impl World {
         self.machine.wake_latency_ns + self.random.up_to(self.machine.wake_jitter_ns)
     }
 
-    /// Makes a sleeping thread want its core, so long from now.
+    /// Makes a sleeping thread want its core, `later_ns` from now.
     fn wake(&mut self, thread: usize, later_ns: u64) {
         let sleeper = &mut self.threads[thread];
         let State::Asleep(Some(sleep)) = sleeper.state else { return };
@@ -96,19 +96,20 @@ impl World {
         self.events.push(self.now_ns + later_ns, Event::Arrive { thread: thread as u32 });
     }
 
-    /// Wakes who sleeps on a node, if somebody does. Returns what an interrupt takes the waker.
+    /// Wakes the thread that sleeps on a node, if one does. Returns what an interrupt takes the
+    /// waker.
     pub(crate) fn wake_node(&mut self, node: usize) -> u64 {
         let sleeper = self.sleepers.get(&node).copied();
         sleeper.map_or(0, |thread| self.wake_from(thread, SleepsOn::Node(node)))
     }
 
-    /// Wakes a thread if it sleeps so. Returns what an interrupt takes the waker.
+    /// Wakes a thread if it sleeps on `on`. Returns what an interrupt takes the waker.
     pub(crate) fn wake_from(&mut self, thread: usize, on: SleepsOn) -> u64 {
         if !matches!(self.threads[thread].state, State::Asleep(Some(sleep)) if sleep.on == on) {
             return 0;
         }
         let (send_ns, later_ns) = self.interrupt_to_wake(thread).unwrap_or((0, 0));
-        // Who wakes a thread of its own core puts it into the queue itself.
+        // A thread that wakes one of its own core puts it into the queue itself.
         let here = self.model.fair && self.threads[thread].core == self.my_core();
         let latency_ns = if here { 0 } else { self.wake_latency_ns() };
         self.wake(thread, later_ns + latency_ns);

@@ -8,12 +8,13 @@
 //! ```text
 //!   begun         patience over                back
 //!     │ looks … looks │ yields: others run      │ looks … looks │ …     others want the core
-//!     │ looks … looks │ yield_ns │ looks … looks │ yield_ns │ …         nobody does
+//!     │ looks … looks │ yield_ns │ looks … looks │ yield_ns │ …         no other does
 //! ```
 //!
-//! Who yields goes behind all that are as urgent and wait for the core, for the price of a switch;
-//! if there is nobody, the call returns after [`yield_ns`](crate::Machine::yield_ns). Who loses its
-//! core to the end of a slice finds its patience spent when it is back, and yields before it looks.
+//! A thread that yields goes behind all that are as urgent and wait for the core, for the price of
+//! a switch; if there is none, the call returns after [`yield_ns`](crate::Machine::yield_ns). A
+//! thread that loses its core to the end of a slice finds its patience spent when it is back, and
+//! yields before it looks.
 //!
 //! Looks in vain and calls in vain cost no events: when they are is known beforehand.
 
@@ -29,9 +30,9 @@ const PATIENCE_NS: u64 = Budget::PATIENCE.ns as u64;
 /// How a thread spins.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spin {
-    /// When it looked, or was to look, first.
+    /// When the thread looked, or was to look, first.
     pub(crate) begun_ns: u64,
-    /// When it yields next; `None`: its wait has an end.
+    /// When the thread yields next; `None`: its wait has an end.
     pub(crate) patient_until_ns: Option<u64>,
     /// The first gap between two looks, if they are to become fewer.
     pub(crate) backoff_ns: Option<u32>,
@@ -40,7 +41,7 @@ pub(crate) struct Spin {
 }
 
 impl Spin {
-    /// One that begins now.
+    /// A spin that begins now.
     pub(crate) fn new(now_ns: u64, ends: bool, backoff_ns: Option<u32>) -> Self {
         let patient_until_ns = (!ends).then(|| now_ns + PATIENCE_NS);
         Self { begun_ns: now_ns, patient_until_ns, backoff_ns, foreseen_ns: None }
@@ -60,7 +61,7 @@ impl Spin {
         };
         let at_ns = self.begun_ns.saturating_add(gap_ns);
         match self.patient_until_ns {
-            // In a call that finds nobody it does not look.
+            // In a call that finds no other thread the spinner does not look.
             Some(until_ns) if at_ns >= until_ns => {
                 let into_ns = (at_ns - until_ns) % (yield_ns + PATIENCE_NS);
                 at_ns + yield_ns.saturating_sub(into_ns)
@@ -97,7 +98,7 @@ impl World {
         if spinner.spin.foreseen_ns == Some(until_ns) {
             return;
         }
-        // Calls that found nobody have passed meanwhile.
+        // Calls that found no other thread have passed meanwhile.
         let turn_ns = PATIENCE_NS + self.machine.yield_ns;
         let calls = self.now_ns.saturating_sub(until_ns).div_ceil(turn_ns);
         let until_ns = until_ns + calls * turn_ns;
@@ -123,8 +124,8 @@ impl World {
         !(self.counts.yields.is_multiple_of(self.threads.len() as u64) && self.waits_for_ever())
     }
 
-    /// Lets others run in the place of a spinner whose patience is over, if somebody wants to.
-    /// Whether it has lost its core.
+    /// Lets others run in the place of a spinner whose patience is over, if one wants to. Returns
+    /// whether the spinner has lost its core.
     pub(crate) fn yields_spinning(&mut self, thread: usize) -> bool {
         let spinner = &self.threads[thread];
         let (number, rank) = (spinner.core, spinner.effective_rank());

@@ -2,8 +2,8 @@
 //!
 //! Every step has the same shape. First the thread may be preempted. Then the step is *issued*;
 //! simulated time reaches its end, with the step in flight and the thread not preemptible; and only
-//! then does the step take effect. Steps are issued in order of simulated time, because whoever
-//! runs is the earliest.
+//! then does the step take effect. Steps are issued in order of simulated time, because the running
+//! thread is the earliest.
 
 use std::thread::panicking;
 
@@ -37,9 +37,9 @@ fn preemption_point() {
 enum Arrival {
     /// The caller is there.
     There(LineId),
-    /// It will be when it is back.
+    /// The caller will be there when it is back.
     Under(LineId),
-    /// It has not begun: it may when it is back.
+    /// The access has not begun: it may when the caller is back.
     Later,
 }
 
@@ -173,7 +173,8 @@ pub(crate) fn step(ns: impl FnOnce(&mut World) -> u64) {
     wait_until(done_ns);
 }
 
-/// As [`step`], of who has a lock of the system, and therefore keeps its core until it is over.
+/// Like [`step`], for a thread that has a lock of the system, and therefore keeps its core until it
+/// is over.
 pub(crate) fn hold(ns: u64) {
     wait_until(with(|world| world.now_ns + ns));
 }

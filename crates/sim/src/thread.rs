@@ -44,7 +44,7 @@ impl State {
 /// One simulated thread.
 pub(crate) struct Thread {
     pub(crate) core: u32,
-    /// It stays there.
+    /// Whether the thread stays there.
     pub(crate) pinned: bool,
     pub(crate) state: State,
     /// Which of its foreseen turns is valid.
@@ -56,16 +56,17 @@ pub(crate) struct Thread {
     pub(crate) fair: Fair,
     /// How long it has had a core, before it had it last.
     pub(crate) ran_ns: u64,
-    /// How long it has waited for one that it wanted, and since when it does, if it does.
+    /// How long the thread has waited for a core that it wanted, and since when it does, if it
+    /// does.
     pub(crate) waited_ns: u64,
     pub(crate) wants_since_ns: Option<u64>,
     pub(crate) yielder: *const Yielder<(), ()>,
     pub(crate) local: Rc<OwnLine<Local<Sim>>>,
     pub(crate) random: Random,
     pub(crate) operations: u64,
-    /// How urgent it is by itself.
+    /// The thread's rank by itself.
     pub(crate) rank: u8,
-    /// What it was lent: how often, and the highest.
+    /// The loans to the thread: how many, and the highest rank.
     pub(crate) loans: u32,
     pub(crate) lent: u8,
     /// Whether it owns a lock, as far as it has said so.

@@ -70,7 +70,7 @@ impl World {
         let core = watcher.core;
         self.foresee_expiry(me, watch.deadline_ns);
         self.lines.get_mut(watch.line).watchers.push(me);
-        // Not "is the line still shared": a write may have come and gone since the read.
+        // Not "is the line still shared": a write may have come and gone after the read.
         if self.has_changed(watch) {
             self.line_changed(me, watch.line);
         }
@@ -110,8 +110,8 @@ impl World {
         }
     }
 
-    /// If the thread watches, and its turn has come: whether its wait goes on, in which it looks
-    /// again if its line has changed.
+    /// If the thread watches, and its turn has come: returns whether its wait goes on, in which it
+    /// looks again if its line has changed.
     pub(crate) fn watches_on(&mut self, thread: usize) -> bool {
         let State::Watching(watch) = self.threads[thread].state else { return false };
         if self.yields_spinning(thread) {
@@ -125,8 +125,8 @@ impl World {
         changed || watch.deadline_ns.is_none_or(|deadline_ns| deadline_ns > self.now_ns)
     }
 
-    /// If the thread was rereading its line: looks at the word in its place. Whether its wait goes
-    /// on; if not, it is to run.
+    /// If the thread was rereading its line: looks at the word in its place. Returns whether its
+    /// wait goes on; if not, it is to run.
     pub(crate) fn looks_on(&mut self, thread: usize) -> bool {
         let State::Rereading(watch) = self.threads[thread].state else { return false };
         let look = self.threads[thread].look.expect("a watcher has a look");
@@ -167,7 +167,7 @@ impl World {
             (None, State::Watching(watch))
                 if watch.deadline_ns.is_some_and(|deadline_ns| deadline_ns <= self.now_ns) =>
             {
-                // Else a line that nobody writes would collect watchers for ever.
+                // Else a line that is never written would collect watchers for ever.
                 self.lines.get_mut(watch.line).watchers.retain(|&watcher| watcher != me);
                 Watched::Expired(watch.value)
             }

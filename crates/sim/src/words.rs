@@ -6,16 +6,16 @@
 //! ```
 //!
 //! It is the futex of Linux: each word has a bucket, with a lock and with those that sleep there in
-//! the order in which they came. The lock is had in the order of arrival, by nobody who could lose
-//! its core. What is under it is done in the instant in which it is had, and is then paid for: the
-//! line of the lock comes from who had it last, and who chooses walks the queue, over those of
-//! other places too. What the kernel has of a sleeper is a line, at first in the sleeper's cache,
-//! then in those of all that have walked over it.
+//! the order in which they came. The lock is had in the order of arrival, by no thread that could
+//! lose its core. What is under it is done in the instant in which it is had, and is then paid for:
+//! the line of the lock comes from its last holder, and a waker that chooses walks the queue, over
+//! sleepers in other places too. What the kernel has of a sleeper is a line, at first in the
+//! sleeper's cache, then in those of all that have walked over it.
 //!
-//! - WORD-1: who has changed the word and then chooses finds all that have not seen the change:
-//!   both the comparison and the choice are under the lock.
-//! - WORD-2: who was chosen is in no queue, whether it sleeps already or not; who is in none does
-//!   not fall asleep. So nobody is chosen twice, nor gives up once it was.
+//! - WORD-1: a thread that has changed the word and then chooses finds all that have not seen the
+//!   change: both the comparison and the choice are under the lock.
+//! - WORD-2: a sleeper that was chosen is in no queue, whether it sleeps already or not; one that
+//!   is in none does not fall asleep. So none is chosen twice, nor gives up once it was.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
@@ -42,9 +42,9 @@ pub(crate) struct Words {
 struct Bucket {
     queue: VecDeque<Sleeper>,
     locked: bool,
-    /// Who waits for the lock, first come first.
+    /// The threads that wait for the lock, first come first.
     waiting: VecDeque<usize>,
-    /// Whose cache has the lock's line.
+    /// The core whose cache has the lock's line.
     core: Option<u32>,
 }
 

@@ -110,7 +110,7 @@ pub fn effective_rank() -> u8 {
 }
 
 /// Tells the machine whether the calling thread owns a lock, for [`Counts`](crate::Counts). A lock
-/// whose owner goes on to do something for those who wait says so itself, by
+/// whose owner goes on to do something for waiters says so itself, by
 /// [`Hint::Owns`](antiphon_platform::Hint::Owns). Costs nothing.
 pub fn owns(owns: Owns) {
     with(|world| {

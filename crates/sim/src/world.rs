@@ -56,9 +56,9 @@ pub(crate) struct World {
     pub(crate) cores: Vec<Core>,
     /// The thread whose coroutine runs now.
     pub(crate) running: Option<usize>,
-    /// Who runs next, or that nobody does, if the coroutine that suspended has found out.
+    /// The thread that runs next, or that none does, if the coroutine that suspended has found out.
     pub(crate) handed: Option<Option<usize>>,
-    /// Who sleeps on a node, by its address. Looked up only, never iterated.
+    /// The threads that sleep on a node, by its address. Looked up only, never iterated.
     pub(crate) sleepers: HashMap<usize, usize, BuildHasherDefault<AddressHasher>>,
     pub(crate) words: Words,
     /// Stores that are under way.
@@ -74,10 +74,10 @@ pub(crate) struct World {
     pub(crate) process: &'static Process,
     pub(crate) random: Random,
     pub(crate) counts: Counts,
-    /// The socket of who gave the lock back last.
+    /// The socket of the thread that gave the lock back last.
     pub(crate) last_owner: Option<u32>,
     pub(crate) trace: u64,
-    /// When what all have used is to be written down, the latest first, and what was.
+    /// The times at which all use is to be written down, the latest first, and what was.
     pub(crate) accounts_ns: Vec<u64>,
     pub(crate) accounts: Vec<Account>,
 }
@@ -150,7 +150,7 @@ impl World {
         })
     }
 
-    /// It is `at_ns`, and since the time before nothing has happened.
+    /// Time goes on to `at_ns`; after the time before nothing has happened.
     #[inline]
     pub(crate) fn advance(&mut self, at_ns: u64) {
         while let Some(&account_ns) = self.accounts_ns.last()
@@ -211,7 +211,7 @@ impl World {
             for watcher in watchers.drain(..) {
                 self.line_changed(watcher, label);
             }
-            // Nobody has begun to watch in the meantime; keeps the memory.
+            // No thread has begun to watch in the meantime; keeps the memory.
             self.lines.get_mut(label).watchers = watchers;
         }
         self.lines.get(label).version
@@ -273,7 +273,7 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut World) -> R) -> R {
     WORLD.with_borrow_mut(|slot| f(slot.as_mut().expect("called inside a simulation")))
 }
 
-/// As [`with`], and nothing if this host thread has no world or is about to end.
+/// Like [`with`], but does nothing if this host thread has no world or is about to end.
 pub(crate) fn with_any(f: impl FnOnce(&mut World)) {
     // A world that is borrowed drops a value of its own: of no simulated thread.
     let _gone = WORLD.try_with(|slot| {

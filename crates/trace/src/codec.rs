@@ -15,7 +15,7 @@ pub(crate) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// What is left of a payload.
+/// The rest of a payload.
 pub(crate) struct Rest<'a>(pub(crate) &'a [u8]);
 
 impl Rest<'_> {
@@ -47,7 +47,7 @@ impl Rest<'_> {
     }
 }
 
-/// Appends an event that was that long after the one before.
+/// Appends an event that was `since_ns` after the one before.
 pub(crate) fn encode(bytes: &mut Vec<u8>, since_ns: u64, what: What) {
     let flags = |first: bool, second: bool| (u8::from(first) * FIRST) | (u8::from(second) * SECOND);
     let (flags, numbers): (u8, [Option<u64>; 2]) = match what {

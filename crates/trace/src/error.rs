@@ -8,18 +8,18 @@ use std::io;
 pub enum Error {
     /// The file could not be read or written.
     Io(io::Error),
-    /// It is something else than a trace.
+    /// The file is something else than a trace.
     Foreign,
-    /// It is a trace of another version than this program reads.
+    /// The file is a trace of another version than this program reads.
     Version {
         /// The version that the file names.
         found: u32,
     },
-    /// Something in it can't be.
+    /// The file holds something that can't be.
     Damaged {
         /// How many bytes before the block that is wrong.
         offset: u64,
-        /// What is wrong there.
+        /// The mistake there, in words.
         what: String,
     },
 }

@@ -1,17 +1,17 @@
-//! What a thread may do.
+//! Events of a thread.
 
 /// Something that a thread did. Between two events a thread computes, but for what
 /// [`What::Off`] takes out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When, in nanoseconds since the recording began; of one thread, never less than before.
+    /// The time, in nanoseconds since the recording began; of one thread, never less than before.
     pub at_ns: u64,
-    /// What.
+    /// The kind of event, with its object.
     pub what: What,
 }
 
 impl What {
-    /// Its code in the [file](mod@crate::file).
+    /// The code of the event in the [file](mod@crate::file).
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {
@@ -33,41 +33,41 @@ impl What {
     }
 }
 
-/// What was done. Numbers are places in the tables of the [`Trace`](crate::Trace).
+/// The kinds of events. Numbers are places in the tables of the [`Trace`](crate::Trace).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields are what their names say: places in tables")]
 pub enum What {
     /// The thread begins.
     Begins,
-    /// It ends.
+    /// The thread ends.
     Ends,
-    /// It comes to a lock that it can't have at once, and waits.
+    /// The thread comes to a lock that it can't have at once, and waits.
     Waits { lock: u32, site: u32 },
-    /// It has the lock: after the wait before, or at once. `shared`: beside others, to read.
-    /// `tried`: it would not have waited.
+    /// The thread has the lock: after the wait before, or at once. `shared`: beside others, to
+    /// read. `tried`: it would not have waited.
     Takes { lock: u32, site: u32, shared: bool, tried: bool },
-    /// It doesn't get the lock: it only tried, or its time ran out.
+    /// The thread doesn't get the lock: it only tried, or its time ran out.
     GivesUp { lock: u32 },
-    /// It releases the lock.
+    /// The thread releases the lock.
     Releases { lock: u32 },
-    /// It waits on a condition variable. The release of the mutex stands before, and that it has it
-    /// again behind [`Wakes`](Self::Wakes).
+    /// The thread waits on a condition variable. The release of the mutex stands before this event,
+    /// and the event that it has it again stands behind [`Wakes`](Self::Wakes).
     Sleeps { condition: u32, site: u32 },
-    /// That wait is over: somebody notified it, or not.
+    /// That wait is over: by a notification, or without one.
     Wakes { condition: u32, notified: bool },
-    /// It notifies one who waits on a condition variable, or `all`.
+    /// The thread notifies one waiter of a condition variable, or `all`.
     Notifies { condition: u32, all: bool },
-    /// It makes a thread.
+    /// The thread makes a thread.
     Creates { thread: u32 },
-    /// It waits until a thread has ended.
+    /// The thread waits until another has ended.
     Joins { thread: u32 },
     /// That wait is over.
     Joined { thread: u32 },
-    /// Of the time since the event before, the thread did not compute for that long: `blocked` of
-    /// its own accord in something that isn't recorded (a device, a pipe, a timer), `queued` while
-    /// others had its CPU. Comes before the event that ends the span, at the same time.
+    /// How long the thread did not compute in the time since the event before: `blocked` of its own
+    /// accord in something that isn't recorded (a device, a pipe, a timer), `queued` while others
+    /// had its CPU. Comes before the event that ends the span, at the same time.
     Off { blocked_ns: u64, queued_ns: u64 },
-    /// From the event before on, the recorder asked the kernel for so long how long the thread was
+    /// How long the recorder asked the kernel, from the event before on, how long the thread was
     /// off its CPU: time of the thread, and no work of the program. Comes behind the event before,
     /// at the same time.
     Asked { ns: u64 },

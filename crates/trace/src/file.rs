@@ -16,7 +16,7 @@
 //! | tag | payload |
 //! |---|---|
 //! | `A` | [`About`](crate::About) as JSON; the first block, once |
-//! | `E` | varint thread, varint count, so many events; blocks of a thread in the order of time |
+//! | `E` | varint thread, varint count, that many events; blocks of a thread in the order of time |
 //! | `T` | [`Tables`](crate::Tables) as JSON; the last block, once. A file without it was cut off |
 //!
 //! An event is one byte, its code and flags; a varint, the nanoseconds since the event before in

@@ -100,7 +100,7 @@ pub struct About {
     pub began_s: u64,
 }
 
-/// What is known when the recording ends.
+/// The tables that are known when the recording ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tables {
     /// As in [`Trace`].
@@ -140,7 +140,7 @@ pub struct Lock {
     pub process: u32,
 }
 
-/// What kind of object is waited for.
+/// The kinds of objects that threads wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LockKind {

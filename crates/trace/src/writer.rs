@@ -9,7 +9,7 @@ use crate::event::Event;
 use crate::file::{MAGIC, MAX_BLOCK, VERSION, tag};
 use crate::{About, Error, Tables};
 
-/// At most that many events go into a block, so that its payload is far below [`MAX_BLOCK`].
+/// The number of events in a block, at most: its payload is far below [`MAX_BLOCK`].
 const BLOCK_EVENTS: usize = 1 << 16;
 
 /// Writes a trace as it comes, and keeps none of it in memory.

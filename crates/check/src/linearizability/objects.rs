@@ -1,7 +1,7 @@
 //! Locks and the condition variable as one thread sees them.
 //!
-//! Threads are numbered from 0; an operation says whose it is. Whether somebody waits is not part
-//! of an object: who is preferred is another question than who may be in.
+//! Threads are numbered from 0; an operation says which thread does it. Whether a thread waits is
+//! not part of an object: which thread is preferred is another question than which may be in.
 
 use super::{Call, MOST, Sequential};
 
@@ -14,7 +14,7 @@ pub struct Mutex {
     owner: Option<usize>,
 }
 
-/// What is done to a [`Mutex`], by which thread.
+/// The operations on a [`Mutex`], by thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MutexCall {
     /// Waits until the lock is had; answers `true`.
@@ -47,19 +47,19 @@ pub struct RwLock {
     upgradable: Option<usize>,
 }
 
-/// What is done to a [`RwLock`], by which thread.
+/// The operations on a [`RwLock`], by thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RwLockCall {
     /// Waits until it is had for reading; answers `true`.
     Read(usize),
-    /// Tries to read, or waits until a deadline. Fails only while somebody is in: not while a
-    /// writer waits for nobody.
+    /// Tries to read, or waits until a deadline. Fails only while another is in: not merely
+    /// because a writer waits.
     TryRead(usize),
-    /// Ends reading; answers `true`. So the others that release.
+    /// Ends reading; answers `true`, as do the other releases.
     UnlockRead(usize),
     /// Waits until it is had for writing; answers `true`.
     Write(usize),
-    /// Tries to write, or waits until a deadline. Fails only while somebody is in.
+    /// Tries to write, or waits until a deadline. Fails only while another is in.
     TryWrite(usize),
     /// Ends writing.
     UnlockWrite(usize),
@@ -67,15 +67,15 @@ pub enum RwLockCall {
     Downgrade(usize),
     /// Waits until it is had for reading with the right to upgrade; answers `true`.
     Upgradable(usize),
-    /// Tries so. Fails only while somebody is in.
+    /// Tries to read with the right to upgrade. Fails only while another is in.
     TryUpgradable(usize),
     /// Ends reading with the right to upgrade.
     UnlockUpgradable(usize),
-    /// Waits until the one who may upgrade is the writer; answers `true`.
+    /// Waits until the thread that may upgrade is the writer; answers `true`.
     Upgrade(usize),
-    /// Tries that. Fails only while others read.
+    /// Tries to upgrade. Fails only while others read.
     TryUpgrade(usize),
-    /// What [`with_glimpses`] adds: for a moment, a thread that will wait is a reader.
+    /// An addition of [`with_glimpses`]: for a moment, a thread that will wait is a reader.
     Glimpse(usize),
     /// That moment ends.
     EndGlimpse(usize),
@@ -84,7 +84,7 @@ pub enum RwLockCall {
 /// The history of a lock whose readers may be in for a moment before they wait: beside each call
 /// that waits to read there is a glimpse, somewhere between its beginning and the reading.
 ///
-/// So a try to write may fail though nobody is in but one that looks.
+/// So a try to write may fail although the only one in is a thread that looks.
 ///
 /// # Panics
 ///
@@ -175,22 +175,22 @@ impl Sequential for RwLock {
     }
 }
 
-/// Waiters that are notified one by one, in the order of their coming, or all at once. Nobody waits
-/// at first.
+/// Waiters that are notified one by one, in the order of their coming, or all at once. No thread
+/// waits at first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Condvar {
     waiting: Vec<usize>,
     notified: [bool; THREADS],
 }
 
-/// What is done to a [`Condvar`].
+/// The operations on a [`Condvar`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CondvarCall {
     /// A thread begins to wait; answers `true`.
     Begin(usize),
     /// It ends its wait; answers whether it was notified.
     End(usize),
-    /// Notifies who has waited longest; answers whether anybody waited.
+    /// Notifies the thread that has waited longest; answers whether any thread waited.
     NotifyOne,
     /// Notifies all that wait; answers `true`.
     NotifyAll,

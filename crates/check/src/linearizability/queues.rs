@@ -19,7 +19,7 @@ struct Waiting {
     overtaken: usize,
 }
 
-/// In which order a [`Queue`] gives what it has.
+/// The order in which a [`Queue`] gives out its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// In that of its ends.
@@ -31,7 +31,7 @@ pub enum Order {
     None,
 }
 
-/// What is done to a [`Queue`].
+/// The operations on a [`Queue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueCall {
     /// Puts an item in at the back.
@@ -42,7 +42,7 @@ pub enum QueueCall {
     Back,
 }
 
-/// What a [`Queue`] says.
+/// The answers of a [`Queue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueAnswer {
     /// It is in.
@@ -58,7 +58,7 @@ pub enum QueueAnswer {
 }
 
 impl Queue {
-    /// An empty one, with room for so many.
+    /// Creates an empty queue, with room for `room` items.
     #[must_use]
     pub fn new(order: Order, room: usize) -> Self {
         Self { items: VecDeque::new(), order, room }
@@ -86,7 +86,7 @@ impl Queue {
     fn push(&mut self, item: u64) {
         self.items.push_back(Waiting { item, overtaken: 0 });
         if self.order == Order::None {
-            // What is the same is to look the same.
+            // Equal states are to look equal.
             self.items.make_contiguous().sort_unstable();
         }
     }

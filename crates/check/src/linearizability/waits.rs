@@ -9,14 +9,14 @@ pub struct Semaphore {
     pub permits: u32,
 }
 
-/// What is done to a [`Semaphore`]; with so many permits.
+/// The operations on a [`Semaphore`], with a number of permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SemaphoreCall {
     /// Waits until they are had, all together; answers `true`.
     Acquire(u32),
     /// Tries; answers whether they were had. Fails only if there are fewer.
     ///
-    /// Waiting until a deadline is the same, as long as no permits are kept for others who wait.
+    /// Waiting until a deadline is the same, as long as no permits are kept for other waiters.
     Try(u32),
     /// Gives them; answers `true`.
     Release(u32),
@@ -39,7 +39,7 @@ impl Sequential for Semaphore {
     }
 }
 
-/// A barrier: those who have come, and those of each complete round who have not gone yet.
+/// A barrier: the threads that have come, and those of each complete round that have not gone yet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Barrier {
     parties: usize,
@@ -59,12 +59,12 @@ struct Round {
 pub enum BarrierCall {
     /// Comes; answers `true`.
     Come(usize),
-    /// Goes on; answers whether it is the leader of its round, of whom there is one.
+    /// Goes on; answers whether the thread is the leader of its round, which has one.
     Go(usize),
 }
 
 impl Barrier {
-    /// A barrier at which nobody is, for so many.
+    /// A barrier for `parties` threads, none of which has come.
     #[must_use]
     pub fn new(parties: usize) -> Self {
         Self { parties, here: Vec::new(), rounds: Vec::new() }

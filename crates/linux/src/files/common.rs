@@ -1,16 +1,17 @@
 //! Files that the processes of one user have in common, and map.
 //!
 //! They are in a directory of the user's own, in memory: `$XDG_RUNTIME_DIR/antiphon` where that is
-//! the user's (XDG Base Directory Specification), else `/dev/shm/antiphon-UID`. Nobody else may
-//! enter it, so nobody else can put a link or a file of theirs in the way of what is opened there;
-//! a directory that is another's, or open to others, is refused.
+//! the user's (XDG Base Directory Specification), else `/dev/shm/antiphon-UID`. No other user may
+//! enter it, so none can put a link or a file of theirs in the way of what is opened there; a
+//! directory that is another's, or open to others, is refused.
 //!
 //! A file without a name is of a process and of what it starts, which inherit it; it ends with the
 //! last of them, however that ends.
 //!
-//! Who may write to the file can cut it, and then whoever touches what is gone has a `SIGBUS`. A
-//! file with a name can't be sealed against that (`fcntl(2)`, `F_ADD_SEALS`: `memfd_create` only).
-//! Its mode keeps it to the user, who can end those processes without it.
+//! A process that may write to the file can cut it, and then any process that touches what is gone
+//! has a `SIGBUS`. A file with a name can't be sealed against that (`fcntl(2)`, `F_ADD_SEALS`:
+//! `memfd_create` only). Its mode keeps it to its user, and that user can end those processes
+//! without it.
 
 use std::ffi::{CStr, CString};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -73,7 +74,7 @@ pub fn open_own(directory: &File, name: &str) -> io::Result<File> {
     if file == -1 {
         return Err(Error::last_os_error());
     }
-    // SAFETY: opened above, and nobody else's.
+    // SAFETY: opened above, and owned by no other.
     let file = unsafe { File::from_raw_fd(file) };
     let file = beyond_standard(file, libc::F_DUPFD_CLOEXEC)?;
     let found = file.metadata()?;
@@ -84,9 +85,9 @@ pub fn open_own(directory: &File, name: &str) -> io::Result<File> {
     Ok(file)
 }
 
-/// A file in memory without a name, of so many bytes for good, all zero, for its owner and for the
-/// programs that this process executes, all of which inherit it, whoever's they are. `title` is
-/// what `/proc` shows. Its descriptor is none of the standard streams'.
+/// A file in memory without a name, of `bytes` bytes for good, all zero, for its owner and for the
+/// programs that this process executes: all of them inherit it, whichever user they belong to.
+/// `title` is what `/proc` shows. Its descriptor is none of the standard streams'.
 ///
 /// # Errors
 ///
@@ -95,7 +96,7 @@ pub fn nameless(title: &CStr, bytes: u64) -> io::Result<File> {
     // SAFETY: a string that ends in zero.
     let made = |flags| match unsafe { libc::memfd_create(title.as_ptr(), flags) } {
         -1 => Err(Error::last_os_error()),
-        // SAFETY: a new descriptor, and nobody else's.
+        // SAFETY: a new descriptor, owned by no other.
         file => Ok(unsafe { File::from_raw_fd(file) }),
     };
     // A system may insist that it can't be executed; one before Linux 6.3 does not know of that.
@@ -158,7 +159,7 @@ fn beyond_standard(file: File, duplicate: libc::c_int) -> io::Result<File> {
     if moved == -1 {
         return Err(Error::last_os_error());
     }
-    // SAFETY: a new descriptor, known to nobody else.
+    // SAFETY: a new descriptor, known to no other.
     Ok(unsafe { File::from_raw_fd(moved) })
 }
 
@@ -187,7 +188,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps so many bytes of a file, at a page's beginning.
+    /// Maps `bytes` bytes of a file, at a page's beginning.
     ///
     /// # Errors
     ///
@@ -221,7 +222,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new`, and as long; whoever has a pointer has promised not to use it.
+        // SAFETY: mapped by `new`, and as long; each holder of a pointer has promised not to use
+        // it.
         unsafe { libc::munmap(self.at.as_ptr().cast(), self.bytes) };
     }
 }

@@ -19,7 +19,7 @@ pub fn connect(address: &SocketAddr) -> io::Result<TcpStream> {
     if socket == -1 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: opened above, and nobody else's.
+    // SAFETY: opened above, and owned by no other.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
     let begun = match address {
         SocketAddr::V4(address) => connect_to(

@@ -1,4 +1,4 @@
-//! `epoll(7)`: who waits for many files at a time, and for others.
+//! `epoll(7)`: for a thread that waits for many files at a time, and for other threads.
 //!
 //! Each file is registered once, for both ways, and edge-triggered: what becomes ready is said
 //! once, to the next wait. So a wait changes no registration. Nor does a notification, which is a
@@ -39,10 +39,10 @@ pub struct Events {
     ready: usize,
 }
 
-/// What became of a file.
+/// The state that a file has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Of its registration.
+    /// The key of its registration.
     pub key: u64,
     /// There may be something to read, or the end, or an error.
     pub read: bool,
@@ -61,8 +61,8 @@ const BELL: u64 = u64::MAX;
 pub(super) const READ: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLPRI) as u32;
 pub(super) const WRITE: u32 = libc::EPOLLOUT as u32;
 const ENDS: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
-/// Of what became of a file, by its `EPOLL*` or `POLL*` bits: whether there may be something to
-/// read, and room to write.
+/// The ways in which a file may be ready, by its `EPOLL*` or `POLL*` bits: whether there may be
+/// something to read, and room to write.
 #[must_use]
 pub const fn ways_of(bits: u32) -> (bool, bool) {
     (bits & (READ | ENDS) != 0, bits & (WRITE | ENDS) != 0)
@@ -71,7 +71,7 @@ pub const fn ways_of(bits: u32) -> (bool, bool) {
 const ODD: u32 = ENDS | (libc::EPOLLRDHUP | libc::EPOLLPRI) as u32;
 
 impl Epoll {
-    /// Of no files.
+    /// Creates one without files.
     ///
     /// # Errors
     ///
@@ -82,7 +82,7 @@ impl Epoll {
         if file == -1 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: opened above, and nobody else's.
+        // SAFETY: opened above, and owned by no other.
         let file = unsafe { OwnedFd::from_raw_fd(file) };
         let epoll = Self { file, bell: EventFd::new()? };
         epoll.register(epoll.bell.as_fd(), libc::EPOLLIN as u32, BELL)?;
@@ -105,11 +105,11 @@ impl Epoll {
         self.register(file, READ | WRITE, key)
     }
 
-    /// As [`add`](Self::add), for one way or both, and by level, if one likes.
+    /// Like [`add`](Self::add), for one way or both, and by level, if the caller likes.
     ///
     /// # Errors
     ///
-    /// As of [`add`](Self::add).
+    /// See [`add`](Self::add).
     ///
     /// # Panics
     ///
@@ -154,9 +154,9 @@ impl Epoll {
         };
     }
 
-    /// Waits until a file is ready, or somebody notifies, or until the deadline; one in the past is
-    /// a look. May return early, with nothing. Of one thread at a time, else it is of no matter
-    /// which is told what.
+    /// Waits until a file is ready, or another thread notifies, or until the deadline; one in the
+    /// past is a look. May return early, with nothing. For one thread at a time; else it is
+    /// undefined which thread is told what.
     ///
     /// # Errors
     ///
@@ -173,7 +173,7 @@ impl Epoll {
     }
 
     /// Whether the kernel, before 5.11, was found to know whole milliseconds only: then waits end
-    /// up to one late, and who minds has a [`TimerFd`](super::TimerFd) beside its files.
+    /// up to one late, and a caller that minds has a [`TimerFd`](super::TimerFd) beside its files.
     #[must_use]
     pub fn is_coarse() -> bool {
         // Relaxed: as in `wait_for`.
@@ -190,7 +190,7 @@ impl Epoll {
         // Relaxed: a fact of the machine, found again if it is not seen.
         if !COARSE.load(Relaxed) {
             let time = left.map_or(0, |left| core::ptr::from_ref(left) as usize);
-            // SAFETY: so many events are ours to write; a time is there to read, or none; no mask.
+            // SAFETY: `most` events are ours to write; a time is there to read, or none; no mask.
             let got = unsafe { sys::call(libc::SYS_epoll_pwait2, [file, room, most, time, 0, 0]) };
             // Not there, or refused by a filter that does not know it.
             if !matches!(got, Err(sys::Errno(libc::ENOSYS | libc::EPERM))) {
@@ -202,15 +202,15 @@ impl Epoll {
         unsafe { sys::call(libc::SYS_epoll_pwait, [file, room, most, millis(left) as usize, 0, 0]) }
     }
 
-    /// By which others end a wait, or the next if nobody waits, with any ticket.
+    /// The bell by which others end a wait, or the next if no thread waits, with any ticket.
     #[must_use]
     pub fn bell(&self) -> &EventFd {
         &self.bell
     }
 }
 
-/// It is readable when a file is ready, or somebody has notified, that no wait has told of: for who
-/// waits for this, too.
+/// Readable when there is a ready file, or a notification, that no wait has told of: for threads
+/// that wait for this, too.
 impl AsFd for Epoll {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
@@ -225,13 +225,13 @@ fn millis(left: Option<&libc::timespec>) -> isize {
 }
 
 impl Events {
-    /// Room for so many at a time.
+    /// Room for `room` events at a time.
     #[must_use]
     pub fn new(room: usize) -> Self {
         Self { all: vec![libc::epoll_event { events: 0, u64: 0 }; room], ready: 0 }
     }
 
-    /// Those of the last wait.
+    /// The events of the last wait.
     pub fn iter(&self) -> impl Iterator<Item = Event> {
         let events = self.all[..self.ready].iter().filter(|event| event.u64 != BELL);
         events.map(|event| {

@@ -1,14 +1,14 @@
-//! Files that one waits for: sockets, pipes, whatever `poll(2)` takes.
+//! Files that a thread waits for: sockets, pipes, whatever `poll(2)` takes.
 //!
 //! | what | is for |
 //! |---|---|
 //! | [`wait`] | a thread that waits for one file; [`wait_beside`], or for another |
-//! | [`Epoll`] | who waits for many at a time, and for others that ring its [bell](Epoll::bell) |
-//! | `Ring` | who has the kernel receive and send for many; with the feature `io_uring` |
-//! | [`TimerFd`] | who waits for a time, beside files |
-//! | [`Signals`] | who waits for signals, beside files |
+//! | [`Epoll`] | a wait for many files, and for others that ring its [bell](Epoll::bell) |
+//! | `Ring` | to let the kernel receive and send for many; with the feature `io_uring` |
+//! | [`TimerFd`] | a wait for a time, beside files |
+//! | [`Signals`] | a wait for signals, beside files |
 //! | [`connect`] | a connection that its maker need not wait for |
-//! | [`peer`] | who is at the other end of a Unix socket |
+//! | [`peer`] | the process at the other end of a Unix socket |
 //! | [`own_directory`], [`open_own`], [`Mapping`] | memory that the processes of a user share |
 //! | [`nameless`], [`reopen_nameless`] | memory that a process shares with what it starts |
 //!
@@ -40,7 +40,7 @@ pub use ring::{Done, Ring};
 pub use signals::{Signalled, Signals};
 pub use timer::TimerFd;
 
-/// What of a file one waits for.
+/// The way in which a file is to be ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// There is something to read, or to accept; or the end, or an error.
@@ -49,8 +49,8 @@ pub enum Way {
     Write,
 }
 
-/// Blocks until the file is ready, or the deadline; whether it is ready. One in the past is a look.
-/// May return early, as where a signal comes: `false`.
+/// Blocks until the file is ready, or until the deadline; returns whether it is ready. A deadline
+/// in the past is a look. May return early, for example where a signal comes: `false`.
 ///
 /// # Errors
 ///
@@ -59,7 +59,7 @@ pub fn wait(file: BorrowedFd<'_>, way: Way, deadline: Option<Deadline>) -> io::R
     wait_for(&mut [asks(file, way)], deadline)
 }
 
-/// As [`wait`], and no longer than until the other file can be read: `false`, if the first is not
+/// Like [`wait`], but no longer than until the other file can be read: `false`, if the first is not
 /// ready then.
 ///
 /// # Errors
@@ -87,7 +87,7 @@ fn wait_for(files: &mut [libc::pollfd], deadline: Option<Deadline>) -> io::Resul
     let mut left = left(deadline);
     let left = left.as_mut().map_or(0, |left| core::ptr::from_mut(left) as usize);
     let polls = files.as_mut_ptr() as usize;
-    // SAFETY: so many `pollfd` and a time, all ours to write; no mask.
+    // SAFETY: `files.len()` `pollfd` and a time, all ours to write; no mask.
     match unsafe { sys::call(libc::SYS_ppoll, [polls, files.len(), left, 0, 0]) } {
         Ok(_) => Ok(files[0].revents != 0),
         Err(sys::Errno(libc::EINTR)) => Ok(false),
@@ -95,7 +95,7 @@ fn wait_for(files: &mut [libc::pollfd], deadline: Option<Deadline>) -> io::Resul
     }
 }
 
-/// Has what would block say so (`O_NONBLOCK`), or block.
+/// Makes calls that would block say so (`O_NONBLOCK`), or block.
 ///
 /// # Errors
 ///
@@ -115,7 +115,7 @@ pub fn set_nonblocking(file: BorrowedFd<'_>, nonblocking: bool) -> io::Result<()
     Ok(())
 }
 
-/// Has so many connections wait to be accepted, as far as the system lets them
+/// Lets up to `most` connections wait to be accepted, as far as the system allows
 /// (`net.core.somaxconn`). On a socket that listens already, too.
 ///
 /// # Errors

@@ -1,19 +1,20 @@
-//! Who is at the other end of a Unix socket, by the kernel's word.
+//! The process at the other end of a Unix socket, by the kernel's word.
 
 use core::mem::MaybeUninit;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Who has connected, or, of one that has, who listens: when that was done.
+/// The process that has connected or, for a socket that has connected, the one that listens: as of
+/// when that was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its process, as the caller's PID namespace has it; 0 if it is not in there.
+    /// The process, as the caller's PID namespace has it; 0 if it is not in there.
     pub pid: u32,
-    /// Its effective user.
+    /// The effective user of the process.
     pub user: u32,
 }
 
-/// Who is at the other end of a Unix socket (`SO_PEERCRED`).
+/// Returns the process at the other end of a Unix socket (`SO_PEERCRED`).
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! `io_uring(7)`: who has the kernel receive and send, for many files at a time, and waits.
+//! `io_uring(7)`: for a thread that lets the kernel receive and send, for many files at a time, and
+//! waits.
 //!
 //! ```text
 //!   receive, send, ready ──► entries, in memory that is shared with the kernel
@@ -6,12 +7,13 @@
 //!        ◄────────────────── of each that is done: its key, and what came of it
 //! ```
 //!
-//! - RING-1: a ring is of the thread that has made it (`IORING_SETUP_SINGLE_ISSUER`), and what is
-//!   done is done while that waits (`IORING_SETUP_DEFER_TASKRUN`): nothing interrupts it.
-//! - RING-2: the kernel takes entries in the order in which they were put in: one that takes back
-//!   another comes after it, and before whatever has the same key later.
+//! - RING-1: a ring belongs to the thread that has made it (`IORING_SETUP_SINGLE_ISSUER`), and the
+//!   kernel does its work while that thread waits (`IORING_SETUP_DEFER_TASKRUN`): nothing
+//!   interrupts it.
+//! - RING-2: the kernel takes entries in the order in which they were put in: an entry that takes
+//!   back another comes after it, and before whatever has the same key later.
 //!
-//! Others end a wait by an [`EventFd`], of which the ring is told each write, and which nobody
+//! Others end a wait by an [`EventFd`], of which the ring is told each write, and which no thread
 //! reads.
 
 use std::io;
@@ -27,10 +29,10 @@ use super::{Trigger, Way};
 use crate::notify::{EventFd, left};
 use crate::sys::errno_kept;
 
-/// What was asked of the kernel, and what of that is done.
+/// The requests to the kernel, and those of them that are done.
 pub struct Ring {
     ring: IoUring,
-    /// Of each call.
+    /// The flags of each call.
     flags: EnterFlags,
     bell: Fd,
     /// Whether the kernel tells of the bell.
@@ -39,10 +41,10 @@ pub struct Ring {
     hurries: bool,
 }
 
-/// What came of what was asked for.
+/// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
-    /// So many bytes; or, of [`Ring::ready`], that it is ready.
+    /// The number of bytes; or, of [`Ring::ready`], that it is ready.
     Bytes(usize),
     /// Nothing: it was [taken back](Ring::cancel).
     TakenBack,
@@ -52,20 +54,20 @@ pub enum Done {
     Failed(i32),
 }
 
-/// The bell's key, …
+/// The key of the bell.
 const BELL: u64 = 0;
-/// … and that of what nobody waits for.
+/// The key of entries whose results no caller waits for.
 const NOBODY: u64 = 1;
-/// How many entries are begun together at the most, …
+/// The number of entries that are begun together, at most.
 const ENTRIES: u32 = 256;
-/// … and how many that are done have room; of more the kernel keeps a list.
+/// The room for entries that are done; of more the kernel keeps a list.
 const DONE: u32 = 2048;
-/// Of a receive: not to be tried before it is to be ready (`IORING_RECVSEND_POLL_FIRST`).
+/// A flag of a receive: not to be tried before it is to be ready (`IORING_RECVSEND_POLL_FIRST`).
 const POLL_FIRST: u16 = 1;
 
 impl Ring {
-    /// Of the calling thread. A write to the bell ends a wait, or the next if it does not wait; it
-    /// is to be open as long as the ring.
+    /// A ring of the calling thread. A write to the bell ends a wait, or the next if it does not
+    /// wait; the bell is to be open as long as the ring.
     ///
     /// # Errors
     ///
@@ -77,7 +79,7 @@ impl Ring {
         builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag();
         let ring = builder.build(ENTRIES)?;
         let mut flags = EnterFlags::GETEVENTS | EnterFlags::EXT_ARG;
-        // Who waits is idle, and does not wait for a disk.
+        // A thread that waits is idle, and does not wait for a disk.
         flags.set(EnterFlags::NO_IOWAIT, ring.params().is_feature_no_iowait());
         let bell = Fd(bell.as_fd().as_raw_fd());
         let mut ring = Self { ring, flags, bell, listens: false, hurries: false };
@@ -87,12 +89,12 @@ impl Ring {
     }
 
     /// Receives what there is, or will be: the result is how many bytes. It is not tried before the
-    /// file is to be ready: as for who has tried, or knows that there was no more.
+    /// file is to be ready: for callers that have tried, or know that there was no more.
     ///
     /// # Safety
     ///
-    /// So many bytes are there to be written, and nobody else's, until a [`wait`](Self::wait) has
-    /// told of the key.
+    /// `room` bytes are there to be written, and belong to no other, until a [`wait`](Self::wait)
+    /// has told of the key.
     ///
     /// # Panics
     ///
@@ -107,8 +109,8 @@ impl Ring {
     ///
     /// # Safety
     ///
-    /// So many bytes are there to be read, and nobody writes to them, until a
-    /// [`wait`](Self::wait) has told of the key.
+    /// These bytes are there to be read, and no thread writes to them, until a [`wait`](Self::wait)
+    /// has told of the key.
     pub unsafe fn send(&mut self, file: BorrowedFd<'_>, (at, bytes): (*const u8, usize), key: u64) {
         let entry = opcode::Send::new(Fd(file.as_raw_fd()), at, length(bytes));
         self.hurries = true;
@@ -143,7 +145,7 @@ impl Ring {
         unsafe { self.put(entry.multi(trigger == Trigger::Edge).build(), key) }
     }
 
-    /// Has what has that key end soon: nothing was done, or it is done.
+    /// Makes the request with that key end soon: nothing was done, or it is done.
     pub fn cancel(&mut self, key: u64) {
         self.hurries = true;
         // SAFETY: it has the kernel write nothing. RING-2: what it ends is of that key now.
@@ -152,7 +154,7 @@ impl Ring {
 
     /// # Safety
     ///
-    /// That of the entry.
+    /// The contract is that of the entry.
     unsafe fn put(&mut self, entry: Entry, key: u64) {
         assert!(key > NOBODY, "a key that is taken");
         // SAFETY: the caller's.
@@ -161,7 +163,7 @@ impl Ring {
 
     /// # Safety
     ///
-    /// That of the entry.
+    /// The contract is that of the entry.
     unsafe fn push(&mut self, entry: Entry) {
         // SAFETY: the caller's.
         while unsafe { self.ring.submission().push(&entry) }.is_err() {
@@ -171,8 +173,8 @@ impl Ring {
         }
     }
 
-    /// Has the kernel write to that file, too, when something is done or is to be done by a wait.
-    /// Who waits for the ring's own file misses that: what is done is done by the ring's thread.
+    /// Makes the kernel write to that file, too, when something is done or is to be done by a wait.
+    /// A thread that waits for the ring's own file misses that: work is done by the ring's thread.
     ///
     /// # Errors
     ///
@@ -185,7 +187,7 @@ impl Ring {
     /// tell of.
     ///
     /// # Errors
-    ///
+    /// See [`wait`](Self::wait).
     /// As of [`wait`](Self::wait).
     pub fn begin(&mut self) -> io::Result<bool> {
         if !(self.ring.submission().is_empty() && self.listens) {
@@ -205,9 +207,9 @@ impl Ring {
         submission.taskrun() || submission.cq_overflow() || !completion.is_empty()
     }
 
-    /// Begins what was asked for, and waits until something is done, or somebody rings the bell, or
-    /// until the deadline; one in the past is a look. Tells of each that is done the key, and what
-    /// came of it. May return early, with nothing.
+    /// Begins what was asked for, and waits until something is done, or another thread rings the
+    /// bell, or until the deadline; one in the past is a look. Tells of each request that is done
+    /// the key, and its result. May return early, with nothing.
     ///
     /// # Errors
     ///
@@ -220,11 +222,11 @@ impl Ring {
         self.wait_for_more(deadline, |key, done, _| tell(key, done))
     }
 
-    /// As [`wait`](Self::wait), and says of each whether there is more to come by that key.
+    /// Like [`wait`](Self::wait), but also says of each whether there is more to come by that key.
     ///
     /// # Errors
     ///
-    /// As of that.
+    /// See [`wait`](Self::wait).
     pub fn wait_for_more(
         &mut self,
         deadline: Option<Deadline>,

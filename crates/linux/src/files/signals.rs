@@ -49,7 +49,7 @@ impl Signals {
         let flags = (libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) as usize;
         // SAFETY: as above; a new file.
         let file = unsafe { sys::call(libc::SYS_signalfd4, [usize::MAX, set, SET, flags]) };
-        // SAFETY: opened above, and nobody else's.
+        // SAFETY: opened above, and owned by no other.
         file.map(|file| Self(unsafe { OwnedFd::from_raw_fd(file as i32) })).map_err(failed)
     }
 
@@ -60,7 +60,7 @@ impl Signals {
         let mut info = MaybeUninit::<libc::signalfd_siginfo>::zeroed();
         let size = size_of_val(&info);
         let (file, to) = (self.0.as_raw_fd() as usize, info.as_mut_ptr() as usize);
-        // SAFETY: so many bytes are ours to write.
+        // SAFETY: `size` bytes are ours to write.
         let read = unsafe { sys::call(libc::SYS_read, [file, to, size]) };
         if read != Ok(size) {
             return None;

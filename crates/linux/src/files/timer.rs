@@ -23,12 +23,12 @@ impl TimerFd {
         if file == -1 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: opened above, and nobody else's.
+        // SAFETY: opened above, and owned by no other.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(file) }))
     }
 
-    /// Has it readable from that time on, at once if that has passed, and not before; `None`:
-    /// never. A system call.
+    /// Makes the file readable from that time on, at once if that has passed, and not before;
+    /// `None`: never. A system call.
     pub fn set(&self, at_ns: Option<u64>) {
         // All zero bits would stop it.
         let it_value = clock::timespec(at_ns.map_or(0, |at| at.max(1)));

@@ -1,8 +1,8 @@
-//! What another thread of this process is in the middle of: its registers and the top of its stack,
-//! as they are at some moment while it runs on.
+//! A glance at another thread of this process: its registers and the top of its stack, as they are
+//! at some moment while it runs on.
 //!
 //! ```text
-//!   who looks                       the thread
+//!   observer                        the thread
 //!   ─────────                       ──────────
 //!   ASKED, a signal to it ────────► handler: TAKING
 //!                                   copies registers and stack
@@ -10,11 +10,11 @@
 //! ```
 //!
 //! The handler copies and does nothing else: it takes no lock, allocates nothing, calls no
-//! unwinder, and reads no address that is not of the stack that it was told of. What the copy means
-//! is found out by who looks, who has [modules] for that.
+//! unwinder, and reads no address that is not of the stack that it was told of. The observer finds
+//! out what the copy means: it has [modules] for that.
 //!
-//! - GLANCE-1: the copy is the handler's from `TAKING` on, and else of who looks, of whom there is
-//!   one at a time.
+//! - GLANCE-1: the copy belongs to the handler from `TAKING` on, and otherwise to the observer, of
+//!   which there is one at a time.
 //! - GLANCE-2: a signal that comes late finds another state, or another thread, or is as good as a
 //!   new one.
 //!
@@ -45,11 +45,12 @@ pub struct Glances {
     signal: i32,
 }
 
-/// Where the stack ends (its highest address) that this stack pointer, of the calling thread, is
-/// in; 0 if that is not known. It is called in a signal handler: it may not lock or allocate.
+/// Returns where the stack ends (its highest address) that this stack pointer, of the calling
+/// thread, is in; 0 if that is not known. It is called in a signal handler: it may not lock or
+/// allocate.
 pub type Top = fn(usize) -> usize;
 
-/// What a thread was in the middle of.
+/// The state of a thread at some moment.
 #[derive(Clone, Debug)]
 pub struct Glance {
     /// As DWARF numbers them, of x86-64: the last is the [`INSTRUCTION_POINTER`].
@@ -58,7 +59,7 @@ pub struct Glance {
     pub stack: Vec<u8>,
 }
 
-/// Between two looks whether the thread has answered.
+/// The time between two looks whether the thread has answered.
 const LOOK: Duration = Duration::from_micros(20);
 
 /// GLANCE-1.
@@ -86,7 +87,7 @@ impl Glances {
         self.signal
     }
 
-    /// Looks at a thread of this process. Blocks until it has answered, for so long at the most.
+    /// Looks at a thread of this process. Blocks until it has answered, for at most the given time.
     ///
     /// # Errors
     ///

@@ -11,11 +11,11 @@ pub struct Module<'a> {
     headers: &'a [libc::Elf64_Phdr],
 }
 
-/// Where something is, and what.
+/// The address of some bytes, and the bytes.
 pub type Bytes<'a> = (u64, &'a [u8]);
 
 impl<'a> Module<'a> {
-    /// Its `.eh_frame_hdr`, if it has one.
+    /// The module's `.eh_frame_hdr`, if it has one.
     #[must_use]
     pub fn frame_header(&self) -> Option<Bytes<'a>> {
         let header = self.headers.iter().find(|it| it.p_type == libc::PT_GNU_EH_FRAME)?;
@@ -23,8 +23,8 @@ impl<'a> Module<'a> {
         Some((address, bytes.get(..header.p_memsz as usize)?))
     }
 
-    /// What is mapped from this address on, to the end of what was mapped with it; of what may not
-    /// be written to.
+    /// The bytes that are mapped from this address on, to the end of what was mapped with it, in a
+    /// segment that may not be written to.
     #[must_use]
     pub fn from(&self, address: u64) -> Option<Bytes<'a>> {
         let left = |it: &&libc::Elf64_Phdr| {
@@ -81,7 +81,7 @@ unsafe extern "C" fn each<F: FnOnce(&Module<'_>) -> R, R>(
     if info.dlpi_phdr.is_null() {
         return 0;
     }
-    // SAFETY: the loader's, so many, until this is back.
+    // SAFETY: the loader's, of that number, until this is back.
     let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
     let module = Module { base: info.dlpi_addr as usize, headers };
     if !module.contains(search.address) {

@@ -1,10 +1,10 @@
-//! The one request that there is at a time, and what its handler does. The thread that is asked is
-//! in the word of the state: so a handler that comes late answers for no other.
+//! The one request that there is at a time, and the work of its handler. The thread that is asked
+//! is in the word of the state: so a handler that comes late answers for no other.
 //!
 //! | state | written by | meaning |
 //! |---|---|---|
-//! | `IDLE` | who looks | nobody is asked |
-//! | `ASKED` | who looks | the thread is to copy |
+//! | `IDLE` | the observer | no thread is asked |
+//! | `ASKED` | the observer | the thread is to copy |
 //! | `TAKING` | the thread | it copies |
 //! | `TAKEN`, `ELSEWHERE` | the thread | the copy is there; it is on no stack that is known |
 
@@ -17,9 +17,9 @@ use super::{Glance, Top};
 
 /// How many registers there are.
 pub const REGISTERS: usize = 17;
-/// The number of the stack pointer among them, …
+/// The number of the stack pointer among the registers.
 pub const STACK_POINTER: usize = 7;
-/// … and of the instruction pointer.
+/// The number of the instruction pointer among the registers.
 pub const INSTRUCTION_POINTER: usize = 16;
 /// How much of a stack is copied, in bytes.
 pub const ROOM: usize = 64 << 10;
@@ -44,12 +44,12 @@ pub(super) enum State {
 const STATE_BITS: u32 = 3;
 
 impl State {
-    /// This, of that thread.
+    /// The word of this state, for that thread.
     fn of(self, thread: u32) -> u32 {
         thread << STATE_BITS | self as u32
     }
 
-    /// Whether a word has this.
+    /// Whether a word has this state.
     fn is_in(self, word: u32) -> bool {
         word % (1 << STATE_BITS) == self as u32
     }
@@ -80,14 +80,14 @@ impl Request {
         self.word.store(State::Asked.of(thread), Release);
     }
 
-    /// Whether it has not answered.
+    /// Whether the thread has not answered.
     pub(super) fn is_open(&self) -> bool {
         // Relaxed: `take_back` acquires.
         let word = self.word.load(Relaxed);
         State::Asked.is_in(word) || State::Taking.is_in(word)
     }
 
-    /// Takes the request back, or has what came of it. Waits for one that copies.
+    /// Takes the request back, or returns its result. Waits for a handler that copies.
     pub(super) fn take_back(&self) -> State {
         loop {
             // Acquire: the copy; pairs with the release in `answer`.

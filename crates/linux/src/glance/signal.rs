@@ -11,7 +11,7 @@ use super::request::{REGISTERS, REQUEST};
 /// The signal, once it was taken; 0 before. Written by one at a time.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
-/// Has the signal, with a handler of ours. One caller at a time.
+/// Takes the signal, with a handler of ours. One caller at a time.
 pub(super) fn take() -> io::Result<i32> {
     if !cfg!(target_arch = "x86_64") {
         return Err(io::ErrorKind::Unsupported.into());
@@ -35,7 +35,7 @@ pub(super) fn take() -> io::Result<i32> {
     Ok(free)
 }
 
-/// Whether its handler is ours still.
+/// Whether the signal's handler is still ours.
 pub(super) fn is_ours(number: c_int) -> bool {
     action(number).is_some_and(|it| it.sa_sigaction == handler())
 }
@@ -66,7 +66,7 @@ extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void)
     });
 }
 
-/// Those of the context, as DWARF numbers them (System V ABI, AMD64, figure 3.36).
+/// The registers of the context, as DWARF numbers them (System V ABI, AMD64, figure 3.36).
 ///
 /// # Safety
 ///
@@ -97,11 +97,11 @@ unsafe fn registers(context: *mut c_void) -> [u64; REGISTERS] {
     ORDER.map(|number| context.uc_mcontext.gregs[number as usize] as u64)
 }
 
-/// None: nobody looks at them here.
+/// No registers: no observer looks at them here.
 ///
 /// # Safety
 ///
-/// As of the other.
+/// See the other one.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn registers(_: *mut c_void) -> [u64; REGISTERS] {
     [0; REGISTERS]

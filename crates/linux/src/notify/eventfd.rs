@@ -25,7 +25,7 @@ impl EventFd {
         if fd == -1 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: opened above, and nobody else's.
+        // SAFETY: opened above, and owned by no other.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 

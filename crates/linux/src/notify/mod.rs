@@ -21,10 +21,10 @@ use antiphon_platform::{Clock, Deadline, Parked};
 
 use crate::clock;
 
-/// How long a sleep is at most whose deadline is a time of day.
+/// The longest sleep until a deadline that is a time of day.
 const LOOK_NS: u64 = 100_000_000;
 
-/// How long until the deadline, as the kernel takes it: in time that passes. So who sleeps until a
+/// How long until the deadline, as the kernel takes it: in time that passes. So a sleeper until a
 /// time of day wakes up now and then, for no reason, to see whether the clock was set.
 pub(crate) fn left(deadline: Option<Deadline>) -> Option<libc::timespec> {
     let deadline = deadline?;
@@ -36,7 +36,7 @@ pub(crate) fn left(deadline: Option<Deadline>) -> Option<libc::timespec> {
     }))
 }
 
-/// What a sleep is that ended when its time was over: a clock that was set is no deadline.
+/// The result of a sleep that ended when its time was over: a clock that was set is no deadline.
 fn timed_out(deadline: Option<Deadline>) -> Parked {
     match deadline {
         Some(deadline) if clock::now(deadline.clock) >= deadline.ns => Parked::TimedOut,

@@ -7,9 +7,9 @@
 //! is not blocked, or another thread of the same number, is harmless.
 //!
 //! It is a standard signal: of those one at a time is pending for a thread, and none is refused. A
-//! real-time signal is queued each time, and refused when the user has too many in his queues
+//! real-time signal is queued each time, and refused when the user has too many in the queues
 //! (`RLIMIT_SIGPENDING`; signal(7), "Queueing and delivery semantics", and tgkill(2), `EAGAIN`): a
-//! notifier would have to wait until somebody takes one.
+//! notifier would have to wait until a thread takes one.
 
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -23,7 +23,7 @@ use crate::{sys, thread};
 /// Bytes of the kernel's signal sets.
 const SET: usize = 8;
 
-/// Those that programs may use as they like.
+/// The signals that programs may use as they like.
 const USABLE: [i32; 3] = [libc::SIGUSR1, libc::SIGUSR2, libc::SIGURG];
 
 /// Sleeps in `rt_sigtimedwait`, and is told by a signal.

@@ -18,7 +18,7 @@ use crate::U32;
 pub struct UserInterrupts {
     /// The entry of the senders' table (UITT) that names the owner.
     index: u64,
-    /// Nobody writes it: the owner looks at what it is interrupted for.
+    /// No thread writes it: the owner looks at what it is interrupted for.
     idle: U32,
 }
 

@@ -8,15 +8,15 @@ use antiphon_platform::ThreadId;
 use super::permitted::{Asked, Refused};
 use crate::sys;
 
-/// Who forks while it has this has children that are ordinary (sched(7)).
+/// Children of a thread that has this are ordinary (sched(7)).
 const RESET_ON_FORK: u32 = 0x4000_0000;
-/// The same, as `sched_setattr` has it.
+/// The same flag, as `sched_setattr` has it.
 const FLAG_RESET_ON_FORK: u64 = 1;
 
 /// The slices that the kernel grants (`sched_setattr`, since Linux 6.12): others are rounded.
 pub const SLICES_NS: RangeInclusive<u64> = 100_000..=100_000_000;
 
-/// What a thread is scheduled by.
+/// The policy by which a thread is scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// Time-sharing: `SCHED_OTHER`.
@@ -27,7 +27,7 @@ pub enum Policy {
     RoundRobin,
     /// Time-sharing, never urgent: `SCHED_BATCH`.
     Batch,
-    /// When nobody else would run: `SCHED_IDLE`.
+    /// When no other thread would run: `SCHED_IDLE`.
     Idle,
     /// By deadlines and reservations: `SCHED_DEADLINE`.
     Deadline,
@@ -51,7 +51,7 @@ impl Policy {
         }
     }
 
-    /// As the kernel numbers it, if it shares time.
+    /// The kernel's number of the policy, if it shares time.
     fn timeshared(self) -> Option<u32> {
         match self {
             Self::Other => Some(0),
@@ -81,7 +81,7 @@ impl fmt::Display for Policy {
 /// A thread's policy, and whether children of it are ordinary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class {
-    /// What it is scheduled by.
+    /// The policy by which the thread is scheduled.
     pub policy: Policy,
     /// Whether `SCHED_RESET_ON_FORK` is set.
     pub resets_on_fork: bool,
@@ -100,8 +100,8 @@ pub fn class(thread: ThreadId) -> Result<Class, Refused> {
     Ok(Class { policy, resets_on_fork: told & RESET_ON_FORK != 0 })
 }
 
-/// Puts a thread into `SCHED_FIFO`, with a priority of 1 to 99; what it starts from now on is
-/// ordinary. Its nice value and its slice are kept for when it shares time again.
+/// Puts a thread into `SCHED_FIFO`, with a priority of 1 to 99; threads that it starts from now on
+/// are ordinary. Its nice value and its slice are kept for when it shares time again.
 ///
 /// # Errors
 ///
@@ -110,16 +110,16 @@ pub fn set_fifo(thread: ThreadId, priority: u8) -> Result<(), Refused> {
     set(thread, 1 | RESET_ON_FORK, priority)
 }
 
-/// The same for `SCHED_RR`: those of its priority take turns.
+/// Like [`set_fifo`], for `SCHED_RR`: threads of one priority take turns.
 ///
 /// # Errors
 ///
-/// As of [`set_fifo`].
+/// See [`set_fifo`].
 pub fn set_round_robin(thread: ThreadId, priority: u8) -> Result<(), Refused> {
     set(thread, 2 | RESET_ON_FORK, priority)
 }
 
-/// Has a thread share time again, as it did when it had this class; a real-time class counts as
+/// Makes a thread share time again, as it did when it had this class; a real-time class counts as
 /// `SCHED_OTHER`.
 ///
 /// `SCHED_RESET_ON_FORK` stays set where only a privileged process may take it back: all that this

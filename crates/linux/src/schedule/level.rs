@@ -1,8 +1,8 @@
 //! Which threads share the CPU with which: the scheduler's groups.
 //!
-//! A CPU is shared out among groups first, and then among the threads of each. Who has a short
-//! slice is before others of its own group only; and a group that has had more than its part waits
-//! as a whole, whatever is due in it.
+//! A CPU is shared out among groups first, and then among the threads of each. A thread with a
+//! short slice goes before others of its own group only; and a group that has had more than its
+//! part waits as a whole, whatever is due in it.
 
 use core::fmt;
 use std::fs;
@@ -12,9 +12,10 @@ use std::process;
 /// The group that the caller's threads are in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// None: they share the CPU with all threads that are in none.
+    /// No group: they share the CPU with all threads that are in none.
     Flat,
-    /// Their session's: threads of other sessions, as of another terminal, are in other groups.
+    /// The group of their session: threads of other sessions, for example of another terminal, are
+    /// in other groups.
     Autogroup(u64),
     /// A control group: threads that are not in it are in others, or none.
     Group(String),
@@ -40,15 +41,15 @@ pub fn level() -> Level {
 }
 
 impl Level {
-    /// Whether this is a group that the calling process has for itself: whom it competes with is
-    /// in others. `false`, too, where that can't be told. Reads files of `/proc` and `/sys`; of a
-    /// session, one of each process.
+    /// Whether this is a group that the calling process has for itself: the threads that it
+    /// competes with are in others. `false`, too, where that can't be told. Reads files of `/proc`
+    /// and `/sys`; of a session, one of each process.
     #[must_use]
     pub fn is_own(&self) -> bool {
         let me = process::id();
         match self {
             Self::Flat | Self::Unknown => false,
-            // Who leads no session has come into one that somebody else has made.
+            // A process that leads no session has come into one that another has made.
             Self::Autogroup(_) => is_session(me),
             Self::Group(_) => {
                 let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -149,7 +150,7 @@ mod tests {
         let (leads, child, flat) = (is_session(other.id()), other.id(), Level::Flat.is_own());
         other.kill().and_then(|()| other.wait()).expect("it is ours");
         assert!(leads && !flat && !is_session(child), "{leads} {flat}");
-        // Whoever has started this one is in its session, or this one leads none.
+        // The process that has started this one is in its session, or this one leads none.
         let mut below = process::Command::new("sleep").arg("60").spawn().expect("a process");
         let own = Level::Autogroup(1).is_own();
         below.kill().and_then(|()| below.wait()).expect("it is ours");

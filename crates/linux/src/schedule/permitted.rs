@@ -135,10 +135,10 @@ pub fn permitted(steps: i32) -> Permitted {
     found.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs `start` while the calling thread takes no signals, so that the threads which it starts
-/// take none, ever: a handler must not run with their priority. But for those that the C library
-/// has for itself, below `SIGRTMIN`: by one of them each thread becomes another user, and who calls
-/// `setuid` waits for them all.
+/// Runs `start` while the calling thread takes no signals, so that the threads which it starts take
+/// none, ever: a handler must not run with their priority. Excepted are the signals that the C
+/// library has for itself, below `SIGRTMIN`: by one of them each thread becomes another user, and a
+/// caller of `setuid` waits for them all.
 pub fn without_signals<R>(start: impl FnOnce() -> R) -> R {
     /// The kernel's set is of 64 signals.
     const BYTES: usize = 8;

@@ -4,12 +4,12 @@ use antiphon_platform::ThreadId;
 
 use crate::{clock, sys};
 
-/// What a thread has had, in nanoseconds since it began.
+/// The times of a thread since its start, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// It ran.
+    /// How long the thread ran.
     pub ran_ns: u64,
-    /// It was ready, and others ran.
+    /// How long the thread was ready while others ran.
     pub waited_ns: u64,
 }
 
@@ -39,7 +39,7 @@ fn read(id: libc::clockid_t) -> Option<u64> {
     Some(seconds.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64))
 }
 
-/// What the calling thread has had, as `/proc/thread-self/schedstat` says. `None`: the kernel does
+/// The times of the calling thread, as `/proc/thread-self/schedstat` says. `None`: the kernel does
 /// not count that (`CONFIG_SCHED_INFO`), or there is no `/proc`.
 #[must_use]
 pub fn times() -> Option<Times> {

@@ -20,7 +20,7 @@
 //!   one page        whole pages, together with the colour
 //! ```
 //!
-//! | a stack is | its memory | who has it |
+//! | a stack is | its memory | its holder |
 //! |---|---|---|
 //! | fresh | was never touched | a slab, beyond those that it has made |
 //! | taken | its owner's | a [`Stack`] |
@@ -47,10 +47,10 @@
 //! `-fstack-clash-protection`.
 //!
 //! A source is one mutex of `std`, held for a few instructions, or for the system calls that make a
-//! stack; nobody waits for anything else with it, so who suspends fibers needs not think of it.
-//! Whoever takes and gives at a high rate keeps some stacks per thread. As with other locks of
-//! `std`, a signal handler must not use a source, nor the child of a fork by which a call of
-//! another thread was cut short; [`Stacks::guards`] is for both. `errno` stays what it was.
+//! stack; its holder waits for nothing else, so a caller that suspends fibers needs not think of
+//! it. A caller that takes and gives at a high rate keeps some stacks per thread. As with other
+//! locks of `std`, a signal handler must not use a source, nor the child of a fork by which a call
+//! of another thread was cut short; [`Stacks::guards`] is for both. `errno` stays what it was.
 //!
 //! A stack of 64 KiB costs 170 bytes of page tables and lists till the source goes, and the pages
 //! that were touched till it is cold. `examples/stacks.rs` measures the times.
@@ -107,8 +107,8 @@ impl Stacks {
         Ok(Self(Arc::new(Source::new(Shape::new(bytes)?, guards))))
     }
 
-    /// A stack: the one that was given back last, else one whose memory went back to the kernel,
-    /// else a new one. Its memory holds whatever its last owner left.
+    /// Takes a stack: the one that was given back last, else one whose memory went back to the
+    /// kernel, else a new one. Its memory holds whatever its last owner left.
     ///
     /// # Errors
     ///
@@ -165,10 +165,10 @@ impl fmt::Debug for Stacks {
     }
 }
 
-/// A stack that is its owner's until this is dropped, which gives it back.
+/// A stack that belongs to its owner until this is dropped, which gives it back.
 ///
-/// It is two addresses; what is between them, the guard excepted, is nobody else's memory. Do not
-/// drop it where it is being run on.
+/// It is two addresses; the memory between them, except the guard, belongs to no other. Do not drop
+/// it where it is being run on.
 pub struct Stack {
     limit: NonZeroUsize,
     base: NonZeroUsize,

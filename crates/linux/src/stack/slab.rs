@@ -25,7 +25,7 @@ pub(super) struct Slab {
     lowest: *mut c_void,
     stacks: usize,
     guards: Guards,
-    /// Those below it were handed out. Written by who holds the source's lock.
+    /// Stacks below this number were handed out. Written by the holder of the source's lock.
     made: AtomicUsize,
     pub(super) next: OnceLock<Arc<Slab>>,
 }
@@ -82,7 +82,7 @@ impl Slab {
         debug_assert!(made < self.stacks);
         let (stride, guard) = (self.shape.stride(), self.shape.guard_bytes());
         let limit = self.lowest.wrapping_byte_add(made * stride);
-        // STACK-1. Locked since the slab was opened, memory takes no marker.
+        // STACK-1. If it was locked after the slab was opened, memory takes no marker.
         let guarded = match self.guards {
             Guards::Marked => pages::mark(limit, guard) || pages::shut(limit, guard),
             Guards::Shut => pages::open(limit.wrapping_byte_add(guard), stride - guard),
@@ -98,7 +98,7 @@ impl Slab {
     pub(super) fn guards(&self, address: usize) -> bool {
         let Some(offset) = address.checked_sub(self.lowest.addr()) else { return false };
         let stride = self.shape.stride();
-        // Relaxed: whoever has met a guard was handed the stack, and sees that it was made.
+        // Relaxed: a thread that has met a guard was handed the stack, and sees that it was made.
         offset / stride < self.made.load(Relaxed) && offset % stride < self.shape.guard_bytes()
     }
 

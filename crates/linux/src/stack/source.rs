@@ -1,4 +1,4 @@
-//! What is behind [`Stacks`](super::Stacks): the slabs, and lists of the stacks that nobody has.
+//! The state behind [`Stacks`](super::Stacks): the slabs, and lists of the stacks without an owner.
 
 use core::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -17,7 +17,7 @@ pub(super) struct Source {
     free: Mutex<Free>,
 }
 
-/// The limits of stacks that nobody has, and where to make more.
+/// The limits of stacks without an owner, and where to make more.
 #[derive(Default)]
 pub(super) struct Free {
     pub(super) hot: Vec<NonZeroUsize>,
@@ -57,7 +57,7 @@ impl Source {
         Ok(limit)
     }
 
-    /// One more slab, behind the one that is used up.
+    /// Makes one more slab, behind the one that is used up.
     fn grow(&self, full: Option<&Slab>, made: usize) -> Result<Arc<Slab>, NoStack> {
         let slab = Arc::new(Slab::reserve(self.shape, made, self.guards).ok_or(NoStack::Memory)?);
         let next = full.map_or(&self.slabs, |full| &full.next);

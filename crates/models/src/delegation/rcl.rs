@@ -1,4 +1,4 @@
-//! Servers: that one which sleeps leaves nobody waiting, and that they come and go.
+//! Servers: one that sleeps leaves no client waiting, and servers come and go.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -50,7 +50,7 @@ fn reuses() -> Program {
         scope.spawn(move || {
             let id = arena().take().expect("a node");
             let node = arena().resolve(id).expect("a node of this process");
-            // Relaxed: no section is there, and who takes that for one does not come far.
+            // Relaxed: no section is there, and a server that takes that for one does not come far.
             node.queue.store(1, Relaxed);
             arena().give(id);
             section(lock, mine);
@@ -77,7 +77,7 @@ fn lends(threads: u32) -> Program {
     })
 }
 
-/// Whom a server leaves behind, the next one serves.
+/// The next server serves the clients that a server leaves behind.
 fn stops() -> Program {
     Program::new(2, 3, |scope| {
         let lock = scope.share(Served::<1>::new(Data::new(0)));
@@ -91,7 +91,7 @@ fn stops() -> Program {
     })
 }
 
-/// A server that sleeps is woken by who knows no more of it than that it is there.
+/// A server that sleeps is woken by a client that knows only that it is there.
 fn lets_go() -> Program {
     Program::new(2, 2, |scope| {
         let lock = scope.share(Served::<1>::new(Data::new(0)));
@@ -110,7 +110,7 @@ fn lets_go() -> Program {
     })
 }
 
-/// Who stops a server that sleeps wakes the one that does, and not the one before it.
+/// A thread that stops a server that sleeps wakes the one that does, and not the one before it.
 fn succeeds() -> Program {
     Program::new(3, 3, |scope| {
         let lock = scope.share(Served::<1>::new(Data::new(0)));
@@ -132,7 +132,7 @@ fn succeeds() -> Program {
             for time in 1..=2 {
                 // Acquire: as above.
                 lent.wait_while(Acquire, |lent| lent < time);
-                // Whether it is there: somebody else may have stopped it.
+                // Whether it is there: another thread may have stopped it.
                 let _ = Rcl::stop(lock);
             }
         });

@@ -20,7 +20,7 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// What an action uses: touched by whoever runs or drops it.
+/// The context of an action: touched by the thread that runs or drops it.
 struct Context(Arc<Anywhere<Data<u32>>>);
 
 impl Drop for Context {

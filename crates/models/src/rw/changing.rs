@@ -1,4 +1,4 @@
-//! A writer becomes a reader, and a reader the writer, with nobody in between.
+//! A writer becomes a reader, and a reader the writer, with no other in between.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -25,7 +25,7 @@ pub fn downgrading(readers: u32, writers: u32) -> Program {
             // SAFETY: acquired above.
             unsafe { lock.downgrade() };
             assert_eq!(data.get(), mine, "a writer came in between");
-            // Relaxed: whoever comes after the unlock sees it.
+            // Relaxed: a thread that comes after the unlock sees it.
             left.store(1, Relaxed);
             unlock_read(lock);
         });
@@ -99,7 +99,7 @@ pub fn upgrading_in_vain() -> Program {
     })
 }
 
-/// A writer waits behind a reader, who comes in beside one that was the writer: whichever of the
+/// A writer waits behind a reader, which comes in beside one that was the writer: whichever of the
 /// two leaves last wakes it.
 pub fn downgrading_in_line() -> Program {
     Program::new(3, 4, |scope| {
@@ -180,7 +180,7 @@ pub fn upgrading_in_time(readers: u32, writers: u32) -> Program {
     })
 }
 
-/// A writer becomes an upgradable reader, the writer again if nobody else is in, and then a plain
+/// A writer becomes an upgradable reader, the writer again if no other is in, and then a plain
 /// reader, beside other readers and one more that is upgradable.
 pub fn downgrading_again(readers: u32) -> Program {
     Program::new(readers + 1, readers + 4, move |scope| {

@@ -1,4 +1,4 @@
-//! A head that was called and does not come, and who overtakes it.
+//! A head that was called and does not come, and the thread that overtakes it.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -55,8 +55,8 @@ pub fn beside_late_head() -> Program {
     })
 }
 
-/// A reader overtakes a writer that is due: the lock is kept, and who comes then comes after the
-/// writer. Has to reach `kept`.
+/// A reader overtakes a writer that is due: the lock is kept, and a thread that comes then comes
+/// after the writer. Has to reach `kept`.
 pub fn keeping_for_late_head() -> Program {
     Program::new(2, 2, |scope| {
         let lock = scope.share(Lock::<Overtaken>::NEW);

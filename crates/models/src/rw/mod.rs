@@ -157,7 +157,7 @@ fn impatient() -> Vec<Entry> {
     ]
 }
 
-/// Who is let in before whom.
+/// The order in which threads are let in.
 fn preferred() -> Vec<Entry> {
     let passed = &["held twice beside a waiting writer"];
     let overtook = &["overtook"];
@@ -232,7 +232,7 @@ pub fn unlock_write<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
     unsafe { lock.unlock_write() }
 }
 
-/// At the end nobody is in, and nothing is kept for anybody.
+/// At the end no thread is in, and nothing is reserved.
 pub fn assert_free<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
     assert!(lock.write_uncontended(), "free at the end");
 }

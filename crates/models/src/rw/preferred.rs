@@ -1,4 +1,4 @@
-//! Who is let in before whom.
+//! The order in which threads are let in.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -31,7 +31,7 @@ pub fn words<F: RwForm>(lock: &Lock<F>) -> &Words {
 const WAITING: u64 = 1 << 3;
 const NAME_SHIFT: u32 = 8;
 
-/// RW-4, which is that readers who come and go for ever starve no writer: with a reader in and a
+/// RW-4, which is that readers that come and go for ever starve no writer: with a reader in and a
 /// writer waiting, a reader that comes has the lock after the writer.
 pub fn writer_first() -> Program {
     Program::new(3, 4, |scope| {
@@ -124,7 +124,7 @@ fn overtaking(state: &<Check as Platform>::U64, written: &<Check as Platform>::U
     }
 }
 
-/// RW-5: who reads can read-lock again, though a writer waits. Has to reach that it does.
+/// RW-5: a reader can read-lock again, though a writer waits. Has to reach that it does.
 pub fn recursion<F: RwForm>(writers: u32, explicit: bool) -> Program {
     Program::new(writers + 1, writers + 2, move |scope| {
         let lock = scope.share(Lock::<F>::NEW);

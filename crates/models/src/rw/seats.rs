@@ -125,7 +125,7 @@ fn seats(readers: u32, writers: u32, rounds: u32) -> Program {
     })
 }
 
-/// As [`seats`], where who waits spins, is told of a crowd, or wakes for no reason.
+/// Like [`seats`], where a waiter spins, is told of a crowd, or wakes for no reason.
 fn spinning() -> Program {
     Program::new(2, 2, |scope| {
         let lock = scope.share(Lock::<Spinning>::NEW);
@@ -221,7 +221,7 @@ fn trying() -> Program {
     })
 }
 
-/// Readers of one line who don't wait, and a writer who does. Has to reach `together`.
+/// Readers of one line that don't wait, and a writer that does. Has to reach `together`.
 fn looking() -> Program {
     Program::new(3, 3, |scope| {
         let lock = opened(scope);

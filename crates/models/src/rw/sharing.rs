@@ -1,4 +1,4 @@
-//! Readers share the lock, writers have it alone, and who had it last may free it.
+//! Readers share the lock, writers have it alone, and the last thread that had it may free it.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,8 +14,8 @@ use crate::program::Program;
 use crate::watched::{Watched, watch};
 
 /// `readers` threads read plain data and `writers` threads write it, `rounds` times each. A lost
-/// wake is a deadlock, a writer who is not alone a data race. Reaches `together` if two readers are
-/// in at a time.
+/// wake is a deadlock, a writer that is not alone a data race. Reaches `together` if two readers
+/// are in at a time.
 pub fn sharing<F: RwForm>(readers: u32, writers: u32, rounds: u32) -> Program {
     Program::new(readers + writers, (readers + writers) * rounds, move |scope| {
         share::<F, None>(scope, readers, writers, rounds);

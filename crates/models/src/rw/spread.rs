@@ -18,7 +18,7 @@ use crate::bounds::Bounds;
 use crate::entry::Entry;
 use crate::program::{Program, soon};
 
-/// Who waits sleeps, or spins for so many nanoseconds; `CROWD` readers and one more are a crowd.
+/// A waiter sleeps, or spins for `SPIN` nanoseconds; `CROWD` readers and one more are a crowd.
 /// After `IDLE` writers that few readers have preceded they are counted in the lock's word again.
 pub struct Crowd<const SPIN: u32, const IDLE: u32, const CROWD: u32>;
 
@@ -160,7 +160,7 @@ fn write<F: RwForm>(lock: &Lock<F>, data: &Data<u32>) {
     unlock_write(lock);
 }
 
-/// At the end nobody is in.
+/// At the end no thread is in.
 fn assert_free<F: RwForm>(lock: &Lock<F>) {
     assert!(!lock.is_locked(), "somebody is left behind");
     assert!(lock.try_write(), "free at the end");
@@ -219,8 +219,8 @@ fn handing_over() -> Program {
     })
 }
 
-/// One that is in leaves, another looks whether it may come in, and a writer tries. Whoever has to
-/// leads through a switch of the mode. Has to reach `busy`.
+/// A reader that is in leaves, another looks whether it may come in, and a writer tries. Any of
+/// them leads through a switch of the mode if it has to. Has to reach `busy`.
 fn looking<F: RwForm>(spread: bool, held: bool) -> Program {
     Program::new(2 + u32::from(held), 3, move |scope| {
         let lock = lock::<F>(scope, spread);
@@ -251,7 +251,7 @@ fn looking<F: RwForm>(spread: bool, held: bool) -> Program {
     })
 }
 
-/// RW-11: who reads can read-lock again, though a writer waits. Has to reach that it does.
+/// RW-11: a reader can read-lock again, though a writer waits. Has to reach that it does.
 fn recursion<F: RwForm>(explicit: bool) -> Program {
     Program::new(2, 4, move |scope| {
         let lock = lock::<F>(scope, true);

@@ -10,11 +10,11 @@ use super::{Named, Policy, Task, Tasks, Worker};
 
 /// A way to yield.
 pub trait Form {
-    /// Has the worker run tasks until it has none.
+    /// Makes the worker run tasks until it has none.
     fn run(&self, crew: &Crew<Check, Policy>, worker: &mut Worker<'_>, tasks: &Tasks);
 }
 
-/// Who yields is a task again, the last one.
+/// A task that yields is a task again, the last one.
 pub struct Stack;
 
 impl Form for Stack {
@@ -27,7 +27,7 @@ impl Form for Stack {
     }
 }
 
-/// The next is taken out before who yields is put in.
+/// The next task is taken out before the one that yields is put in.
 pub struct Below;
 
 impl Form for Below {
@@ -44,8 +44,8 @@ impl Form for Below {
     }
 }
 
-/// Who yields changes places with one that is drawn. Whoever was not drawn so often is next: fair
-/// is any number.
+/// A task that yields changes places with one that is drawn. A task that was not drawn
+/// `passed_over` times is next: any number is fair.
 pub struct Swap {
     pub passed_over: u32,
 }
@@ -105,7 +105,7 @@ impl<const OWN: u32, const ANY: u32> InTurns<OWN, ANY> {
         Self { soft: true, ..Self::hard() }
     }
 
-    /// Has one run on, or begin; it is in the line if it yields.
+    /// Runs a task on, or begins it; it is in the line if it yields.
     fn turn(&self, tasks: &Tasks, task: &Task) -> Turn {
         if !tasks.yields(task) {
             return Turn::Over;

@@ -39,7 +39,7 @@ impl Clock {
         self.span_ns(ticks.saturating_sub(self.origin))
     }
 
-    /// How many nanoseconds so many ticks are.
+    /// The length of `ticks` ticks, in nanoseconds.
     #[must_use]
     pub fn span_ns(self, ticks: u64) -> u64 {
         u64::try_from((u128::from(ticks) * u128::from(self.rate)) >> 32).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! The words that who writes events and who reads them have in common.
+//! The words that writers and readers of events have in common.
 //!
 //! The protocol of the chunks is written once, over a [`Memory`]: that of processes which have
 //! mapped the file is [`Mapped`], and the model checker has another, which goes through the same
@@ -19,7 +19,7 @@ pub trait Memory: 'static {
 
 /// An atomic word; everything is as in `core`.
 pub trait Word<T>: Sized {
-    /// One that holds zero.
+    /// A word that holds zero.
     const ZERO: Self;
 
     /// Reads it.

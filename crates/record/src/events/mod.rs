@@ -1,11 +1,11 @@
 //! What each thread did, event by event: the part of a recording of [`Scope::Events`].
 //!
 //! Behind the tables, the file has [`CHUNKS`] chunks of 64 KiB. A thread claims one, fills it with
-//! events in the order of time, and claims the next; it shares it with nobody, so an event is three
-//! plain stores. A process maps the chunks that it uses, the first ones first. Full chunks are
-//! taken by the reader ([`Recording::drain`]), while the program runs, and are free again. A thread
-//! that ends gives its chunk back as it is; those of threads that were killed are taken when few
-//! are free ([`Recording::reclaim`]). A thread that finds no chunk free drops its events, and
+//! events in the order of time, and claims the next; it shares it with no other, so an event is
+//! three plain stores. A process maps the chunks that it uses, the first ones first. Full chunks
+//! are taken by the reader ([`Recording::drain`]), while the program runs, and are free again. A
+//! thread that ends gives its chunk back as it is; those of threads that were killed are taken when
+//! few are free ([`Recording::reclaim`]). A thread that finds no chunk free drops its events, and
 //! counts them, for itself and for all.
 //!
 //! ```text
@@ -17,16 +17,16 @@
 //!
 //! - **CHUNK-1** Only the thread that has claimed a chunk writes to it, until it says `FULL`: the
 //!   exchange of `FREE` for `OWNED` is had by one.
-//! - **CHUNK-2** Who reads a chunk that is `FULL` (acquire) sees all of it: that is stored last
-//!   (release). Who claims one comes after who has read it.
+//! - **CHUNK-2** A reader of a chunk that is `FULL` (acquire) sees all of it: that is stored last
+//!   (release). A thread that claims one comes after the reader that has read it.
 //! - **CHUNK-3** The child of a fork, whose pen still names the parent's chunk, does not write
 //!   there: the chunk names its owner.
-//! - **CHUNK-4** One writes to a chunk at a time: a signal handler that finds its thread in the
-//!   middle of writing drops its event. Else it could fill the chunk, and the thread that it came
-//!   upon would go on in what is another's by then.
+//! - **CHUNK-4** One writer at a time writes to a chunk: a signal handler that finds its thread in
+//!   the middle of writing drops its event. Else it could fill the chunk, and the thread that it
+//!   came upon would go on in a chunk that is another's by then.
 //! - **CHUNK-5** A chunk is sound whenever its thread is killed: its owner stands there after the
 //!   rest of its head, and an event is counted after it was written. One that was claimed and not
-//!   named stays nobody's, with nothing in it.
+//!   named stays without an owner, with nothing in it.
 //! - **CHUNK-6** A chunk is taken from a thread only if it is full, was given back, or if the
 //!   thread is no more. Of a thread whose id means another one here that can't be said.
 //!
@@ -90,18 +90,19 @@ pub struct RollHead<M: Memory = Mapped, const COUNT: usize = CHUNKS> {
     /// How many events found no room, of all threads.
     dropped: M::U64,
     _padding: [u32; 12],
-    /// Of each chunk, apart from them so that who looks for full ones reads little.
+    /// The state of each chunk, apart from the chunks so that a reader that looks for full ones
+    /// reads little.
     states: [M::U32; COUNT],
 }
 
 /// Some of the events of one thread.
 #[repr(C)]
 pub struct Chunk<M: Memory = Mapped, const ROOM: usize = EVENTS> {
-    /// 1 + the process's record, above the thread's number; 0 while it is nobody's.
+    /// 1 + the process's record, above the thread's number; 0 while it has no owner.
     owner: M::U64,
     /// How many chunks the thread had before.
     sequence: M::U32,
-    /// Events that the thread dropped since the chunk before.
+    /// Events that the thread dropped after the chunk before.
     lost: M::U32,
     /// How many events are there.
     used: M::U32,
@@ -120,7 +121,7 @@ struct Record<M: Memory = Mapped> {
 }
 
 impl<M: Memory, const COUNT: usize> RollHead<M, COUNT> {
-    /// That of chunks that are all free, for who has no file.
+    /// The head of chunks that are all free, for callers without a file.
     pub const NEW: Self = Self {
         _reserved: 0,
         threads: M::U32::ZERO,
@@ -131,7 +132,7 @@ impl<M: Memory, const COUNT: usize> RollHead<M, COUNT> {
 }
 
 impl<M: Memory, const ROOM: usize> Chunk<M, ROOM> {
-    /// One that is free.
+    /// A chunk that is free.
     pub const NEW: Self = Self {
         owner: M::U64::ZERO,
         sequence: M::U32::ZERO,

@@ -1,58 +1,59 @@
-//! What a thread notes, and how that is written.
+//! The notes of a thread, and how they are written.
 
 /// What a thread did, as it is noted in passing: objects are numbers of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// When, in ticks; for [`Code::Asked`] how many; for [`Code::Ran`] and [`Code::Queued`]
-    /// nanoseconds.
+    /// The time, in ticks; for [`Code::Asked`] a number of ticks; for [`Code::Ran`] and
+    /// [`Code::Queued`] nanoseconds.
     pub time: u64,
-    /// What.
+    /// The kind of event.
     pub code: Code,
     /// Further bits: see [`Code`].
     pub flags: u8,
-    /// To what: see [`Code`].
+    /// The object of the event: see [`Code`].
     pub object: u32,
 }
 
-/// What a [`Note`] says.
+/// The kinds of notes. The thread is the one that writes the [`Note`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Code {
-    /// A thread begins.
+    /// The thread begins.
     Begins = 1,
-    /// It ends.
+    /// The thread ends.
     Ends,
-    /// It waits for a lock; object: the row.
+    /// The thread waits for a lock; object: the row.
     Waits,
-    /// It has a lock; object: the row; flags: [`SHARED`], [`TRIED`].
+    /// The thread has a lock; object: the row; flags: [`SHARED`], [`TRIED`].
     Takes,
-    /// It gives up to wait for a lock; object: the row.
+    /// The thread gives up to wait for a lock; object: the row.
     GivesUp,
-    /// It releases a lock; object: the row at which it was taken.
+    /// The thread releases a lock; object: the row at which it was taken.
     Releases,
-    /// It releases a lock whose row is not known; object: a key of the address.
+    /// The thread releases a lock whose row is not known; object: a key of the address.
     ReleasesAt,
-    /// It waits on a condition variable; object: the row.
+    /// The thread waits on a condition variable; object: the row.
     Sleeps,
     /// That wait is over; object: the row; flag: [`NOTIFIED`].
     Wakes,
-    /// It notifies; object: the row; flag: [`ALL`].
+    /// The thread notifies; object: the row; flag: [`ALL`].
     Notifies,
-    /// It has made a thread; object: that one's number.
+    /// The thread has made another; object: that one's number.
     Creates,
-    /// It waits for the end of a thread; object: that one's number.
+    /// The thread waits for the end of another; object: that one's number.
     Joins,
-    /// That wait is over; object: the same.
+    /// That wait is over; object: the same number.
     Joined,
-    /// Since the note before, it had the CPU for so long; object: how often it left that of its own
-    /// accord.
+    /// How long the thread has had the CPU since the note before; object: how often it left that of
+    /// its own accord.
     Ran,
-    /// What the thread does; object: 1 + the record of the site at which it begins.
+    /// The role of the thread; object: 1 + the record of the site at which it begins.
     Role,
-    /// For how long it has wanted a CPU and had none, since it began: told as it begins, and behind
-    /// [`Ran`](Self::Ran) where it left the CPU of its own accord and was in no wait that is told.
+    /// For how long the thread has wanted a CPU and had none, since it began: told as it begins,
+    /// and behind [`Ran`](Self::Ran) where it left the CPU of its own accord and was in no wait
+    /// that is told.
     Queued,
-    /// Since the note before, so much of the thread's time went into asking the kernel for
+    /// How much of the thread's time since the note before went into asking the kernel for
     /// [`Ran`](Self::Ran) and [`Queued`](Self::Queued), told or not. Not noted if it was so much
     /// that others may have had the CPU.
     Asked,
@@ -84,16 +85,16 @@ impl Code {
     }
 }
 
-/// Of [`Code::Takes`]: beside others, to read.
+/// A flag of [`Code::Takes`]: beside others, to read.
 pub const SHARED: u8 = 1;
-/// Of [`Code::Takes`]: it would not have waited.
+/// A flag of [`Code::Takes`]: it would not have waited.
 pub const TRIED: u8 = 2;
-/// Of [`Code::Wakes`].
+/// A flag of [`Code::Wakes`]: a notification ended the wait.
 pub const NOTIFIED: u8 = 1;
-/// Of [`Code::Notifies`]: all who wait.
+/// A flag of [`Code::Notifies`]: it notifies all waiters.
 pub const ALL: u8 = 1;
 
-/// What tells the address of an object from others that a thread holds.
+/// A tag that tells the address of an object from others that a thread holds.
 #[must_use]
 pub const fn address_tag(address: usize) -> u32 {
     // Aligned to four bytes at least; of the upper half all is mixed in.

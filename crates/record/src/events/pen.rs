@@ -7,10 +7,10 @@ use core::sync::atomic::compiler_fence;
 use super::{CHUNKS, Chunk, EVENTS, FREE, FULL, Mapped, Memory, Note, OWNED, RollHead, Word};
 use crate::column::Column;
 
-/// A thread that has found no free chunk drops so many events before it looks again.
+/// How many events a thread that has found no free chunk drops before it looks again.
 const PATIENCE: u32 = 255;
 
-/// The thread is in the middle of writing: who finds that is a signal handler on it.
+/// The thread is in the middle of writing: only a signal handler on it finds that.
 const BUSY: u32 = 1;
 /// The thread has said that it ends. What it does after that keeps no chunk.
 const ENDED: u32 = 2;
@@ -33,7 +33,7 @@ pub struct Pen<M: Memory = Mapped> {
 }
 
 impl<M: Memory> Pen<M> {
-    /// That of nobody yet.
+    /// The pen of no thread yet.
     pub const NEW: Self = Self {
         chunk: M::U32::ZERO,
         chunks: M::U32::ZERO,
@@ -96,7 +96,7 @@ impl<M: Memory, const COUNT: usize, const ROOM: usize> Clone for Roll<M, COUNT, 
 impl<M: Memory, const COUNT: usize, const ROOM: usize> Copy for Roll<M, COUNT, ROOM> {}
 
 impl<M: Memory, const COUNT: usize, const ROOM: usize> Roll<M, COUNT, ROOM> {
-    /// Those of that head.
+    /// The chunks behind that head.
     #[must_use]
     pub const fn new(
         head: &'static RollHead<M, COUNT>,
@@ -203,8 +203,8 @@ impl<M: Memory, const COUNT: usize, const ROOM: usize> Roll<M, COUNT, ROOM> {
     /// Makes a free chunk the caller's: the first, so that few are mapped.
     fn claim(self) -> Option<(usize, &'static Chunk<M, ROOM>)> {
         let at = self.head.states.iter().position(|state| {
-            // CHUNK-1. Acquire: CHUNK-2, whoever has read it is done with it; pairs with the fence
-            // in `free`.
+            // CHUNK-1. Acquire: CHUNK-2, the reader that has read it is done with it; pairs with
+            // the fence in `free`.
             state.load(Relaxed) == FREE
                 && state.compare_exchange(FREE, OWNED, Acquire, Relaxed).is_ok()
         })?;

@@ -4,10 +4,10 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::{FREE, FULL, Memory, Note, OWNED, Roll, Word};
 
-/// The chunks as who reads them has them: by words, each read and written whole, and ordered by
-/// fences alone. A file is read so, and a mapping may be.
+/// The chunks as a reader has them: by words, each read and written whole, and ordered by fences
+/// alone. A file is read so, and a mapping may be.
 pub trait Shelf {
-    /// Whose fences order the words.
+    /// The memory whose fences order the words.
     type Memory: Memory;
     /// Why a word can't be had.
     type Error;
@@ -56,7 +56,7 @@ pub trait Shelf {
     fn events(&self, chunk: usize, count: usize) -> Result<Vec<[u64; 2]>, Self::Error>;
 }
 
-/// Whose a chunk is.
+/// The owner of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// The record of its process.
@@ -75,14 +75,14 @@ pub struct Head {
 /// Events of one thread that follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// Whose they are.
+    /// The owner of the events.
     pub of: Head,
     /// What it did, in the order of time, but for signal handlers.
     pub notes: Vec<Note>,
 }
 
 /// Takes the chunks that are full, and makes room for more. With `all` those that are not full,
-/// too: once, when nobody writes any more.
+/// too: once, when no thread writes any more.
 ///
 /// # Errors
 ///
@@ -100,7 +100,7 @@ pub fn drain<S: Shelf>(shelf: &S, all: bool) -> Result<Vec<Batch>, S::Error> {
     Ok(batches)
 }
 
-/// Takes the chunks of threads that were killed, or whose end nobody noted, if few are free: if
+/// Takes the chunks of threads that were killed, or whose end was not noted, if few are free: if
 /// over three quarters are owned. `gone` says of a thread that it is no more; what it did happens
 /// before that is said.
 ///
@@ -137,16 +137,16 @@ fn states<S: Shelf>(shelf: &S) -> Result<Vec<u32>, S::Error> {
     Ok(states)
 }
 
-/// Makes a chunk anybody's that has been read.
+/// Makes a chunk that has been read free to be claimed.
 fn free<S: Shelf>(shelf: &S, chunk: usize) -> Result<(), S::Error> {
-    // CHUNK-5. Whoever claims it and is killed at once leaves it without an owner.
+    // CHUNK-5. A thread that claims it and is killed at once leaves it without an owner.
     shelf.set_owner(chunk, 0)?;
     // CHUNK-2. Release: we are done with it; pairs with the acquire in `claim`.
     S::Memory::fence(Release);
     shelf.set_state(chunk, FREE)
 }
 
-/// The head of a chunk; `None` if it is nobody's.
+/// The head of a chunk; `None` if it has no owner.
 fn head<S: Shelf>(shelf: &S, chunk: usize) -> Result<Option<Head>, S::Error> {
     let owner = shelf.owner(chunk)?;
     // CHUNK-5. Acquire: pairs with the release of the owner in `write_on_new`.
@@ -158,7 +158,7 @@ fn head<S: Shelf>(shelf: &S, chunk: usize) -> Result<Option<Head>, S::Error> {
     Ok(Some(Head { process, thread: owner as u32, tid, sequence, lost, used }))
 }
 
-/// What is in a chunk; `None` if it is nobody's.
+/// The events of a chunk; `None` if it has no owner.
 fn batch<S: Shelf>(shelf: &S, chunk: usize) -> Result<Option<Batch>, S::Error> {
     let Some(of) = head(shelf, chunk)? else { return Ok(None) };
     let records = shelf.events(chunk, of.used as usize)?;

@@ -1,5 +1,5 @@
-//! Locks that critical sections are handed to: whoever comes does not take them, and has nothing to
-//! give back.
+//! Locks that critical sections are handed to: an arriving thread does not take them, and has
+//! nothing to give back.
 
 use std::mem::ManuallyDrop;
 
@@ -8,20 +8,20 @@ use antiphon_sync::lock::delegation::{DsmSynch, Rcl};
 
 use super::instance::{Guarding, Guards, Simulated};
 
-/// What runs critical sections, one at a time.
+/// The means to run critical sections, one at a time.
 ///
-/// Every lock does: one that is taken has it run by who has come with it, between taking it and
-/// giving it back.
+/// Every lock can do that: with a lock that is taken, the thread that has come with a section runs
+/// it, between taking the lock and giving it back.
 pub trait Sections: Guards {
     /// Runs `section` while no other is run, on the calling simulated thread or on another one, and
     /// returns afterwards.
     fn with(&self, section: &mut dyn FnMut());
 
-    /// Has the calling thread run the sections of those who come, until
+    /// Makes the calling thread run the sections of arriving threads, until
     /// [`dismiss`](Self::dismiss). Returns at once if the lock needs no server.
     fn serve(&self) {}
 
-    /// Lets the server go, if there is one: nobody comes any more.
+    /// Lets the server go, if there is one: no thread comes any more.
     fn dismiss(&self) {}
 }
 
@@ -75,8 +75,9 @@ impl Sections for Delegated<Server> {
     }
 }
 
-/// A section on the stack of who has come with it. The simulator prices words that threads share,
-/// and a section is none: so its line is priced here, as it moves to who runs it and back.
+/// A section on the stack of the thread that has come with it. The simulator prices words that
+/// threads share, and a section is none: so its line is priced here, as it moves to the thread that
+/// runs it and back.
 struct Handed<'a> {
     section: &'a mut dyn FnMut(),
     line: &'a OwnLine<u8>,

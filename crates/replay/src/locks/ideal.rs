@@ -1,8 +1,8 @@
 //! A lock that costs nothing and still keeps others out: what is left to gain by another lock.
 //!
-//! It lives on the host and takes no simulated time. Who has to wait gives its core up for nothing
-//! and gets it back for nothing. Whoever comes first to a free lock has it, so it never waits for
-//! one that has no core yet.
+//! It lives on the host and takes no simulated time. A thread that has to wait gives its core up
+//! for nothing and gets it back for nothing. The first thread to come to a free lock has it, so it
+//! never waits for one that has no core yet.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -11,12 +11,12 @@ use antiphon_sim::{Access, Aside, aside, call_back, step_aside};
 
 use super::instance::{Guards, Seat, Simulated, Way};
 
-/// Who has it, and who waits.
+/// The owner of the lock, and its waiters.
 #[derive(Default)]
 struct State {
     written: bool,
     readers: u32,
-    /// Who waits, and whether to read.
+    /// The waiters, and whether each waits to read.
     waiting: VecDeque<(Aside, bool)>,
 }
 
@@ -35,7 +35,7 @@ impl State {
         free
     }
 
-    /// Whom the lock is for now: one writer, or the readers in front.
+    /// The threads that the lock is for now: one writer, or the readers in front.
     fn called(&mut self) -> Vec<Aside> {
         if self.written || self.readers > 0 {
             return Vec::new();

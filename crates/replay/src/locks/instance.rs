@@ -87,7 +87,7 @@ impl<L> Guarding<L> {
 
 struct Exclusive<L>(ManuallyDrop<OwnLine<Guarding<L>>>);
 
-// SAFETY: the lock's own promise; a reader keeps everybody out, too.
+// SAFETY: the lock's own promise; a reader keeps all other threads out, too.
 unsafe impl<L: Lock> Simulated for Exclusive<L> {
     fn lock(&self) {
         self.0.lock.lock();

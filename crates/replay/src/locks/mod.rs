@@ -69,7 +69,7 @@ impl SimLock {
         LOCKS.iter().find(|lock| lock.name == name)
     }
 
-    /// One that only one has at a time.
+    /// A lock that one thread has at a time.
     #[must_use]
     pub const fn mutex<L: Lock>(name: &'static str) -> Self {
         Self::of(name, size_of::<L>(), Make::Taken(exclusive::<L>))

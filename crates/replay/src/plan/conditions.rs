@@ -1,4 +1,5 @@
-//! Who woke whom: the waits on condition variables, each with the notification that ended it.
+//! Which thread woke which: the waits on condition variables, each with the notification that ended
+//! it.
 
 use std::collections::HashMap;
 
@@ -7,7 +8,7 @@ use antiphon_trace::{Trace, What};
 /// An event: its thread, and its place there.
 pub(super) type Place = (usize, usize);
 
-/// A notification of a condition variable that can still wake somebody.
+/// A notification of a condition variable that can still wake a thread.
 struct Notified {
     at: Place,
     at_ns: u64,
@@ -17,7 +18,7 @@ struct Notified {
 /// A condition variable, as far as the events have been told.
 #[derive(Default)]
 struct Condition {
-    /// Who sleeps on it, and since when.
+    /// The threads that sleep on it, and since when.
     asleep: HashMap<usize, u64>,
     /// In the order of time.
     notified: Vec<Notified>,
@@ -26,14 +27,14 @@ struct Condition {
 impl Condition {
     fn is_notified(&mut self, notified: Notified) {
         if self.asleep.is_empty() {
-            // Nobody is there to be woken, by this or an earlier one.
+            // No thread is there to be woken, by this or an earlier one.
             self.notified.clear();
         } else {
             self.notified.push(notified);
         }
     }
 
-    /// A thread was woken: who did it?
+    /// A thread was woken: returns the notification that did it.
     fn waker(&mut self, thread: usize) -> Option<Place> {
         let since_ns = self.asleep.remove(&thread)?;
         let latest = self.notified.len().checked_sub(1)?;

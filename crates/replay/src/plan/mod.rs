@@ -9,7 +9,7 @@
 //! | from [`Waits`](What::Waits) to [`Takes`](What::Takes) | nothing: waiting, not work |
 //! | a wait on a condition that was notified | [`Step::Await`] of its [`Step::Signal`] |
 //! | one that was not; a lock that was given up | [`Step::Block`]: its time ran out |
-//! | a thread is made, or joined | [`Step::Await`] of who makes it, or of its end |
+//! | a thread is made, or joined | [`Step::Await`] of its maker, or of its end |
 //!
 //! Whatever a trace says, the plan of it runs: what does not belong together is left out and
 //! counted in [`Cleaned`].
@@ -35,7 +35,7 @@ pub struct Plan {
     pub locks: Vec<Lock>,
     /// How many call sites there are; they are numbered as in the trace.
     pub sites: usize,
-    /// How often each token must be signalled until who waits for it goes on.
+    /// How often each token must be signalled until its waiter goes on.
     pub tokens: Vec<u32>,
     /// What did not belong together.
     pub cleaned: Cleaned,
@@ -86,7 +86,7 @@ pub struct Cleaned {
     pub released_untaken: u64,
     /// Takings of locks that had no place in the recorder's table.
     pub unnamed: u64,
-    /// Waits on conditions that were notified, nobody knows by whom: they last as recorded.
+    /// Waits on conditions that were notified by a thread that is not known: they last as recorded.
     pub woken_by_nobody: u64,
     /// Joins of threads whose end isn't told: they last as recorded.
     pub joined_nothing: u64,

@@ -1,8 +1,8 @@
 //! Which events take a lock and which give it back, where both are told.
 //!
-//! A release belongs to the latest taking of that lock by that thread which has none yet. What is
-//! left over is damage (events that found no room, a mutex that another thread unlocked): a section
-//! without an end would keep everybody else out for the rest of the replay, so it is left out.
+//! A release belongs to the latest taking of that lock by that thread which has none yet. The rest
+//! is damage (events that found no room, a mutex that another thread unlocked): a section without
+//! an end would keep all other threads out for the rest of the replay, so it is left out.
 
 use std::collections::HashMap;
 

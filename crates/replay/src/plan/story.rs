@@ -11,7 +11,8 @@ struct Steps {
     steps: Vec<Timed>,
     /// Until when the recording has been told.
     last_ns: u64,
-    /// Since then: how long it was away of its own accord, and how long others had its CPU.
+    /// The time after that: how long the thread was away of its own accord, and how long others had
+    /// its CPU.
     off: (u64, u64),
     /// What recording took of its time, and has still to be left out.
     recorder_ps: u64,

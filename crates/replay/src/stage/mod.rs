@@ -5,12 +5,13 @@
 //!
 //! A replay must never hang, though its threads come to their locks in another order than recorded:
 //!
-//! - Who waits for a token looks again after 10 ms, then after twice as long. If each thread waits
-//!   for another then, and none has done anything since, it goes on without: a *fall-back*. One
-//!   that has a lock which others wait for goes first, as that is what they came to in another
-//!   order.
-//! - Who would wait for a lock that can't be given back until the caller goes on goes without: the
-//!   same. Each circle of owners is closed by the one that asks last, who sees it whole.
+//! - A thread that waits for a token looks again after 10 ms, then after twice as long. If each
+//!   thread waits for another then, and none has done anything meanwhile, it goes on without: a
+//!   *fall-back*. A thread that has a lock which others wait for goes first, because that is what
+//!   they came to in another order.
+//! - A thread that would wait for a lock that can't be given back until it goes on itself goes
+//!   without: the same. Each circle of owners is closed by the one that asks last, which sees it
+//!   whole.
 
 mod player;
 mod state;
@@ -32,7 +33,7 @@ use state::{State, Token, Waits};
 
 /// How long to wait for a token before one looks whether anything goes on.
 const PATIENCE_NS: u64 = 10_000_000;
-/// A replay that takes so many times as long as all that is done in it, one after the other, is
+/// A replay that takes this many times as long as all that is done in it, one after the other, is
 /// given up.
 const GIVEN_UP: u64 = 100;
 
@@ -41,7 +42,7 @@ const GIVEN_UP: u64 = 100;
 pub struct Play {
     /// On which machine.
     pub machine: Machine,
-    /// Who has a contended line next there.
+    /// The order in which requests have a contended line there.
     pub arbitration: Arbitration,
     /// All of its randomness.
     pub seed: u64,
@@ -87,7 +88,7 @@ impl Play {
         })
     }
 
-    /// What came of it; and what each actor did, if that is wanted.
+    /// Plays it; returns the result, and what each actor did, if that is wanted.
     fn plays(
         &self,
         script: &Arc<Script>,

@@ -10,7 +10,7 @@ use crate::locks::Seat;
 use crate::scale::Actor;
 use crate::step::Step;
 
-/// What is waited for, and where, in a simulated trace: a step does not know it.
+/// The object of a wait, and its place, in a simulated trace: a step does not know them.
 const UNTOLD: u32 = u32::MAX;
 
 /// The nodes, of which each actor takes one to sleep on.
@@ -210,7 +210,7 @@ impl<'a> Player<'a> {
                 state.fallbacks += 1;
                 state.lost_ns += now() - from_ns;
                 state.tells(self.actor, What::Wakes { condition: UNTOLD, notified: false });
-                // It goes on, and whoever waits for it may.
+                // It goes on, and threads that wait for it may.
                 state.steps += 1;
                 state.waits[self.actor] = Waits::No;
                 state.tokens[token].waiters.retain(|&(actor, _)| actor != self.actor);

@@ -9,7 +9,7 @@ use crate::outcome::SiteTimes;
 #[derive(Default)]
 pub(super) struct State {
     pub(super) tokens: Vec<Token>,
-    /// What is left in each pool: the first that nobody has taken.
+    /// The rest of each pool: the first piece that no actor has taken.
     pub(super) next: Vec<usize>,
     /// Which actors have a lock.
     pub(super) owners: Vec<Vec<usize>>,
@@ -29,8 +29,8 @@ pub(super) struct State {
     pub(super) told: Option<Vec<Vec<Event>>>,
 }
 
-/// What an actor waits for, until that is there. Who wants a core and has none waits for nothing:
-/// it gets one.
+/// What an actor waits for, until that is there. An actor that wants a core and has none waits for
+/// nothing: it gets one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waits {
     No,
@@ -81,14 +81,14 @@ impl State {
     pub(super) fn is_stuck(&self) -> bool {
         self.waits.iter().all(|waits| match *waits {
             Waits::No => false,
-            // If nobody has it, it is about to be had.
+            // If no actor has it, it is about to be had.
             Waits::Lock(lock) => !self.owners[lock as usize].is_empty(),
             Waits::Token | Waits::Over => true,
         })
     }
 
     /// Whether `actor`, when all are stuck, is one to go on without its token: it has a lock that
-    /// others wait for, or nobody who waits for a token has.
+    /// others wait for, or no actor that waits for a token has.
     pub(super) fn is_to_go_on(&self, actor: usize) -> bool {
         let wanted = self.waits.iter().filter_map(|waits| match *waits {
             Waits::Lock(lock) => Some(&self.owners[lock as usize]),

@@ -1,18 +1,20 @@
-//! Channels: values from those who send to those who receive, in order, and no more at a time than
-//! there is room for.
+//! Channels: values from senders to receivers, in order, and no more at a time than there is room
+//! for.
 //!
-//! Who sends waits while there is no room, and who receives while there is nothing; on Linux a
-//! thread sleeps then, and a fiber is suspended.
+//! A sender waits while there is no room, and a receiver while there is nothing. On Linux a thread
+//! sleeps then, and a fiber is suspended.
 //!
-//! - CHAN-1 (no lost wake): who puts a value in, or takes one out, tells the other side afterwards;
-//!   who waits has said so before it looks once more (EC-1).
-//! - CHAN-2: what was sent before the channel was closed is received: who finds it closed looks
-//!   once more, and waits for who is in the middle of a send; who takes the last tells the others.
-//! - CHAN-3 (no lost wake behind a slot): where somebody is stopped in the middle of a send, those
-//!   who are told of later ones find nothing, and wait again. So who takes a value out tells
-//!   another one if the next is there; and likewise for room. Both sides have a fence between what
-//!   they write, an end of the ring or a slot, and what they read of the other's: who takes out
-//!   sees the next value, or who was told of that sees that the end has moved.
+//! - CHAN-1 (no lost wake): a thread that puts a value in, or takes one out, tells the other side
+//!   afterwards; a waiter has announced itself before it looks once more (EC-1).
+//! - CHAN-2: what was sent before the channel was closed is received. A receiver that finds it
+//!   closed looks once more, and waits for senders in the middle of a send; the receiver that takes
+//!   the last value tells the others.
+//! - CHAN-3 (no lost wake behind a slot): where a sender is stopped in the middle of a send,
+//!   receivers that are told of later values find nothing, and wait again. So a receiver that takes
+//!   a value out tells another one if the next is there; and likewise for room. Both sides have a
+//!   fence between what they write, an end of the ring or a slot, and what they read of the
+//!   other's: either the receiver sees the next value, or the waiter that was told of that sees
+//!   that the end has moved.
 
 mod ring;
 
@@ -25,17 +27,18 @@ use antiphon_sync::wait::{EventCount, Place, Several};
 
 use ring::Ring;
 
-/// A channel of values, without its ends: who may send, and who receive, is the caller's to say.
+/// A channel of values, without its ends: the caller says which threads may send, and which
+/// receive.
 pub struct Channel<P: Platform, T> {
     ring: Ring<P, T>,
-    /// Those who wait for a value, and for room.
+    /// The waiters for a value, and for room.
     receivers: EventCount<P>,
     senders: EventCount<P>,
     /// Not 0: nothing is sent any more.
     closed: P::U32,
 }
 
-/// Why a value was not sent: the value.
+/// The reason why a value was not sent, with the value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum NotSent<T> {
     /// There is no room, or was none until the deadline.
@@ -44,21 +47,21 @@ pub enum NotSent<T> {
     Closed(T),
 }
 
-/// Why nothing was received.
+/// The reason why nothing was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotReceived {
     /// There is nothing, or was nothing until the deadline.
     Empty,
-    /// And the channel is closed.
+    /// There is nothing, and the channel is closed.
     Closed,
 }
 
 impl<P: Platform, T: Send> Channel<P, T> {
-    /// With room for so many values, rounded up to a power of two.
+    /// Creates a channel with room for `room` values, rounded up to a power of two.
     ///
     /// # Panics
     ///
-    /// If that is none, or more than 2³¹.
+    /// If `room` is 0, or more than 2³¹.
     #[must_use]
     pub fn new(room: usize) -> Self {
         Self {
@@ -73,7 +76,7 @@ impl<P: Platform, T: Send> Channel<P, T> {
     ///
     /// # Errors
     ///
-    /// If there is no room, or the channel is closed: the value.
+    /// The value, if there is no room, or the channel is closed.
     pub fn try_send(&self, value: T) -> Result<(), NotSent<T>> {
         if self.is_closed() {
             return Err(NotSent::Closed(value));
@@ -92,7 +95,7 @@ impl<P: Platform, T: Send> Channel<P, T> {
     ///
     /// # Errors
     ///
-    /// If the deadline has passed, or the channel is closed: the value.
+    /// The value, if the deadline has passed, or the channel is closed.
     pub fn send(&self, mut value: T, deadline: Option<Deadline>) -> Result<(), NotSent<T>> {
         loop {
             match self.try_send(value) {
@@ -113,8 +116,8 @@ impl<P: Platform, T: Send> Channel<P, T> {
     ///
     /// # Errors
     ///
-    /// If there is none: also if others have sent some, while one that has begun before them is in
-    /// the middle of it. It comes first.
+    /// If there is no value: also if others have sent some, while a sender that began before them
+    /// is in the middle of a send. Its value comes first.
     pub fn try_recv(&self) -> Result<T, NotReceived> {
         let value = match self.ring.pop() {
             Some(value) => value,
@@ -134,8 +137,7 @@ impl<P: Platform, T: Send> Channel<P, T> {
         Ok(value)
     }
 
-    /// Those who wait for a value may have waited for the caller: behind the fence of a
-    /// notification.
+    /// Other receivers may have waited for the caller: behind the fence of a notification.
     #[cold]
     fn pass_on(&self) {
         if self.ring.has_next() {
@@ -178,7 +180,7 @@ impl<P: Platform, T: Send> Channel<P, T> {
         self.senders.stand(several)
     }
 
-    /// Nothing is sent any more; what was sent is received. Wakes all that wait.
+    /// Closes the channel: nothing is sent any more; what was sent is received. Wakes all waiters.
     pub fn close(&self) {
         // Release: CHAN-2, what was sent before; pairs with the acquire in `is_closed`.
         self.closed.store(1, Release);
@@ -195,7 +197,7 @@ impl<P: Platform, T: Send> Channel<P, T> {
 }
 
 impl<P: Platform, T> Channel<P, T> {
-    /// Whether a value is there to be received. Who sends one and has not come to its end yet is
+    /// Whether a value is there to be received. A value whose sender has not come to its end yet is
     /// not seen.
     #[must_use]
     pub fn has_next(&self) -> bool {
@@ -214,7 +216,7 @@ impl<P: Platform, T> Channel<P, T> {
         self.len() == 0
     }
 
-    /// For how many there is room.
+    /// For how many values there is room in all.
     #[must_use]
     pub fn room(&self) -> usize {
         self.ring.room()

@@ -1,9 +1,9 @@
-//! A ring of slots that any number put into and take out of.
+//! A ring of slots that any number of threads put into and take out of.
 //!
 //! | lines | field | written by | meaning |
 //! |---|---|---|---|
-//! | 0–1 | `tail` | who puts in | how many were put in, or are about to be |
-//! | 2–3 | `head` | who takes out | how many were taken out, or are about to be |
+//! | 0–1 | `tail` | producers | how many were put in, or are about to be |
+//! | 2–3 | `head` | consumers | how many were taken out, or are about to be |
 //! | 4 … | `slots` | both, in turn | a value each, and its lap |
 //!
 //! | `lap` of a slot | meaning |
@@ -14,12 +14,12 @@
 //! After Vyukov's bounded queue (1024cores.net, 2010), with a lap in place of a position, so that a
 //! ring of one slot is one, too.
 //!
-//! - SLOT-1: who moves `tail` past a slot that is empty in its lap fills it, and nobody else; who
-//!   moves `head` past one that is full empties it.
-//! - SLOT-2: who was stopped in between makes the slot look as it was: the ring may be said to be
-//!   full or empty then, when it isn't, since what was done behind that slot can't be reached. Who
-//!   goes on tells those who wait, afterwards; and who gets past the slot tells those who were told
-//!   of what is behind it in vain (CHAN-3).
+//! - SLOT-1: the producer that moves `tail` past a slot that is empty in its lap fills it, and no
+//!   other thread does; the consumer that moves `head` past a full one empties it.
+//! - SLOT-2: a thread that was stopped in between makes the slot look as it was. The ring may be
+//!   said to be full or empty then, when it isn't, because what was done behind that slot can't be
+//!   reached. When that thread goes on, it tells the waiters afterwards; and a thread that gets
+//!   past the slot tells the waiters that were told of what is behind it in vain (CHAN-3).
 
 use alloc::boxed::Box;
 use core::cell::UnsafeCell;
@@ -35,7 +35,7 @@ pub(super) struct Ring<P: Platform, T> {
     tail: Lines<P::U64>,
     head: Lines<P::U64>,
     slots: Box<[Slot<P, T>]>,
-    /// There are 2 to the power of this.
+    /// The binary logarithm of the number of slots.
     bits: u32,
 }
 
@@ -44,17 +44,17 @@ struct Slot<P: Platform, T> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: a value goes in at one thread and comes out at one; SLOT-1 says whose a slot is.
+// SAFETY: a value goes in at one thread and comes out at one; SLOT-1 says which has a slot.
 unsafe impl<P: Platform, T: Send> Sync for Ring<P, T> {}
 // SAFETY: as above.
 unsafe impl<P: Platform, T: Send> Send for Ring<P, T> {}
 
 impl<P: Platform, T> Ring<P, T> {
-    /// With room for so many, rounded up to a power of two.
+    /// Creates a ring with room for `room` values, rounded up to a power of two.
     ///
     /// # Panics
     ///
-    /// If that is none, or more than 2³¹.
+    /// If `room` is 0, or more than 2³¹.
     pub(super) fn new(room: usize) -> Self {
         assert!(
             (1..=1 << 31).contains(&room),
@@ -74,7 +74,7 @@ impl<P: Platform, T> Ring<P, T> {
         self.slots.len()
     }
 
-    /// How many there are, or are about to be; may be stale at once.
+    /// How many values there are, or are about to be; may be stale at once.
     pub(super) fn count(&self) -> usize {
         // Relaxed, both: a hint.
         let head = self.head.0.load(Relaxed);
@@ -82,13 +82,13 @@ impl<P: Platform, T> Ring<P, T> {
         usize::try_from(count).unwrap_or(usize::MAX).min(self.room())
     }
 
-    /// Puts one in. Does not block.
+    /// Puts a value in. Does not block.
     ///
     /// # Errors
     ///
-    /// If there is no room, or who takes out was stopped (SLOT-2): the value.
+    /// The value, if there is no room, or a consumer was stopped (SLOT-2).
     pub(super) fn push(&self, value: T) -> Result<(), T> {
-        // Acquire: the slot is empty, as who emptied it left it; pairs with the release in `pop`.
+        // Acquire: the slot is empty, as its consumer left it; pairs with the release in `pop`.
         let Some((slot, lap)) = self.claim(&self.tail.0, 0) else { return Err(value) };
         // SAFETY: SLOT-1, it is ours.
         unsafe { (*slot.value.get()).write(value) };
@@ -97,7 +97,8 @@ impl<P: Platform, T> Ring<P, T> {
         Ok(())
     }
 
-    /// Takes one out. Does not block. `None`: there is none, or who puts in was stopped (SLOT-2).
+    /// Takes a value out. Does not block. `None`: there is none, or a producer was stopped
+    /// (SLOT-2).
     pub(super) fn pop(&self) -> Option<T> {
         let (slot, lap) = self.claim(&self.head.0, 1)?;
         // SAFETY: SLOT-1, it is ours, and full.
@@ -107,12 +108,12 @@ impl<P: Platform, T> Ring<P, T> {
         Some(value)
     }
 
-    /// Whether the first is there to be taken out: not if who puts it in was stopped (SLOT-2).
+    /// Whether the first value is there to be taken out: not if its producer was stopped (SLOT-2).
     pub(super) fn has_next(&self) -> bool {
         self.is_ready(&self.head.0, 1)
     }
 
-    /// Whether the next one can be put in: not if who empties its slot was stopped (SLOT-2).
+    /// Whether the next value can be put in: not if the consumer of its slot was stopped (SLOT-2).
     pub(super) fn has_room(&self) -> bool {
         self.is_ready(&self.tail.0, 0)
     }
@@ -133,8 +134,8 @@ impl<P: Platform, T> Ring<P, T> {
         }
     }
 
-    /// Moves an end past its slot, if that is in the state for it (0: empty, 1: full); the slot,
-    /// and its lap.
+    /// Moves an end past its slot, if that is in the state for it (0: empty, 1: full). Returns the
+    /// slot, and its lap.
     #[inline]
     fn claim(&self, end: &P::U64, state: u64) -> Option<(&Slot<P, T>, u64)> {
         // Relaxed, here and at the exchanges: a number; the lap has what was done.

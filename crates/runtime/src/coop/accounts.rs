@@ -1,37 +1,38 @@
-//! Who has had how much of the CPU, as the system knows it.
+//! How much CPU time threads have had, as the system knows it.
 
 use antiphon_platform::ThreadId;
 
-/// What the system knows of its threads.
+/// The system's knowledge of its threads.
 pub trait Accounts {
-    /// The CPU time that the calling thread has had since it began, in nanoseconds.
+    /// The CPU time that the calling thread has had since its start, in nanoseconds.
     fn own_ns(&mut self) -> u64;
 
-    /// What is known of another thread, of any process.
+    /// The system's view of another thread, of any process.
     fn of(&mut self, thread: ThreadId) -> Seen;
 }
 
 /// A thread, as the system sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// The CPU time that it has had since it began, in nanoseconds; `None` where that is not told.
+    /// The CPU time that the thread has had since its start, in nanoseconds; `None` where the
+    /// system does not tell.
     pub ran_ns: Option<u64>,
-    /// What it is about.
+    /// The activity of the thread.
     pub doing: Doing,
 }
 
-/// What a thread is about.
+/// The activity of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
-    /// It has a CPU, or would have one.
+    /// The thread has a CPU, or would have one.
     Runs,
-    /// It waits for something, or is stopped.
+    /// The thread waits for something, or is stopped.
     Sleeps,
-    /// That is not told: who is late is taken to have run.
+    /// The system does not tell: a thread that is late is taken to have run.
     Unknown,
 }
 
 impl Seen {
-    /// Where nothing is told.
+    /// For systems that tell nothing.
     pub const NOTHING: Self = Self { ran_ns: None, doing: Doing::Unknown };
 }

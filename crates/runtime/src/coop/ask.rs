@@ -1,44 +1,45 @@
-//! What a thread and its scheduler tell each other: `coop_poll` (§3.1).
+//! The exchange between a thread and its scheduler: `coop_poll` (§3.1).
 
 use alloc::boxed::Box;
 
-/// What a thread tells when it gives the CPU away.
+/// What a thread tells its scheduler when it gives the CPU away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ask {
-    /// When its earliest timer is due, in nanoseconds of the monotonic clock.
+    /// When the thread's earliest timer is due, in nanoseconds of the monotonic clock.
     pub release_ns: Option<u64>,
-    /// The least user virtual time of its best-effort work: the less, the more important. `None`
-    /// if it has no such work.
+    /// The least user virtual time of the thread's best-effort work: the less, the more important.
+    /// `None` if it has no such work.
     pub importance: Option<u64>,
 }
 
-/// What it is told when it goes on: what others would have it know.
+/// What a thread is told about the others when it goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// The earliest release of all others that are cooperative.
+    /// The earliest release of all other cooperative threads.
     pub release_ns: Option<u64>,
-    /// The least user virtual time of the others of its group that are ready.
+    /// The least user virtual time of the other threads of its group that are ready.
     pub importance: Option<u64>,
-    /// When it is to poll again: when its slice ends. `None` where nobody else wants the CPU, or
-    /// nobody here knows.
+    /// When the thread is to poll again: the end of its slice. `None` where no other thread wants
+    /// the CPU, or this tier does not know.
     pub poll_at_ns: Option<u64>,
 }
 
-/// How a thread gives its CPU away, and has it again: a tier, by what the system allows.
+/// The way in which a thread gives its CPU away and gets it back: a tier, by what the system
+/// allows.
 pub trait Cooperate {
     /// `coop_poll`: tells others what `ask` says, lets them run, and returns when it is the
-    /// caller's turn: since its release has come, its work is the most important of its group and
-    /// it is the group's turn, or `wait` has returned early.
+    /// caller's turn. It is that when the caller's release time has passed, or its work is the most
+    /// important of its group and it is the group's turn, or `wait` has returned early.
     ///
-    /// Where the caller has no best-effort work, it sleeps by a call of `wait`, which is given the
-    /// time until when (`None`: for good) and returns then or when something else is to be done, as
-    /// a file that is ready. Where it has, `wait` may be called with a time that has passed, to see
-    /// whether something is. Others run meanwhile.
+    /// Where the caller has no best-effort work, it sleeps by a call of `wait`. That is given the
+    /// time until when to sleep (`None`: for good), and returns then, or when something else is to
+    /// be done, as for a file that is ready. Where the caller has such work, `wait` may be called
+    /// with a time that has passed, to see whether something is to be done. Others run meanwhile.
     fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer;
 
-    /// The caller goes on, and its earliest release is another one than it has told: since it has
-    /// dispatched a timer, say. For tiers that watch it from another thread or process; the others
-    /// do nothing. Quick, and never blocks.
+    /// Says that the caller goes on, and that its earliest release is now another one than it has
+    /// told, for example because it has dispatched a timer. For tiers that watch the caller from
+    /// another thread or process; the others do nothing. Quick, and never blocks.
     fn tell(&mut self, _release_ns: Option<u64>) {}
 }
 
@@ -52,7 +53,7 @@ impl<C: Cooperate + ?Sized> Cooperate for Box<C> {
     }
 }
 
-/// Nobody to cooperate with: the kernel shares the CPU out as it likes.
+/// No thread to cooperate with: the kernel shares the CPU out as it likes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Alone;
 
@@ -73,8 +74,8 @@ impl Halves for Alone {
     }
 }
 
-/// A poll in two halves, for who can't hand over how it waits: because its wait may be cancelled,
-/// and so unwinds, or because it is another language's.
+/// A poll in two halves, for a caller that can't hand over how it waits: because its wait may be
+/// cancelled, and so unwinds, or because the wait is another language's.
 ///
 /// `before`, a wait until [`Pause::until_ns`], and `after` are a [`poll`](Cooperate::poll). A
 /// thread that never comes to the second half, as its wait was the last thing it did, is late for
@@ -88,24 +89,25 @@ pub trait Halves: Cooperate {
     fn after(&mut self, pause: Pause) -> Answer;
 }
 
-/// What is between the halves of a poll: the caller waits.
+/// The state between the halves of a poll, in which the caller waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Pause {
-    /// Until when, at the most; a time that has passed: it looks, and no more; `None`: for good.
+    /// Until when the caller waits, at most. A time that has passed: it only looks; `None`: for
+    /// good.
     pub until_ns: Option<u64>,
     pub(super) ask: Ask,
     pub(super) then: Then,
 }
 
-/// What the second half is to do.
+/// The task of the second half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
-    /// Nothing: nobody knows of the caller.
+    /// Nothing: no other thread knows of the caller.
     Goes,
-    /// Nothing: it has had its turn.
+    /// Nothing: the caller has had its turn.
     HasTurn,
-    /// It waits for its turn.
+    /// To wait for the caller's turn.
     WantsTurn,
 }
 

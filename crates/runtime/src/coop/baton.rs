@@ -1,37 +1,39 @@
 //! The baton: threads of several processes that hand their CPU to each other, without privilege.
 //!
-//! Who has the baton runs; the others sleep. Who polls goes to the [table](super::Page), where the
-//! [scheduler](super::Scheduler) says whose turn it is, hands the baton over, calls that thread and
-//! sleeps until it is called itself. The kernel has no part in it but to run who does not sleep.
+//! The thread that has the baton runs; the others sleep. A thread that polls goes to the
+//! [table](super::Page), where the [scheduler](super::Scheduler) says whose turn it is. It hands
+//! the baton over, calls that thread, and sleeps until it is called itself. The kernel's only part
+//! is to run the threads that do not sleep.
 //!
 //! ```text
 //!              poll: others first                  called, or late
 //!   has it ───────────────────────► sleeps, ready ──────────────────► has it
 //!      │                                 ▲                 ▲
-//!      │ poll, nothing to do             │ `wait` is back  │ takes it away from who is late:
+//!      │ poll, nothing to do             │ `wait` is back  │ takes it from a holder that is late:
 //!      └────────────────────► in `wait` ─┘                 │ it sleeps outside of `poll`, runs on,
 //!                                                            is stopped, or is dead
 //! ```
 //!
 //! Beside BATON-1 to 3, which `relay` keeps:
 //!
-//! - BATON-4: nobody who is ready sleeps through its release by more than the slack without a look
-//!   at who has the baton; and while others are ready, one of them watches who has it: it looks
-//!   when that one may lose it. Who leaves the table sees to it that there is one. Where that one
-//!   is stopped as well, the others look each period and slack. `docs/coop-line.md` has the table.
-//! - BATON-5: who keeps the baton beyond its slice and the slack loses it to the first that looks,
-//!   and is not waited for until it polls, unless it was only kept from running: then who looks
-//!   and is due has it, which runs.
+//! - BATON-4: no thread that is ready sleeps through its release by more than the slack without a
+//!   look at the holder of the baton. While others are ready, one of them watches the holder: it
+//!   looks when the holder may lose the baton. A thread that leaves the table makes sure that there
+//!   is a watcher. If the watcher is stopped as well, the others look once per period plus slack.
+//!   `docs/coop-line.md` has the table.
+//! - BATON-5: a holder that keeps the baton beyond its slice and the slack loses it to the first
+//!   thread that looks, and is not waited for until it polls. If the holder was only kept from
+//!   running, then a thread that looks and is due gets the baton, because that thread runs.
 //! - BATON-6: a thread is charged what the system says that it ran, once, with or without the
-//!   baton: by itself, or by who takes the baton away or audits it. Who has the baton is audited at
-//!   each look of another.
-//! - BATON-7: whatever is in the memory, a thread gets on: a line that is not its own any longer is
-//!   left, what it has joined with is written again where it is something else, and where the table
-//!   can't be had it runs as if it were alone.
+//!   baton: by itself, or by a thread that takes the baton away or audits it. The holder of the
+//!   baton is audited at each look of another thread.
+//! - BATON-7: whatever is in the memory, a thread gets on. It leaves a line that is no longer its
+//!   own; it writes what it has joined with again where something else stands there; and where it
+//!   can't get to the table it runs as if it were alone.
 //!
-//! *Turned down:* the holder as the only one at the table (who wakes by itself would wait for it);
-//! a sleep until the slice of whoever runs has ended (each sleeper would wake once a turn); handing
-//! each chunk over (two more switches a chunk, for nothing that is due).
+//! *Turned down:* only the holder at the table (a thread that wakes by itself would wait for it); a
+//! sleep until the slice of the running thread has ended (each sleeper would wake once a turn);
+//! handing each chunk over (two more switches a chunk, for nothing that is due).
 
 use core::marker::PhantomData;
 use core::ops::Deref;
@@ -50,9 +52,9 @@ use super::relay::{Held, Relay};
 use super::scheduler::Scheduler;
 use super::section::Section;
 
-/// A thread's membership in what shares a page: its `coop_poll`. For the thread that has joined;
-/// polled by another, or in the child of a fork, it is [`Alone`](super::Alone). Leaves when it is
-/// dropped.
+/// A thread's membership in the threads that share a page: its `coop_poll`. For the thread that has
+/// joined; if another thread polls, or the child of a fork, it acts as [`Alone`](super::Alone). The
+/// thread leaves when this is dropped.
 #[derive(Debug)]
 pub struct Baton<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> {
     page: D,
@@ -62,32 +64,34 @@ pub struct Baton<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> {
     thread: ThreadId,
     place: usize,
     charged_ns: u64,
-    /// A thread's own: not sent to others.
+    /// The membership belongs to one thread: it is not sent to others.
     platform: PhantomData<(P, *const ())>,
 }
 
-/// Why a thread did not become a member.
+/// The reason why a thread did not become a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoSeat {
     /// Each place of the page is taken by a thread that lives.
     Full,
-    /// The caller was kept from running while it was at the table, for longer than others wait for
-    /// one that is, each time that it tried: at least 64 times, and for at least a second.
+    /// The caller was kept from running while it was at the table, for longer than other threads
+    /// wait for a thread there, each time that it tried: at least 64 times, and for at least a
+    /// second.
     KeptFromRunning,
 }
 
-/// So often a thread that has nobody's word that its turn was kept tries again at once.
+/// How often a thread whose visit to the table did not stand tries again at once.
 const TRIES: u32 = 4;
-/// So often at the least one that joins, and for so long: where more threads want a CPU than there
-/// are, a thread at the table is soon kept from running for longer than others wait for it. That
-/// ends when they have their turn, which no count of tries tells.
+/// The least number of tries, and the least time, for a thread that joins. Where more threads want
+/// a CPU than there are, a thread at the table is soon kept from running for longer than others
+/// wait for it. That ends when the other threads have had their turn, which no count of tries
+/// tells.
 const TRIES_TO_JOIN: u32 = 64;
 const JOINS_FOR_NS: u64 = 1_000_000_000;
 
 impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
-    /// The calling thread joins, with a group and a weight. It has the CPU as before until it
-    /// polls. Frees the places of threads that have ended. One membership a thread and page: the
-    /// latest. Blocks while others are at the table.
+    /// Makes the calling thread a member, with a group and a weight. It has the CPU as before until
+    /// it polls. Frees the places of threads that have ended. A thread has one membership per page:
+    /// the latest. Blocks while others are at the table.
     ///
     /// # Errors
     ///
@@ -120,27 +124,28 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         }
     }
 
-    /// Its place in the page.
+    /// The member's place in the page.
     pub fn place(&self) -> usize {
         self.place
     }
 
-    /// Where it is a member.
+    /// The page of the membership.
     pub fn page(&self) -> &Page<P> {
         &self.page
     }
 
-    /// How the page is scheduled.
+    /// The options by which the page is scheduled.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// Does `what` at the table, and has somebody get the baton. Says whether it stands.
+    /// Does `what` at the table, and makes sure that a thread gets the baton. Says whether that
+    /// stands.
     fn at_table(&mut self, seat: Seated, what: impl FnOnce(&mut Section<'_, P, A>, usize)) -> bool {
         self.visit(seat, what) == Visit::Stands
     }
 
-    /// The same, and says why it does not.
+    /// Does the same as `at_table`, and says why it does not stand.
     fn visit(&mut self, seat: Seated, what: impl FnOnce(&mut Section<'_, P, A>, usize)) -> Visit {
         let page = &*self.page;
         let Some(at) = page.now.relay.enter(self.thread, self.options.slack_ns) else {
@@ -156,7 +161,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
             now_ns,
         };
         if !section.is_seated(self.place) {
-            // Never had one, or somebody has taken it for another's (BATON-7).
+            // The thread never had a place, or another took it for one of its own (BATON-7).
             let place = match seat {
                 Seated::No => section.join(self.member, self.charged_ns),
                 Seated::Leaves => None,
@@ -170,7 +175,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         if section.finish(self.place) { Visit::Stands } else { Visit::GivenUp }
     }
 
-    /// Whether the line is the thread's, and not another's by now.
+    /// Whether the line is the thread's own, and not another's by now.
     pub(super) fn is_seated(&self) -> bool {
         self.page.thread(self.place) == Some(self.thread)
     }
@@ -183,14 +188,14 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         held.place() == Some(self.place) && self.is_seated()
     }
 
-    /// In the middle of its slice, with work to do, a thread goes on: it says what it has to say,
-    /// and no more.
+    /// In the middle of its slice, with work to do, a thread goes on: it only writes what it has to
+    /// say.
     fn goes_on(&self, ask: Ask) -> bool {
         if ask.importance.is_none() || !self.holds() {
             return false;
         }
-        // Relaxed: written before the baton was handed over; or earlier than that since, by who
-        // can't wait, which is seen soon.
+        // Relaxed: written before the baton was handed over. Or a thread that can't wait has moved
+        // it to an earlier time after that; this is seen soon.
         let end_ns = self.page.now.slice_end_ns.load(Relaxed);
         let left_ns = end_ns.saturating_sub(P::now(Clock::Monotonic));
         if left_ns == 0 || left_ns > self.options.period_ns {
@@ -207,7 +212,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         put::<P>(&line.importance, pack(ask.importance));
     }
 
-    /// Gives the CPU away, as the scheduler likes. Says whether that stands.
+    /// Gives the CPU away, as the scheduler decides. Says whether that stands.
     fn give(&mut self, ask: Ask) -> bool {
         let own_ns = self.accounts.own_ns();
         let charged_ns = self.charged_ns;
@@ -252,8 +257,8 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         false
     }
 
-    /// Until when to sleep without a look (BATON-4): who is due, or watches, looks as soon as who
-    /// has the baton may lose it.
+    /// Until when to sleep without a look (BATON-4): a thread that is due, or watches, looks as
+    /// soon as the holder of the baton may lose it.
     fn net(&self, ask: Ask) -> u64 {
         let now_ns = P::now(Clock::Monotonic);
         let slack_ns = self.options.slack_ns;
@@ -261,7 +266,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         if held.place().is_none_or(|id| self.page.thread(id).is_none()) {
             return 0;
         }
-        // Relaxed: written before the baton was handed over, or changed since: a guess.
+        // Relaxed: written before the baton was handed over, or changed after that: a guess.
         let until_ns = self.page.now.until_ns.load(Relaxed);
         let longest_ns = now_ns.saturating_add(self.options.period_ns).saturating_add(slack_ns);
         let is_due = ask.release_ns.is_some_and(|at| at <= now_ns);
@@ -276,8 +281,8 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         late_ns.min(watch_ns).min(longest_ns)
     }
 
-    /// Until when who watches may sleep: where another looks in time, since it is due, until the
-    /// next one that has the baton may lose it, at the earliest.
+    /// Until when a watcher may sleep. If another thread looks in time, because it is due by then,
+    /// the watcher sleeps until the next holder of the baton may lose it, at the earliest.
     fn watch_until(&self, until_ns: u64, now_ns: u64) -> u64 {
         let Options { period_ns, slack_ns, .. } = self.options;
         // Relaxed: a guess.
@@ -286,7 +291,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
             State::Ready | State::Waiting => {
                 release(line).is_some_and(|at| at.saturating_add(slack_ns) <= until_ns)
             }
-            // It has the baton, or is late for what it has told, or is one that the kernel runs.
+            // It has the baton, or is late for what it has told, or is run by the kernel.
             State::Running | State::Asleep => false,
         };
         if self.others().any(|(_, line)| looks(line)) {
@@ -301,7 +306,8 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         let Some(line) = self.page.lines.get(self.place) else { return Answer::default() };
         // Relaxed, all: written before the baton was handed over.
         let end_ns = self.page.now.slice_end_ns.load(Relaxed);
-        // Who has lost the baton already, or has never got it, is to ask again at once (BATON-5).
+        // A thread that has lost the baton already, or has never got it, is to ask again at once
+        // (BATON-5).
         let poll_at_ns = Some(if self.holds() { end_ns } else { 0 });
         Answer {
             release_ns: unpack(line.others_release.load(Relaxed)),
@@ -311,31 +317,31 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
     }
 }
 
-/// For members that only say what they have to say, and have the kernel run them.
+/// For members that only say what they have to say, and that the kernel runs.
 impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
     /// Whether the caller is the thread that has joined.
     pub(super) fn is_mine(&self) -> bool {
         P::thread() == self.thread
     }
 
-    /// Its group.
+    /// The member's group.
     pub(super) fn group(&self) -> Group {
         self.member.group
     }
 
-    /// What it weighs in that, at least 1.
+    /// The member's weight in its group, at least 1.
     pub(super) fn weight(&self) -> u32 {
         self.member.weight
     }
 
-    /// The lines of others, with their places.
+    /// The lines of other threads, with their places.
     pub(super) fn others(&self) -> impl Iterator<Item = (usize, &Line<P>)> + Clone {
         let page = &*self.page;
         let lines = page.lines.iter().enumerate().take(page.used());
         lines.filter(|(place, _)| *place != self.place && page.thread(*place).is_some())
     }
 
-    /// Says what it has to say, where the caller has a line, or gets one.
+    /// Writes what the caller has to say, where it has a line, or gets one.
     pub(super) fn say_beside(&mut self, ask: Ask) -> bool {
         if !self.is_mine() {
             return false;
@@ -347,43 +353,43 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         seated
     }
 
-    /// Says that its release is another one, where the caller has a line.
+    /// Writes that the caller's release is another one, where it has a line.
     pub(super) fn say_release(&self, release_ns: Option<u64>) {
         if self.is_mine() && self.is_seated() {
             put::<P>(&self.page.lines[self.place].release, pack(release_ns));
         }
     }
 
-    /// Has others see what it weighs.
+    /// Shows the caller's weight to others.
     pub(super) fn show_steps(&self, steps: i32) {
         // Relaxed: a guess, for others.
         self.page.tallies[self.place].steps.store(steps.cast_unsigned(), Relaxed);
     }
 
-    /// Has others see that it has had more of the CPU.
+    /// Shows to others how much of the CPU the caller has had.
     pub(super) fn show_account(&mut self) {
         self.charged_ns = self.accounts.own_ns();
         put::<P>(&self.page.lines[self.place].charged_ns, self.charged_ns);
     }
 }
 
-/// What came of a visit to the table.
+/// The result of a visit to the table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Visit {
-    /// It stands.
+    /// What was done stands.
     Stands,
     /// Others have given up on the caller, or it did not get there.
     GivenUp,
-    /// There is no place for it.
+    /// There is no place for the caller.
     NoPlace,
 }
 
-/// What becomes of a thread at the table that has no place.
+/// How a thread at the table that has no place is treated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Seated {
-    /// It takes one.
+    /// It takes a place.
     No,
-    /// It goes, and wants none.
+    /// It leaves, and wants no place.
     Leaves,
 }
 
@@ -408,7 +414,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Halves for Baton<P,
             return Pause::alone(ask);
         }
         if ask.importance.is_none() && !self.holds() {
-            // BATON-5 is the others' affair: who waits here does not have the baton.
+            // BATON-5 is the others' affair: the caller waits here, so it does not have the baton.
             return Pause { until_ns: ask.release_ns, ask, then: Then::WantsTurn };
         }
         self.turn(ask);
@@ -433,7 +439,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Drop for Baton<P, D
             return;
         }
         let (own_ns, charged_ns) = (self.accounts.own_ns(), self.charged_ns);
-        // Where that fails, who joins finds the line when the thread has ended.
+        // Where that fails, a thread that joins finds the line when this thread has ended.
         let _ = self.at_table(Seated::Leaves, |section, place| {
             section.charge(place, own_ns, charged_ns);
             section.scheduler.leave(place, 0);

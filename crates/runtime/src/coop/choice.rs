@@ -1,4 +1,4 @@
-//! Who is to run, and until when.
+//! Which thread is to run, and until when.
 
 use core::cmp::Ordering;
 
@@ -7,32 +7,33 @@ use super::member::{Group, Member, Standing, State};
 use super::scheduler::{Scheduler, same};
 use super::table::{Running, Table};
 
-/// What the CPU is to do.
+/// The scheduler's decision for the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Pick {
-    /// Run that thread.
+    /// Run the thread at place `id`.
     Run {
-        /// Its place in the table.
+        /// The place of the thread in the table.
         id: usize,
         /// True if it was picked because its release time has passed, false if because it was next
         /// by virtual time.
         due: bool,
-        /// When its slice ends: it is to poll then. The CPU is not taken away before that.
+        /// When the slice of the thread ends: it is to poll then. The CPU is not taken away before
+        /// that.
         slice_end_ns: u64,
-        /// When the scheduler is to be told that it is late
+        /// When the scheduler is to be told that the thread is late
         /// ([`expire`](super::Scheduler::expire)).
         until_ns: u64,
     },
-    /// Nothing, until then, or until somebody wakes.
+    /// Run nothing, until `until_ns`, or until a thread wakes.
     Idle {
-        /// The earliest release of who waits for one.
+        /// The earliest release of the threads that wait for one.
         until_ns: Option<u64>,
     },
 }
 
 impl<T: Table> Scheduler<T> {
-    /// What a thread is told when it goes on.
+    /// The answer for the thread at place `id`, when it goes on.
     pub fn answer(&self, id: usize) -> Answer {
         let Some(member) = self.table.get(id) else { return Answer::default() };
         let running = self.table.head().running;
@@ -47,7 +48,8 @@ impl<T: Table> Scheduler<T> {
         }
     }
 
-    /// Earliest release first; then the least virtual time, of which the most important.
+    /// Picks the earliest release first; else the least virtual time, and of its group the most
+    /// important.
     pub(super) fn choose(&mut self, now_ns: u64) -> Pick {
         let due = self
             .ready()
@@ -61,7 +63,7 @@ impl<T: Table> Scheduler<T> {
         self.run(id, member, is_due, now_ns)
     }
 
-    /// A turn of that member begins.
+    /// Begins a turn of member `id`.
     pub(super) fn run(&mut self, id: usize, member: Member, is_due: bool, now_ns: u64) -> Pick {
         let slice_ns = if is_due { 0 } else { self.slice_ns(id, now_ns) };
         let grace_ns = match member.standing {
@@ -79,8 +81,8 @@ impl<T: Table> Scheduler<T> {
         Pick::Run { id, due: is_due, slice_end_ns, until_ns }
     }
 
-    /// `min(release - now, period / N)` (§3.2), where the release is another's: who runs minds its
-    /// own by itself.
+    /// `min(release - now, period / N)` (§3.2), where the release is another's: the running thread
+    /// looks after its own.
     fn slice_ns(&self, id: usize, now_ns: u64) -> u64 {
         let ready = self.ready().count().max(1) as u64;
         let turn_ns = self.options.period_ns / ready;
@@ -88,8 +90,8 @@ impl<T: Table> Scheduler<T> {
         next.map_or(turn_ns, |at| at.saturating_sub(now_ns).min(turn_ns))
     }
 
-    /// The least virtual time, and of who has that the one whose last turn was first; then, if that
-    /// is of a group, who of the group.
+    /// The member with the least virtual time, and of several the one whose last turn was first. If
+    /// that is of a group, the most important member of the group.
     fn fairest(&self) -> Option<(usize, Member)> {
         let order = |a: &Member, b: &Member| match a.virtual_time.order(b.virtual_time) {
             Ordering::Equal => a.turn.cmp(&b.turn),
@@ -102,8 +104,8 @@ impl<T: Table> Scheduler<T> {
         }
     }
 
-    /// Of a group, who has the least user virtual time. Who does not tell one takes turns with
-    /// those that do.
+    /// The member of a group that has the least user virtual time. Members that do not tell one
+    /// take turns with those that do.
     fn most_important(&self, of: &Member) -> Option<(usize, Member)> {
         let group = || self.ready().filter(|(_, m)| same(of, m));
         let told = group()

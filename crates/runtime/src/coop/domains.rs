@@ -1,31 +1,31 @@
-//! Which of several domains a thread is to join: what balances a machine whose CPUs are scheduled
+//! Which of several domains a thread is to join: a balancer for a machine whose CPUs are scheduled
 //! one by one.
 //!
-//! A member shares one CPU, and is as fairly off as the others there. So who has less than others
-//! elsewhere is who is where there are more of them. Nothing is estimated: a member counts by its
-//! weight.
+//! A member shares one CPU, and is as fairly off as the others there. So a member that has less
+//! than members elsewhere is in a domain with more of them. Nothing is estimated: a member counts
+//! by its weight.
 //!
-//! - SPREAD-1: where all have come by [`join`](Domains::join) and nobody has left, two domains
-//!   differ by no more than the greatest weight.
+//! - SPREAD-1: where all have come by [`join`](Domains::join) and none has left, two domains differ
+//!   by no more than the greatest weight.
 //! - SPREAD-2 (moves end): each [move](Domains::better) makes the sum of the squares of all loads
 //!   less, so there is a last one.
-//! - SPREAD-3: when nobody wants to move any longer, two domains differ by no more than the least
-//!   weight of the one that has more.
+//! - SPREAD-3: when no member wants to move any longer, two domains differ by no more than the
+//!   least weight of the one that has more.
 //!
-//! *Turned down:* what members have used lately as their load (who is kept from its CPU has used
-//! little, and would look light); one scheduler for several CPUs (its least virtual time would be a
-//! line that all CPUs write at each turn).
+//! *Turned down:* the time that members have used lately as their load (a member that is kept from
+//! its CPU has used little, and would look light); one scheduler for several CPUs (its least
+//! virtual time would be a line that all CPUs write at each turn).
 
 use alloc::vec::Vec;
 
-/// How much of each domain is taken.
+/// The load of each domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Domains {
     loads: Vec<u64>,
 }
 
 impl Domains {
-    /// So many domains, without members.
+    /// Creates `domains` domains, without members.
     ///
     /// # Panics
     ///
@@ -35,7 +35,7 @@ impl Domains {
         Self::of(alloc::vec![0; domains])
     }
 
-    /// Domains whose members weigh so much in all.
+    /// Creates domains whose members weigh `loads` in all.
     ///
     /// # Panics
     ///
@@ -46,14 +46,14 @@ impl Domains {
         Self { loads }
     }
 
-    /// What the members of each weigh.
+    /// The sum of the members' weights of each domain.
     #[must_use]
     pub fn loads(&self) -> &[u64] {
         &self.loads
     }
 
-    /// A thread of that weight joins where there is the most room, the first of several. Returns
-    /// where.
+    /// Adds a thread of weight `weight` to the domain with the most room, the first of several.
+    /// Returns which that is.
     #[must_use]
     pub fn join(&mut self, weight: u64) -> usize {
         let domain = self.least();
@@ -61,18 +61,18 @@ impl Domains {
         domain
     }
 
-    /// A member of that weight has left a domain.
+    /// Removes a member of weight `weight` from a domain.
     pub fn leave(&mut self, domain: usize, weight: u64) {
         let load = &mut self.loads[domain];
         *load = load.saturating_sub(weight);
     }
 
-    /// A member of that weight looks whether it would be better off elsewhere, also when it is
-    /// there. Returns where it is to go, and has gone as far as is known here.
+    /// Looks whether a member of weight `weight` would be better off in another domain, also when
+    /// it is there. Returns the domain that it is to move to; here it counts as moved.
     #[must_use]
     pub fn better(&mut self, domain: usize, weight: u64) -> Option<usize> {
         let to = self.least();
-        // SPREAD-2: what it leaves is more than what it comes to.
+        // SPREAD-2: the load that it leaves is more than the load that it comes to.
         let gains = self.loads[to].saturating_add(weight) < self.loads[domain];
         gains.then(|| {
             self.leave(domain, weight);

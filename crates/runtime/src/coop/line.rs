@@ -2,13 +2,13 @@
 //!
 //! | offset | bytes | what |
 //! |---|---|---|
-//! | 0 | 64 | [`Header`]: whose page this is; written by who makes it |
-//! | 64 | 64 | [`Now`]: who has the CPU, and the clock of the fair queue |
+//! | 0 | 64 | [`Header`]: the kind of page and its options; written by the thread that makes it |
+//! | 64 | 64 | [`Now`]: the thread that has the CPU, and the clock of the fair queue |
 //! | 128 | 64 × [`PLACES`] | [`Line`]: a thread, each on a cache line |
 //! | 4224 | 32 × [`PLACES`] | [`Tally`]: of each thread, what is not read at each turn |
 //!
-//! `docs/coop-line.md` has it byte by byte, with who writes what. All zero is an empty page. A time
-//! or an importance that may be absent is kept as one more, and 0 is none.
+//! `docs/coop-line.md` has it byte by byte, with the writers of each field. All zero is an empty
+//! page. A time or an importance that may be absent is kept as one more, and 0 is none.
 //!
 //! - PAGE-1: whatever the bytes are, they are read as a table: no place is out of bounds, no sum
 //!   overflows, no thread is [`FAR_NS`] apart from the others.
@@ -24,30 +24,30 @@ use super::virtual_time::{VirtualTime, WEIGHT};
 
 /// How many threads a page has room for.
 pub const PLACES: usize = 64;
-/// Which layout this is.
+/// The version of this layout.
 pub const VERSION: u32 = 1;
 /// The bytes that a file of this layout has; what is behind the tallies is zero.
 pub const PAGE_BYTES: usize = 8192;
-/// The first word of a page that somebody has made: `coopline`, as little-endian bytes.
+/// The first word of a page that is ready for use: `coopline`, as little-endian bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"coopline");
-/// A virtual time that is further than that from the least is none: it is taken to be the least.
-/// None is written: who would come to be further ahead is just not.
+/// A virtual time that is further than that from the least is invalid: it is taken to be the least.
+/// No such time is written: a thread that would come to be further ahead stays just below.
 pub const FAR_NS: i64 = 4_000_000_000;
 
 /// The page of a CPU.
 #[repr(C, align(64))]
 pub struct Page<P: SharedWait> {
-    /// Whose it is.
+    /// The kind of page and its options.
     pub header: Header<P>,
-    /// What is going on.
+    /// The present state.
     pub now: Now<P>,
     /// The threads.
     pub lines: [Line<P>; PLACES],
-    /// And what is known of them beside.
+    /// Further facts about the threads.
     pub tallies: [Tally<P>; PLACES],
 }
 
-/// Whose page it is, and how it is scheduled. Constant while anybody uses it, but for `used`.
+/// The kind of page, and how it is scheduled. Constant while a thread uses it, except for `used`.
 #[repr(C, align(64))]
 pub struct Header<P: SharedWait> {
     /// [`MAGIC`], written last.
@@ -57,15 +57,15 @@ pub struct Header<P: SharedWait> {
     /// No line from here on has a thread.
     pub(super) used: P::U32,
     pub(super) options: [P::U64; 4],
-    /// What tells the thread numbers of one namespace from those of another; 0 is not known.
+    /// A number that tells the threads of one namespace from those of another; 0 is not known.
     pub namespace: P::U64,
     reserved: P::U64,
 }
 
-/// What is going on.
+/// The present state of the CPU.
 #[repr(C, align(64))]
 pub struct Now<P: SharedWait> {
-    /// Who has the CPU, and who is at the table.
+    /// The thread that has the CPU, and the thread at the table.
     pub relay: Relay<P>,
     pub(super) since_ns: P::U64,
     pub(super) slice_end_ns: P::U64,
@@ -79,14 +79,14 @@ pub struct Now<P: SharedWait> {
 /// A thread.
 #[repr(C, align(64))]
 pub struct Line<P: SharedWait> {
-    /// The kernel's number of it; 0: the line is free.
+    /// The kernel's number of the thread; 0: the line is free.
     pub(super) thread: P::U32,
-    /// How often it was called: it sleeps here.
+    /// How often the thread was called: it sleeps here.
     pub(super) turn: P::U32,
     pub(super) release: P::U64,
     pub(super) importance: P::U64,
     pub(super) virtual_time: P::U64,
-    /// The CPU time that it was charged, of all that it had since it began.
+    /// The CPU time that the thread was charged, of all that it had since its start.
     pub(super) charged_ns: P::U64,
     pub(super) others_release: P::U64,
     pub(super) others_importance: P::U64,
@@ -94,18 +94,19 @@ pub struct Line<P: SharedWait> {
     pub(super) bits: P::U32,
 }
 
-/// What is not read at each turn.
+/// The part of a thread's record that is not read at each turn.
 #[repr(C, align(32))]
 pub struct Tally<P: SharedWait> {
     pub(super) last_turn: P::U64,
     pub(super) demotions: [P::U32; 3],
-    /// By how many steps its weight is less than what it has joined with: a signed number.
+    /// By how many steps the thread's weight is less than the weight that it has joined with: a
+    /// signed number.
     pub(super) steps: P::U32,
-    /// What it had been charged when its last turn began.
+    /// How much the thread had been charged when its last turn began.
     pub(super) began_ns: P::U64,
 }
 
-/// As one more, with 0 for none. The last two numbers are one.
+/// Packs a value as one more, with 0 for none. The last two numbers are packed alike.
 pub(super) fn pack(value: Option<u64>) -> u64 {
     value.map_or(0, |value| value.saturating_add(1))
 }
@@ -114,9 +115,9 @@ pub(super) fn unpack(word: u64) -> Option<u64> {
     word.checked_sub(1)
 }
 
-/// Writes what is not there already: what others read stays in their caches. Relaxed: what a table
-/// holds is told by the table's guard, or by the baton; who reads it without knows that it may be
-/// stale.
+/// Writes `value` if it is not there already: the word stays in the caches of its readers. Relaxed:
+/// the table's guard, or the baton, orders what a table holds; a thread that reads it without these
+/// knows that it may be stale.
 pub(super) fn put<P: SharedWait>(word: &P::U64, value: u64) {
     if word.load(Relaxed) != value {
         word.store(value, Relaxed);
@@ -124,7 +125,7 @@ pub(super) fn put<P: SharedWait>(word: &P::U64, value: u64) {
 }
 
 impl<P: SharedWait> Page<P> {
-    /// An empty one.
+    /// An empty page.
     pub const NEW: Self = Self {
         header: Header {
             magic: P::U64::ZERO,
@@ -147,20 +148,20 @@ impl<P: SharedWait> Page<P> {
         tallies: [const { Tally::NEW }; PLACES],
     };
 
-    /// No place from here on has a thread, as far as one knows who is not at the table.
+    /// No place from here on has a thread, as far as a thread knows that is not at the table.
     pub(super) fn used(&self) -> usize {
         // Relaxed: written at the table.
         (self.header.used.load(Relaxed) as usize).min(PLACES)
     }
 
-    /// Which thread is in a place.
+    /// The thread that is in a place.
     pub fn thread(&self, place: usize) -> Option<ThreadId> {
-        // Relaxed: a guess, for who is not at the table.
+        // Relaxed: a guess, for a thread that is not at the table.
         let thread = self.lines.get(place)?.thread.load(Relaxed);
         (1..=MOST_THREAD).contains(&thread).then_some(ThreadId(thread))
     }
 
-    /// How often the thread in a place was demoted for that reason.
+    /// How often the thread in a place was demoted for the reason `demotion`.
     pub fn demotions(&self, place: usize, demotion: Demotion) -> u32 {
         let tally = self.tallies.get(place);
         // Relaxed: a count.
@@ -179,7 +180,7 @@ impl<P: SharedWait> Page<P> {
         self.now.turns.load(Relaxed)
     }
 
-    /// Who is in a place, as far as can be told from outside.
+    /// The member in a place, as far as can be told from outside.
     pub fn member(&self, place: usize) -> Option<Member> {
         self.thread(place)?;
         // Relaxed, all: a guess.
@@ -189,19 +190,19 @@ impl<P: SharedWait> Page<P> {
 }
 
 impl<P: SharedWait> Header<P> {
-    /// Says how the page is scheduled.
+    /// Writes how the page is scheduled.
     pub fn set_options(&self, options: &Options) {
         let Options { period_ns, min_slice_ns, slack_ns, threshold_ns } = *options;
         for (word, ns) in self.options.iter().zip([period_ns, min_slice_ns, slack_ns, threshold_ns])
         {
-            // Relaxed: nobody uses the page before the magic is written.
+            // Relaxed: no thread uses the page before the magic is written.
             word.store(ns, Relaxed);
         }
     }
 
-    /// How the page is scheduled, as far as that makes sense (PAGE-1).
+    /// The options by which the page is scheduled, limited to what makes sense (PAGE-1).
     pub fn options(&self) -> Options {
-        // Relaxed: constant since the magic was written.
+        // Relaxed: constant after the magic was written.
         let [period, min_slice, slack, threshold] = [0, 1, 2, 3].map(|i| {
             let word: &P::U64 = &self.options[i];
             word.load(Relaxed)
@@ -230,7 +231,8 @@ impl<P: SharedWait> Line<P> {
         bits: P::U32::ZERO,
     };
 
-    /// What the thread is, with what it may have of `least` (PAGE-1). Relaxed, all: see [`put`].
+    /// The member on this line, with what it may have of `least` (PAGE-1). Relaxed, all: see
+    /// [`put`].
     pub(super) fn member(&self, least: VirtualTime, turn: u64) -> Member {
         let bits = Bits::from_word(self.bits.load(Relaxed));
         let told = VirtualTime(self.virtual_time.load(Relaxed));
@@ -248,15 +250,15 @@ impl<P: SharedWait> Line<P> {
         }
     }
 
-    /// Its group, and what it weighs in that; at least 1. Relaxed, both: see [`put`].
+    /// The group of the thread, and its weight in that, at least 1. Relaxed, both: see [`put`].
     pub(super) fn part_of(&self) -> (Group, u32) {
         let bits = Bits::from_word(self.bits.load(Relaxed));
         let number = || Group::Number(self.group.load(Relaxed));
         (if bits.is_grouped() { number() } else { Group::Own }, bits.weight())
     }
 
-    /// Writes what the scheduler knows of the thread, where the least is that. Relaxed, all: see
-    /// [`put`].
+    /// Writes what the scheduler knows of the thread; `least` is the least virtual time. Relaxed,
+    /// all: see [`put`].
     pub(super) fn set_member(&self, member: &Member, least: VirtualTime) {
         put::<P>(&self.release, pack(member.release_ns));
         put::<P>(&self.importance, pack(member.importance));
@@ -289,7 +291,7 @@ impl<P: SharedWait> Tally<P> {
 
     pub(super) fn count(&self, demotion: Demotion) {
         let count = &self.demotions[demotion as usize];
-        // Relaxed: a count, written by who is at the table.
+        // Relaxed: a count, written by the thread at the table.
         count.store(count.load(Relaxed).wrapping_add(1), Relaxed);
     }
 }

@@ -11,11 +11,11 @@ use super::relay::{AtTable, Held};
 use super::table::{Head, Running, Table};
 use super::virtual_time::VirtualTime;
 
-/// The page, the head of which is written back when all is done.
+/// A page, the head of which is written back by `commit`.
 pub(super) struct Lines<'a, P: SharedWait> {
     pub(super) page: &'a Page<P>,
     at: AtTable<'a, P>,
-    /// Who is at the table, and has the line that it fills.
+    /// The thread that is at the table; a line that it fills is its own.
     thread: ThreadId,
     now_ns: u64,
     found: Held,
@@ -24,7 +24,7 @@ pub(super) struct Lines<'a, P: SharedWait> {
     moved: bool,
 }
 
-/// Counts that are read from a page: so many turns are none that it had.
+/// Mask for counts that are read from a page: no thread has had more turns than this.
 const MOST_TURNS: u64 = u64::MAX >> 1;
 
 impl<'a, P: SharedWait> Lines<'a, P> {
@@ -39,7 +39,7 @@ impl<'a, P: SharedWait> Lines<'a, P> {
         let (now, found) = (&page.now, page.now.relay.held());
         let longest_ns = options.period_ns.max(options.min_slice_ns) + options.slack_ns;
         let sane = |at_ns: u64| if at_ns.saturating_sub(now_ns) > longest_ns { 0 } else { at_ns };
-        // Relaxed, all: whoever wrote them has left the table.
+        // Relaxed, all: the thread that wrote them has left the table.
         let until_ns = sane(now.until_ns.load(Relaxed));
         let slice_end_ns = sane(now.slice_end_ns.load(Relaxed)).min(until_ns);
         let running = found.place().filter(|&id| page.thread(id).is_some()).map(|id| Running {
@@ -63,7 +63,8 @@ impl<'a, P: SharedWait> Lines<'a, P> {
         self.page.lines.get(id)
     }
 
-    /// Has that place be seen, whatever the header has come to be: who has it is at the table.
+    /// Makes that place visible, whatever the header has come to be: the thread that has it is at
+    /// the table.
     pub(super) fn cover(&self, id: usize) {
         if self.page.used() <= id && self.at.stands() {
             // Relaxed: a place is taken at the table, whose guard orders this.
@@ -71,7 +72,7 @@ impl<'a, P: SharedWait> Lines<'a, P> {
         }
     }
 
-    /// Has the slice of who runs end earlier.
+    /// Makes the slice of the running thread end earlier.
     pub(super) fn hasten(&mut self, slice_end_ns: u64, until_ns: u64) {
         if let Some(running) = &mut self.head.running {
             running.slice_end_ns = running.slice_end_ns.min(slice_end_ns);
@@ -79,7 +80,7 @@ impl<'a, P: SharedWait> Lines<'a, P> {
         }
     }
 
-    /// A turn of that thread begins.
+    /// Begins a turn of the thread at place `id`.
     pub(super) fn begin(&self, id: usize) {
         if let Some(line) = self.line(id).filter(|_| self.at.stands()) {
             // Relaxed: see `put`.
@@ -87,7 +88,7 @@ impl<'a, P: SharedWait> Lines<'a, P> {
         }
     }
 
-    /// What a thread is told that goes on.
+    /// Writes what a thread that goes on is told.
     pub(super) fn tell(&self, id: usize, release_ns: Option<u64>, importance: Option<u64>) {
         if let Some(line) = self.line(id) {
             put::<P>(&line.others_release, pack(release_ns));
@@ -95,20 +96,20 @@ impl<'a, P: SharedWait> Lines<'a, P> {
         }
     }
 
-    /// Has that place watch who runs (BATON-4).
+    /// Makes that place watch the running thread (BATON-4).
     pub(super) fn watch_by(&self, place: Option<usize>) {
         self.at.set_watcher(place);
     }
 
-    /// One more is dead.
+    /// Counts one more dead thread.
     pub(super) fn count_dead(&self) {
         let died = &self.page.now.died;
-        // Relaxed: a count, written by who is at the table.
+        // Relaxed: a count, written by the thread at the table.
         died.store(died.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
-    /// Writes the head, and hands the baton over if it is another's now. Says whether all of what
-    /// was done is there: not if somebody has given up on the caller.
+    /// Writes the head, and hands the baton over if it is another's now. Says whether all that was
+    /// done is there: not if another thread has given up on the caller.
     pub(super) fn commit(&mut self) -> bool {
         if !self.at.stands() {
             return false;
@@ -126,8 +127,8 @@ impl<'a, P: SharedWait> Lines<'a, P> {
     }
 
     fn clear(&self, id: usize, line: &Line<P>) {
-        // Relaxed, all: a place is taken at the table, whose guard orders this. First: nobody is
-        // seen with half of the words.
+        // Relaxed, all: a place is taken at the table, whose guard orders this. First: so that no
+        // thread is seen with half of the words.
         line.thread.store(0, Relaxed);
         for word in [&line.release, &line.importance, &line.virtual_time, &line.charged_ns] {
             put::<P>(word, 0);
@@ -147,7 +148,7 @@ impl<'a, P: SharedWait> Lines<'a, P> {
 
 impl<P: SharedWait> Table for Lines<'_, P> {
     fn places(&self) -> usize {
-        // One more than there are: who joins has a place.
+        // One more than are used: a thread that joins has a place.
         (self.page.used() + 1).min(PLACES)
     }
 
@@ -159,13 +160,13 @@ impl<P: SharedWait> Table for Lines<'_, P> {
     }
 
     fn set(&mut self, id: usize, member: Option<Member>) {
-        // BATON-1: who was given up on writes no more.
+        // BATON-1: a thread that was given up on writes no more.
         let Some(line) = self.line(id).filter(|_| self.at.stands()) else { return };
         let Some(member) = member else { return self.clear(id, line) };
         line.set_member(&member, self.head.least);
         put::<P>(&self.page.tallies[id].last_turn, member.turn);
         if self.page.thread(id).is_none() {
-            // Relaxed: as in `clear`. Last: nobody is seen with half of the words.
+            // Relaxed: as in `clear`. Last: so that no thread is seen with half of the words.
             line.thread.store(self.thread.0, Relaxed);
             self.cover(id);
         }

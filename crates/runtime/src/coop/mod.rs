@@ -1,10 +1,10 @@
-//! Cooperative fair sharing of a CPU: timers when they are due, and a fair share for everybody.
+//! Cooperative fair sharing of a CPU: timers when they are due, and a fair share for every thread.
 //!
 //! A program that is both on time and hungry (a player, a game, an instrument) has work that is due
 //! at a moment, and work that is better done sooner. [`poll`](Scheduler::poll), the document's
 //! `coop_poll`, tells the scheduler of its CPU when its next timer is due, and how important the
-//! rest is; and has it told when others' timers are due, so that it can be out of their way. It
-//! reserves nothing, and nobody estimates what it needs.
+//! rest is. In return the program learns when others' timers are due, so that it can be out of
+//! their way. The scheduler reserves nothing, and needs no estimate of what a program needs.
 //!
 //! ```
 //! use antiphon_runtime::coop::{Group, Member, Members, Options, Pick, Scheduler, WEIGHT};
@@ -41,19 +41,20 @@
 //! | demoted, `slept` | it sleeps otherwise than by polling | it polls |
 //! | demoted, `share` | it is ahead of the least by more than the threshold | it is not |
 //!
-//! Who is cooperative, and whose release has come, runs first: the earliest release of all. Else it
-//! is who has the least virtual time, until a cooperative thread's release or for `period / N`.
+//! A cooperative thread whose release time has passed runs first: the earliest release of all. Else
+//! the thread with the least virtual time runs, until a cooperative thread's release or for
+//! `period / N`.
 //!
 //! # Invariants
 //!
-//! - COOP-1 (window): the virtual times of who wants the CPU are less than half of the circle
-//!   apart, so their order is right whatever wraps around.
+//! - COOP-1 (window): the virtual times of threads that want the CPU are less than half of the
+//!   circle apart, so their order is right whatever wraps around.
 //! - COOP-2 (groups): the threads of a group have one virtual time, which goes on with any of them,
 //!   by the weight of all that want the CPU.
-//! - COOP-3: the least virtual time of who wants the CPU never goes back.
-//! - COOP-4 (use it or lose it): who wants the CPU again begins no earlier than that.
-//! - COOP-5 (police): who has had more than its share by more than the threshold is on time for
-//!   nothing, so what a lie gains is the threshold, once.
+//! - COOP-3: the least virtual time of the threads that want the CPU never goes back.
+//! - COOP-4 (use it or lose it): a thread that wants the CPU again begins no earlier than that.
+//! - COOP-5 (police): a thread that has had more than its share by more than the threshold is on
+//!   time for nothing, so what a lie gains is the threshold, once.
 //!
 //! | file | what is in it |
 //! |---|---|
@@ -63,23 +64,24 @@
 //! | `virtual_time` | how much it has had |
 //! | `table` | where the members are |
 //! | `scheduler` | what happens to them |
-//! | `choice` | who is to run |
+//! | `choice` | which thread is to run |
 //! | `options` | the parameters |
 //! | `line`, `bits`, `lines` | the same table in memory that processes share |
-//! | `relay` | who of them has the CPU, and who is at the table |
+//! | `relay` | which thread has the CPU, and which is at the table |
 //! | `baton`, `section` | a tier without privilege: processes that hand the CPU to each other |
 //! | `weighted`, `weights` | processes that the kernel runs, by weights that they choose |
 //! | `accounts` | what the system knows of their CPU time |
 //! | `domains` | which of several CPUs a thread is to share |
 //!
 //! After Krasic, Saubhasik, Sinha and Goel, "Fair and Timely Scheduling via Cooperative Polling"
-//! (EuroSys 2009), §3. What is otherwise here:
+//! (EuroSys 2009), §3. The differences here:
 //!
-//! - A slice ends at the earliest release of the *others*: who runs dispatches its own timers.
-//! - Who ran too long is demoted only if somebody was kept waiting.
-//! - Who was demoted for its share is cooperative again when it is not ahead any longer, though it
-//!   has not polled: a thread that sleeps until a release can't.
-//! - Of a group, who has not told how important its work is takes turns with the rest.
+//! - A slice ends at the earliest release of the *others*: the running thread dispatches its own
+//!   timers.
+//! - A thread that ran too long is demoted only if another was kept waiting.
+//! - A thread that was demoted for its share is cooperative again when it is no longer ahead, even
+//!   if it has not polled: a thread that sleeps until a release can't.
+//! - In a group, a member that has not told how important its work is takes turns with the rest.
 
 mod accounts;
 mod ask;

@@ -1,4 +1,4 @@
-//! What a scheduler can be told.
+//! The parameters of a scheduler.
 
 use core::fmt;
 
@@ -6,16 +6,17 @@ use core::fmt;
 /// default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// In so long each thread that is ready has a turn (§3.2).
+    /// The time in which each thread that is ready has a turn (§3.2).
     pub period_ns: u64,
-    /// Nobody who has its turn is preempted before (§3.2).
+    /// No thread is preempted earlier than this after its turn began (§3.2).
     pub min_slice_ns: u64,
-    /// So long after the end of its slice a cooperative thread is preempted, and is not one any
-    /// longer (`coop_slack`, §3.2).
+    /// How long after the end of its slice a cooperative thread is preempted, and is no longer
+    /// cooperative (`coop_slack`, §3.2).
     pub slack_ns: u64,
-    /// Who has had so much more CPU, for its weight, than who has had the least, is not waited on
-    /// at its release (§3.2, which says "order of ms"). In memory that processes share nobody is
-    /// further ahead than [`FAR_NS`](super::FAR_NS): from there on it is as if it had no end.
+    /// A thread that has had this much more CPU, for its weight, than the thread that has had the
+    /// least is not waited on at its release (§3.2, which says "order of ms"). In memory that
+    /// processes share, no thread is further ahead than [`FAR_NS`](super::FAR_NS): from there on
+    /// the threshold is as if it had no end.
     pub threshold_ns: u64,
 }
 

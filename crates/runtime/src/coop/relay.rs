@@ -1,13 +1,13 @@
-//! Who has the CPU, and who may say so: the baton and the guard of the table.
+//! Which thread has the CPU, and which may say so: the baton and the guard of the table.
 //!
 //! | word | bits | field | meaning |
 //! |---|---|---|---|
-//! | baton | 0–31 | place | whose the CPU is, as one more; 0 is nobody's |
+//! | baton | 0–31 | place | the place that has the CPU, as one more; 0 is none |
 //! | | 32–63 | generation | how often it was handed over |
-//! | guard | 0–21 | owner | the thread that is at the table; 0 is nobody |
+//! | guard | 0–21 | owner | the thread that is at the table; 0 is none |
 //! | | 22–30 | generation | how often the table was had |
-//! | | 31 | `SLEEPERS` | somebody may sleep until it is free |
-//! | watcher | 0–31 | place | who looks when the one that has the baton is late, as one more |
+//! | | 31 | `SLEEPERS` | a thread may sleep until it is free |
+//! | watcher | 0–31 | place | the place that looks when the holder is late, as one more |
 //!
 //! ```text
 //!            enter                                    stuck, or dead
@@ -17,17 +17,18 @@
 //! ```
 //!
 //! - BATON-1: at the table there is one thread, or one that was given up on: dead, or there for
-//!   longer than the others' patience. Who was given up on neither leaves for its successor nor
-//!   hands the baton over; of the lines it writes one word at the most after it could know.
-//! - BATON-2: a hand-over is not lost: who waits for the baton sees it, or is woken.
-//! - BATON-3: each hand-over is by who is at the table, from the generation that it has found
-//!   there.
+//!   longer than the others' patience. A thread that was given up on neither leaves for its
+//!   successor nor hands the baton over; of the lines it writes at most one word after it could
+//!   know.
+//! - BATON-2: a hand-over is not lost: a thread that waits for the baton sees it, or is woken.
+//! - BATON-3: each hand-over is made by the thread at the table, from the generation that it has
+//!   found there.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, AtomicInteger, Clock, Deadline, Parked, SharedWait, ThreadId};
 
-/// The baton, the guard and who watches, 16 bytes. All zero: nobody has the CPU, and nobody is at
+/// The baton, the guard and the watcher, 16 bytes. All zero: no thread has the CPU, and none is at
 /// the table.
 #[repr(C)]
 pub struct Relay<P: SharedWait> {
@@ -36,7 +37,7 @@ pub struct Relay<P: SharedWait> {
     pub(super) watcher: P::U32,
 }
 
-/// The baton, as somebody has seen it.
+/// The baton, as a thread has seen it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held(u64);
 
@@ -58,7 +59,7 @@ const SLEEPERS: u32 = 1 << 31;
 const TRIES: u32 = 64;
 
 impl Held {
-    /// Whose the CPU is.
+    /// The place that has the CPU.
     #[must_use]
     pub fn place(self) -> Option<usize> {
         (self.0 as u32).checked_sub(1).map(|place| place as usize)
@@ -71,23 +72,24 @@ impl Held {
 }
 
 impl<P: SharedWait> Relay<P> {
-    /// Nobody's.
+    /// A relay without a holder.
     pub const NEW: Self = Self { baton: P::U64::ZERO, guard: P::U32::ZERO, watcher: P::U32::ZERO };
 
-    /// Whose the CPU is now. What the picker has written before is seen.
+    /// The baton as it is now. What the picker has written before is seen.
     pub fn held(&self) -> Held {
         // Acquire: pairs with the release in `hand`.
         Held(self.baton.load(Acquire))
     }
 
-    /// Who is to look when whoever has the CPU is late.
+    /// The place that is to look when the holder of the CPU is late.
     pub fn watcher(&self) -> Option<usize> {
         // Relaxed: written at the table, before the watcher leaves it or is called.
         (self.watcher.load(Relaxed) as usize).checked_sub(1)
     }
 
-    /// Goes to the table, alone (BATON-1). Who is there and does not leave for `patience_ns` is
-    /// given up on. Blocks for that long; `None` if that was not enough, in many turns.
+    /// Goes to the table, alone (BATON-1). A thread that is there and does not leave for
+    /// `patience_ns` is given up on. Blocks for that long; `None` if that was not enough, in many
+    /// turns.
     pub fn enter(&self, thread: ThreadId, patience_ns: u64) -> Option<AtTable<'_, P>> {
         let mut seen = self.guard.load(Relaxed);
         let mut marks = 0;
@@ -96,8 +98,8 @@ impl<P: SharedWait> Relay<P> {
             if seen & OWNER == 0 || stuck {
                 let generation = seen.wrapping_add(GENERATION) & !(OWNER | SLEEPERS);
                 let new = generation | thread.0 & OWNER | seen & SLEEPERS | marks;
-                // Acquire: pairs with the release in `leave`. After who was given up on nothing is
-                // known to have happened before, and nothing needs to (PAGE-1).
+                // Acquire: pairs with the release in `leave`. After a thread that was given up on,
+                // nothing is known to have happened before, and nothing needs to (PAGE-1).
                 match self.guard.compare_exchange(seen, new, Acquire, Relaxed) {
                     Ok(_) => return Some(AtTable { relay: self, word: new & !SLEEPERS }),
                     Err(now) => (seen, stuck) = (now, false),
@@ -112,7 +114,7 @@ impl<P: SharedWait> Relay<P> {
                 seen = now;
                 continue;
             }
-            // A wake that we have may have been another's: from now on we take the mark along.
+            // The wake that we had may have been another's: from now on we take the mark along.
             marks = SLEEPERS;
             let ns = P::now(Clock::Monotonic).saturating_add(patience_ns);
             let deadline = Some(Deadline { clock: Clock::Monotonic, ns });
@@ -126,8 +128,8 @@ impl<P: SharedWait> Relay<P> {
         None
     }
 
-    /// Calls who sleeps at `turn`, and was given the baton or is to watch who was. After the table
-    /// was left: else it would wake to a guard that is not free.
+    /// Calls the thread that sleeps at `turn`, and was given the baton or is to watch its holder.
+    /// Call it after the table was left: else that thread would wake to a guard that is not free.
     pub fn call(turn: &P::U32) {
         // Release: BATON-2, pairs with the acquire in `look`. An exchange: whatever count is read,
         // what was done before all calls up to it is seen.
@@ -135,15 +137,15 @@ impl<P: SharedWait> Relay<P> {
         P::wake_shared(turn, 1);
     }
 
-    /// How often who sleeps at `turn` was called, and whose the CPU is now.
+    /// How often the thread that sleeps at `turn` was called, and the present holder of the CPU.
     pub fn look(&self, turn: &P::U32) -> (u32, Held) {
-        // Acquire: BATON-2, pairs with the release in `call`. Read before the baton: if we have
-        // been called since, the word is another and we don't sleep; if before, we see the baton.
+        // Acquire: BATON-2, pairs with the release in `call`. Read before the baton: if we were
+        // called after that, the word is another and we don't sleep; if before, we see the baton.
         let calls = turn.load(Acquire);
         (calls, self.held())
     }
 
-    /// Waits at `turn` until there are more calls than that, the deadline has come, or for no
+    /// Waits at `turn` until there are more calls than `calls`, the deadline has passed, or for no
     /// reason. Whatever has ended it: the caller is to [look](Self::look).
     pub fn wait(turn: &P::U32, calls: u32, deadline: Deadline) {
         let _ = P::wait_shared(turn, calls, Some(deadline));
@@ -151,13 +153,13 @@ impl<P: SharedWait> Relay<P> {
 }
 
 impl<P: SharedWait> AtTable<'_, P> {
-    /// Whether nobody has given up on the caller.
+    /// Whether no thread has given up on the caller.
     pub fn stands(&self) -> bool {
         // Relaxed: a guess, that makes what is written too late little (BATON-1).
         self.relay.guard.load(Relaxed) & !SLEEPERS == self.word
     }
 
-    /// Has that place watch.
+    /// Makes that place the watcher.
     pub fn set_watcher(&self, place: Option<usize>) {
         if self.stands() {
             // Relaxed: see `watcher`.
@@ -165,11 +167,11 @@ impl<P: SharedWait> AtTable<'_, P> {
         }
     }
 
-    /// Hands the baton to who is in that place, or to nobody. Says whether it did: not if somebody
-    /// has done so since it was seen as `from`.
+    /// Hands the baton to the thread in that place, or to none. Says whether it did: not if another
+    /// thread has handed it over after it was seen as `from`.
     pub fn hand(&self, from: Held, to: Option<usize>) -> bool {
-        // Release: pairs with the acquire in `held`. From what was found (BATON-3): who was given
-        // up on fails, since others have handed it over.
+        // Release: pairs with the acquire in `held`. From what was found (BATON-3): a thread that
+        // was given up on fails, because others have handed it over.
         self.stands()
             && self.relay.baton.compare_exchange(from.0, from.next(to).0, Release, Relaxed).is_ok()
     }
@@ -179,7 +181,8 @@ impl<P: SharedWait> Drop for AtTable<'_, P> {
     fn drop(&mut self) {
         let guard = &self.relay.guard;
         let mut seen = guard.load(Relaxed);
-        // As who came in: else it is another's (BATON-1). Twice: somebody has marked it.
+        // Only as the thread that came in: else the table is another's (BATON-1). Again, because
+        // another thread has marked it.
         for _ in 0..3 {
             if seen & !SLEEPERS != self.word {
                 return;

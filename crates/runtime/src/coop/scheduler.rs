@@ -1,16 +1,16 @@
-//! What happens to threads, and what that does to their shares and their standing.
+//! The calls that change the state of threads, and their effects on shares and standing.
 
 use super::choice::Pick;
 use super::member::{Demotion, Group, Member, Standing, State};
 use super::options::Options;
 use super::table::{Members, Table};
 
-/// The scheduler of one CPU: who is to run, until when, and who is believed.
+/// The scheduler of one CPU: which thread is to run, until when, and which threads are believed.
 ///
 /// It has no clock and no threads. Its driver has, and tells it what they do; each call is linear
 /// in the number of members, of which a CPU has few. `now_ns` is any clock that does not go back,
-/// the same in all calls; `ran_ns` is the CPU time that the running thread had since the last call
-/// that said so.
+/// the same in all calls; `ran_ns` is the CPU time that the running thread has had since the last
+/// call that told of it.
 #[derive(Clone, Debug, Default)]
 pub struct Scheduler<T: Table = Members> {
     pub(super) table: T,
@@ -18,22 +18,22 @@ pub struct Scheduler<T: Table = Members> {
 }
 
 impl<T: Table> Scheduler<T> {
-    /// Over a table that is all its own.
+    /// Creates a scheduler over a table that no other one uses.
     pub const fn new(table: T, options: Options) -> Self {
         Self { table, options }
     }
 
-    /// What it was told.
+    /// The options that the scheduler was given.
     pub const fn options(&self) -> &Options {
         &self.options
     }
 
-    /// What it knows.
+    /// The table of the scheduler.
     pub const fn table(&self) -> &T {
         &self.table
     }
 
-    /// A thread comes, and is ready: with the virtual time of its group, or the least there is.
+    /// Adds a thread, which is ready: with the virtual time of its group, or the least there is.
     /// Returns its place; `None` if there is none left.
     pub fn join(&mut self, mut member: Member) -> Option<usize> {
         let id = (0..self.table.places()).find(|&id| self.table.get(id).is_none())?;
@@ -45,15 +45,15 @@ impl<T: Table> Scheduler<T> {
         Some(id)
     }
 
-    /// A thread has gone. Its place is free.
+    /// Removes a thread. Its place is free.
     pub fn leave(&mut self, id: usize, ran_ns: u64) {
         self.stop(id, ran_ns, State::Asleep);
         self.table.set(id, None);
     }
 
     /// `coop_poll` (§3.1): a thread gives the CPU away, and says when its earliest timer is due and
-    /// how important its best-effort work is, if it has either. From now on it is cooperative,
-    /// unless it has had too much; says which.
+    /// how important its best-effort work is, if it has either. From now on the thread is
+    /// cooperative, unless it has had too much. Returns its standing.
     pub fn poll(
         &mut self,
         id: usize,
@@ -111,8 +111,9 @@ impl<T: Table> Scheduler<T> {
         self.advance();
     }
 
-    /// It is [`until_ns`](super::Running::until_ns): the running thread is preempted. Who was
-    /// cooperative is demoted, if others would have run. Says so; does nothing if it is earlier.
+    /// Preempts the running thread at [`until_ns`](super::Running::until_ns). If it was cooperative
+    /// and others would have run, it is demoted. Returns the demotion; does nothing if it is
+    /// earlier.
     pub fn expire(&mut self, now_ns: u64, ran_ns: u64) -> Option<Demotion> {
         let running = self.table.head().running?;
         if now_ns < running.until_ns {
@@ -131,7 +132,7 @@ impl<T: Table> Scheduler<T> {
         Some(Demotion::Overrun)
     }
 
-    /// Who is to run now: see [`Pick`]. It has the CPU from now on.
+    /// Decides which thread is to run now: see [`Pick`]. It has the CPU from now on.
     pub fn pick(&mut self, now_ns: u64) -> Pick {
         if let Some(running) = self.table.head().running {
             self.stop(running.id, 0, State::Ready);
@@ -151,8 +152,8 @@ impl<T: Table> Scheduler<T> {
         self.choose(now_ns)
     }
 
-    /// That thread is to run now, if it is ready and its release has come, though another's may
-    /// have come earlier: as [`pick`](Self::pick), where nobody runs.
+    /// Makes that thread run now, if it is ready and its release time has passed, even if another's
+    /// has passed earlier. Like [`pick`](Self::pick), for when no thread runs.
     pub(super) fn pick_due(&mut self, id: usize, now_ns: u64) -> Option<Pick> {
         self.police(id);
         let member = self.table.get(id).filter(|member| member.state == State::Ready)?;
@@ -165,8 +166,9 @@ impl<T: Table> Scheduler<T> {
         (0..self.table.places()).filter_map(|id| Some((id, self.table.get(id)?)))
     }
 
-    /// Who has had more than its share by more than the threshold is not cooperative, and who has
-    /// not, is again: it need not poll for that (COOP-5).
+    /// A thread that has had more than its share by more than the threshold stops being
+    /// cooperative. One that no longer exceeds it is cooperative again: it need not poll for that
+    /// (COOP-5).
     fn police(&mut self, id: usize) {
         let Some(member) = self.table.get(id) else { return };
         let ahead_ns = member.virtual_time.ahead_ns(self.table.head().least);
@@ -182,7 +184,7 @@ impl<T: Table> Scheduler<T> {
         self.table.set(id, Some(Member { standing, ..member }));
     }
 
-    /// A thread does not run any longer, if it did.
+    /// Stops a thread, if it runs.
     fn stop(&mut self, id: usize, ran_ns: u64, state: State) {
         let mut head = self.table.head();
         if head.running.is_none_or(|running| running.id != id) {
@@ -198,8 +200,8 @@ impl<T: Table> Scheduler<T> {
         self.advance();
     }
 
-    /// A thread that did not want the CPU wants it. It keeps none of what it has not had since
-    /// (COOP-4), unless it has shared with others that did.
+    /// A thread that did not want the CPU wants it. It keeps none of the CPU time that it has
+    /// missed meanwhile (COOP-4), unless it is in a group with others that wanted the CPU.
     fn admit(&mut self, id: usize) {
         let Some(member) = self.table.get(id) else { return };
         let alone =
@@ -239,7 +241,8 @@ impl<T: Table> Scheduler<T> {
         }
     }
 
-    /// The least virtual time of who wants the CPU has changed, forwards at most (COOP-3).
+    /// The least virtual time of the threads that want the CPU has changed, forwards at most
+    /// (COOP-3).
     fn advance(&mut self) {
         let least = self
             .members()

@@ -1,4 +1,4 @@
-//! What a thread does at the table: the scheduler decides, and here is what it is told.
+//! The actions of a thread at the table: the scheduler decides, and this code tells it the facts.
 
 use core::iter;
 use core::sync::atomic::Ordering::Relaxed;
@@ -14,10 +14,10 @@ use super::relay::Relay;
 use super::scheduler::Scheduler;
 use super::table::{Running, Table};
 
-/// A look at another's account each so many turns.
+/// Period, in turns, at which a thread looks at another's account.
 const TURNS_AN_AUDIT: u64 = 32;
-/// What a thread may be ahead of the system's account of it, which is brought up to date when it
-/// sleeps, and at ticks.
+/// How far a thread may be ahead of the system's account of it, which is brought up to date when
+/// the thread sleeps, and at ticks.
 const AUDIT_SLACK_NS: u64 = 20_000_000;
 
 /// One stay at the table.
@@ -30,13 +30,13 @@ pub(super) struct Section<'a, P: SharedWait, A> {
 }
 
 impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
-    /// Whether the line of that place is the caller's.
+    /// Whether the line of place `place` is the caller's.
     pub(super) fn is_seated(&self, place: usize) -> bool {
         self.page.thread(place) == Some(self.thread)
     }
 
-    /// Has others see the caller, with the part that it has joined with, whatever was written over
-    /// it (BATON-7).
+    /// Makes the caller visible to others, with the share that it has joined with, whatever was
+    /// written over it (BATON-7).
     pub(super) fn restore(&mut self, place: usize, joined: &Member) {
         self.scheduler.table.cover(place);
         if let Some(member) = self.scheduler.table.get(place)
@@ -47,8 +47,8 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         }
     }
 
-    /// Takes a place, after those of the dead were freed. The thread is asleep to the others until
-    /// it polls.
+    /// Takes a place, after freeing those of dead threads. To the others, the thread is asleep
+    /// until it polls.
     pub(super) fn join(&mut self, member: Member, charged_ns: u64) -> Option<usize> {
         for place in 0..PLACES {
             if let Some(thread) = self.page.thread(place)
@@ -65,18 +65,18 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         Some(place)
     }
 
-    /// Charges the caller, who has had `own_ns` of CPU in all, `charged_ns` of which it was charged
-    /// by itself, and others may have charged more since. Whether it has the baton or not.
+    /// Charges the caller, which has had `own_ns` of CPU in all. It has charged itself `charged_ns`
+    /// of that, and others may have charged it more meanwhile. It need not have the baton.
     pub(super) fn charge(&mut self, place: usize, own_ns: u64, charged_ns: u64) {
         let charged = &self.page.lines[place].charged_ns;
-        // Relaxed: see `put`. What can't be is not what others charged.
+        // Relaxed: see `put`. A charge that is impossible was not made by others.
         let by_others = charged.load(Relaxed);
         let before = if by_others > own_ns { charged_ns } else { by_others.max(charged_ns) };
         self.scheduler.charge(place, own_ns.saturating_sub(before));
         charged.store(own_ns, Relaxed);
     }
 
-    /// A thread that is not late, and says it runs, though somebody else has the baton, is ready.
+    /// Makes a thread ready that is not late, and says that it runs although another has the baton.
     pub(super) fn heal(&mut self, place: usize) {
         let running = self.scheduler.table.head().running;
         let member = self.scheduler.table.get(place);
@@ -88,8 +88,9 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         self.scheduler.wake(place);
     }
 
-    /// Somebody has the baton when this is done, if anybody wants it: who has it, in time; who it
-    /// is taken away from does not want it at once. For the caller, of that place.
+    /// When this is done, a thread has the baton, if any wants it: the present holder if it is in
+    /// time; else another, and the late holder does not want the baton at once. For the caller,
+    /// which is at place `place`.
     pub(super) fn settle(&mut self, place: usize) {
         for _ in 0..=PLACES {
             let mut kept_from_running = false;
@@ -98,16 +99,17 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
                     return self.hasten(place, running);
                 }
                 if self.page.now.relay.watcher() != Some(place) {
-                    // It should have been here first.
+                    // The watcher should have been here first.
                     self.scheduler.table.watch_by(None);
                 }
                 kept_from_running = self.take_away(running);
             }
-            // Who is here has a CPU, for which that one has waited, and others would.
+            // The caller is here, so it has a CPU, for which the late holder has waited, and others
+            // would.
             let own = kept_from_running.then(|| self.scheduler.pick_due(place, self.now_ns));
             match own.flatten().unwrap_or_else(|| self.scheduler.pick(self.now_ns)) {
                 Pick::Idle { .. } => return,
-                // A thread that is gone for good is found here, so that nobody waits for it.
+                // A thread that is gone for good is found here, so that no thread waits for it.
                 Pick::Run { id, .. } if id != place && self.is_gone(id) => self.bury(id),
                 Pick::Run { id, .. } => {
                     self.scheduler.table.begin(id);
@@ -118,8 +120,9 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         }
     }
 
-    /// Now and then: whether another has had what it was charged. Who says that it has had less is
-    /// charged the rest, and no longer believed where it says that it will (COOP-5).
+    /// Now and then: checks whether another thread has had what it was charged. A thread that says
+    /// that it has had less is charged the rest, and is no longer believed where it says that it
+    /// will (COOP-5).
     pub(super) fn audit(&mut self, place: usize) {
         let turns = self.scheduler.table.head().turns;
         let places = self.scheduler.table.places() as u64;
@@ -129,8 +132,9 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         }
     }
 
-    /// The same of who has the baton, by who waits for it: one that says each time that it has had
-    /// nothing has the most right to go on, is never late, and does not audit itself.
+    /// Checks the holder of the baton in the same way, for a thread that waits for it. A holder
+    /// that says each time that it has had nothing has the most right to go on, is never late, and
+    /// does not audit itself.
     pub(super) fn audit_running(&mut self, place: usize) {
         let running = self.scheduler.table.head().running;
         if let Some(running) = running.filter(|running| running.id != place) {
@@ -147,8 +151,8 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         self.charge_other(id, seen);
     }
 
-    /// Ends the stay: says whether what was done stands, and calls who was given the baton, and who
-    /// is to watch it.
+    /// Ends the stay. Says whether what was done stands. Calls the thread that was given the baton,
+    /// and the one that is to watch it.
     pub(super) fn finish(mut self, place: usize) -> bool {
         let before = self.page.now.relay.held();
         let done = self.scheduler.table.commit();
@@ -165,9 +169,9 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         done
     }
 
-    /// BATON-4: whoever watches goes on, as long as it waits for its turn; then the caller does, or
-    /// another, which is to be called. Who has just lost the baton may still run: that one only
-    /// where there is nobody else.
+    /// BATON-4: the present watcher goes on, as long as it waits for its turn. Else the caller
+    /// watches, or another thread, which is to be called. The thread that has just lost the baton
+    /// may still run: it becomes the watcher only where there is no other.
     fn appoint(&self, place: usize, before: Option<usize>, holder: Option<usize>) -> Option<usize> {
         let table = &self.scheduler.table;
         let waits =
@@ -181,8 +185,8 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         next.filter(|&id| id != place)
     }
 
-    /// Who runs would have been given a shorter slice, had it been known then that the caller wants
-    /// the CPU, and when.
+    /// Shortens the slice of the running thread to what it would have been given if it had been
+    /// known then that the caller wants the CPU, and when.
     fn hasten(&mut self, place: usize, running: Running) {
         let Some(member) = self.scheduler.table.get(place).filter(|_| running.id != place) else {
             return;
@@ -195,14 +199,14 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         let least_ns = since_ns.saturating_add(options.min_slice_ns);
         let until_ns = end_ns.saturating_add(options.slack_ns).max(least_ns);
         if until_ns < running.until_ns {
-            // Whoever watches does not know: the caller does.
+            // The watcher does not know: the caller does.
             self.scheduler.table.watch_by(None);
         }
         self.scheduler.table.hasten(end_ns, until_ns);
     }
 
-    /// Takes the baton from who is late: it is dead, has slept, has run for too long, or was kept
-    /// from running by others that know nothing of us; says whether it was that.
+    /// Takes the baton from a late holder. That is dead, has slept, has run for too long, or was
+    /// kept from running by others that know nothing of us. Says whether it was the last.
     fn take_away(&mut self, late: Running) -> bool {
         let Some(thread) = self.page.thread(late.id) else { return false };
         if P::ended(thread) {
@@ -232,7 +236,7 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         }
     }
 
-    /// Who has run for too long is not waited for until it polls.
+    /// A thread that has run for too long is not waited for until it polls.
     fn overrun(&mut self, id: usize) {
         let Some(member) = self.scheduler.table.get(id) else { return };
         let mut member = Member { state: State::Asleep, ..member };
@@ -244,14 +248,14 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         self.scheduler.table.set(id, Some(member));
     }
 
-    /// What a thread has been charged since its turn began, by whomever.
+    /// How much a thread has been charged since its turn began, by any thread.
     fn ran_ns(&self, id: usize) -> u64 {
         // Relaxed, both: see `put`.
         let began_ns = self.page.tallies[id].began_ns.load(Relaxed);
         self.page.lines[id].charged_ns.load(Relaxed).saturating_sub(began_ns)
     }
 
-    /// Charges a thread what the system says that it has had, beyond what it was charged.
+    /// Charges a thread the CPU time that the system says it has had, beyond what it was charged.
     fn charge_other(&mut self, id: usize, seen_ns: Option<u64>) {
         let Some(seen_ns) = seen_ns else { return };
         let charged = &self.page.lines[id].charged_ns;

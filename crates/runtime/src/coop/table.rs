@@ -1,46 +1,46 @@
-//! Where the scheduler's members are: in a process's own memory, or in lines that processes share.
+//! The memory of a scheduler's members: a process's own memory, or lines that processes share.
 
 use alloc::vec::Vec;
 
 use super::member::{Demotion, Member};
 use super::virtual_time::VirtualTime;
 
-/// What a scheduler knows beside its members.
+/// The state of a scheduler beside its members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// The least virtual time of who wants the CPU; it never goes back (COOP-3).
+    /// The least virtual time of the threads that want the CPU; it never goes back (COOP-3).
     pub least: VirtualTime,
     /// How many turns there were.
     pub turns: u64,
-    /// Who has the CPU, since when and until when.
+    /// The thread that has the CPU, and until when.
     pub running: Option<Running>,
 }
 
-/// Who has the CPU.
+/// The thread that has the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Running {
-    /// Its place in the table.
+    /// The place of the thread in the table.
     pub id: usize,
-    /// When its slice ends.
+    /// When the slice of the thread ends.
     pub slice_end_ns: u64,
-    /// When it is preempted.
+    /// When the thread is preempted.
     pub until_ns: u64,
 }
 
-/// The memory of a scheduler. It is one scheduler's at a time: what keeps others out is its
+/// The memory of a scheduler. It belongs to one scheduler at a time: to keep others out is its
 /// owner's affair.
 pub trait Table {
     /// How many places there are.
     fn places(&self) -> usize;
-    /// Who is in a place; nobody where there is none.
+    /// The member in a place; `None` where the place is free.
     fn get(&self, id: usize) -> Option<Member>;
-    /// Says who is.
+    /// Sets the member in a place.
     fn set(&mut self, id: usize, member: Option<Member>);
-    /// What is known beside that.
+    /// The state beside the members.
     fn head(&self) -> Head;
-    /// Says it.
+    /// Sets the state beside the members.
     fn set_head(&mut self, head: Head);
-    /// One more demotion of that member, for a report.
+    /// Counts a demotion of that member, for a report.
     fn count(&mut self, id: usize, demotion: Demotion);
 }
 
@@ -53,15 +53,15 @@ pub struct Members {
 }
 
 impl Members {
-    /// An empty one.
+    /// Creates an empty table.
     #[must_use]
     pub const fn new() -> Self {
         let head = Head { least: VirtualTime(0), turns: 0, running: None };
         Self { places: Vec::new(), demotions: Vec::new(), head }
     }
 
-    /// How often the member in a place was demoted for that reason; those who had the place before
-    /// count too.
+    /// How often the member in a place was demoted for the reason `demotion`; members that had the
+    /// place before count too.
     #[must_use]
     pub fn demotions(&self, id: usize, demotion: Demotion) -> u64 {
         self.demotions.get(id).map_or(0, |counts| counts[demotion as usize])
@@ -70,7 +70,7 @@ impl Members {
 
 impl Table for Members {
     fn places(&self) -> usize {
-        // One more than there are: who joins has a place.
+        // One more than are used: a thread that joins has a place.
         self.places.len() + 1
     }
 

@@ -12,8 +12,9 @@ pub const WEIGHT: u32 = 1024;
 pub struct VirtualTime(pub u64);
 
 impl VirtualTime {
-    /// What it is after so many nanoseconds of CPU, with that weight. Never stands still while a
-    /// thread runs; goes on by no more than can be compared (COOP-1), whatever that is.
+    /// The virtual time after `ran_ns` nanoseconds of CPU, with the weight `weight`. Never stands
+    /// still while a thread runs; advances by no more than can be compared (COOP-1), whatever the
+    /// arguments are.
     #[must_use]
     pub fn after(self, ran_ns: u64, weight: u64) -> Self {
         let scaled = u128::from(ran_ns) * u128::from(WEIGHT) * 1024;

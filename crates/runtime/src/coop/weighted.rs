@@ -1,21 +1,21 @@
 //! Threads of one group that the kernel shares a CPU out to, by weights that they choose.
 //!
-//! They stand in a [page](super::Page) as those with the baton do, each in its line; but nobody
-//! hands anything over. Each tells when its next timer is due and how important its work is, reads
-//! what others tell, and weighs as much in the kernel's scheduler as its rank among its group is
-//! worth ([`weights`](super::weights)). So a group has its share of the CPU and its members have it
-//! by what they say, while all of them run when the kernel likes: a helper that
-//! [boosts](super::boost) them has them on time.
+//! They have lines in a [page](super::Page), as the threads with a baton do; but they hand nothing
+//! over. Each tells when its next timer is due and how important its work is, reads what others
+//! tell, and weighs as much in the kernel's scheduler as its rank in its group is worth
+//! ([`weights`](super::weights)). So a group has its share of the CPU and its members divide it by
+//! what they say, while all of them run when the kernel likes: a helper that [boosts](super::boost)
+//! them makes them run on time.
 //!
 //! - WEIGHTED-1: a thread writes its own line only, and only while that is its own. What it reads
-//!   may be anything: then its weight is some weight from a 15th to 15 times
-//!   what it has joined with.
-//! - WEIGHTED-2: who has told nothing new for [`ABSENT_NS`] counts as no member of the group: who
-//!   is stopped, or was killed, keeps no share from the rest for longer.
+//!   may be anything: then its weight is some weight from a 15th to 15 times the weight that it has
+//!   joined with.
+//! - WEIGHTED-2: a thread that has told nothing new for [`ABSENT_NS`] counts as no member of the
+//!   group: a thread that is stopped, or was killed, keeps no share from the rest for longer.
 //!
-//! *Turned down:* the baton, and a weight of all for who has it (one thread of them is ready at a
-//! time, and has to weigh as much as all by the one number that there is); naps of who is less
-//! important (what it gives away others than its group have, too).
+//! *Turned down:* the baton, with the weight of all for its holder (only one thread of the group is
+//! ready at a time, and has to weigh as much as all by the one number that there is); naps of less
+//! important members (the time that they give away goes to threads outside of the group, too).
 
 use core::ops::Deref;
 use core::sync::atomic::Ordering::Relaxed;
@@ -29,33 +29,34 @@ use super::line::{Line, PLACES, Page, unpack};
 use super::member::Group;
 use super::weights::{Control, MOST_STEPS, Rival, part, weight};
 
-/// How the system is told what a thread weighs.
+/// The means to tell the system what a thread weighs.
 pub trait Weigh {
-    /// Has the calling thread weigh 1.25 to the power of `-steps` of what it has weighed before it
-    /// had any, or as near to that as is permitted.
+    /// Sets the weight of the calling thread to 1.25 to the power of `-steps` of what it weighed
+    /// before any step, or as near to that as is permitted.
     fn step(&mut self, steps: i32);
 }
 
-/// A member whose thread the kernel runs, with a weight by how important its work is among its
-/// group. For the thread that has joined; polled by another, or in the child of a fork, it is
-/// [`Alone`]. Leaves, and weighs what it did, when it is dropped.
+/// A member whose thread the kernel runs, with a weight by how important its work is in its group.
+/// For the thread that has joined; if another thread polls, or the child of a fork, it acts as
+/// [`Alone`]. When it is dropped, the thread leaves and weighs what it did before.
 #[derive(Debug)]
 pub struct Weighted<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: Weigh> {
     seat: Baton<P, D, A>,
     system: W,
     control: Control,
     looked_ns: u64,
-    /// For each place: the account that was read there last, and since when.
+    /// For each place: the account that was last read there, and when that was first seen.
     seen: [(u64, u64); PLACES],
 }
 
-/// A weight is chosen anew no more often than this, in nanoseconds: as often as kernels look.
+/// The shortest time between two choices of a weight, in nanoseconds: as often as kernels look.
 const LOOKS_NS: u64 = 4_000_000;
-/// Who has had none of the CPU for so long is not counted (WEIGHTED-2).
+/// A thread that has had no CPU for this long is not counted (WEIGHTED-2).
 pub const ABSENT_NS: u64 = 1_000_000_000;
 
 impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: Weigh> Weighted<P, D, A, W> {
-    /// The calling thread joins, with a group and a weight beside that of others of the group.
+    /// Makes the calling thread a member, with a group and a weight beside that of others of the
+    /// group.
     ///
     /// # Errors
     ///
@@ -71,14 +72,14 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: Weigh> Weighted<
         Ok(Self { seat, system, control: Control::NEW, looked_ns: 0, seen: [(0, 0); PLACES] })
     }
 
-    /// Where it is a member.
+    /// The page of the membership.
     pub fn page(&self) -> &Page<P> {
         self.seat.page()
     }
 
     /// Chooses a weight, if it is time to.
     fn weigh(&mut self, ask: Ask, now_ns: u64) {
-        // WEIGHTED-1: somebody may have taken the line while the thread slept.
+        // WEIGHTED-1: another thread may have taken the line while this one slept.
         if now_ns < self.looked_ns.saturating_add(LOOKS_NS) || !self.seat.is_seated() {
             return;
         }
@@ -93,14 +94,15 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: Weigh> Weighted<
         }
         let steps = match ask.importance {
             Some(importance) => self.steps(importance, now_ns, since_ns),
-            // Who has nothing to do but what is due has what it has joined with.
+            // A member that has nothing to do but what is due has the weight that it has joined
+            // with.
             None => 0,
         };
         self.system.step(steps);
         self.seat.show_steps(steps);
     }
 
-    /// By how many steps it is to weigh less than what it has joined with.
+    /// By how many steps the member is to weigh less than what it has joined with.
     fn steps(&mut self, importance: u64, now_ns: u64, since_ns: u64) -> i32 {
         let Group::Number(group) = self.seat.group() else { return 0 };
         let (page, seen) = (self.seat.page(), &self.seen);
@@ -117,7 +119,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: Weigh> Weighted<
             joined += u64::from(weight(0)) * u64::from(own);
         };
         for (place, Rival { weight: own, .. }) in rivals.clone() {
-            // Relaxed: a guess. What can't be is nothing.
+            // Relaxed: a guess. An impossible value counts as 0.
             let steps = page.tallies[place].steps.load(Relaxed).cast_signed();
             add(if (-MOST_STEPS..=MOST_STEPS).contains(&steps) { steps } else { 0 }, own);
         }
@@ -129,11 +131,11 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: Weigh> Weighted<
         steps
     }
 
-    /// The next release of any other, and when a weight is to be chosen anew. Nobody's importance:
-    /// a poll has nobody run.
+    /// The next release of any other member, and when a weight is to be chosen anew. No importance
+    /// is told: a poll does not decide which thread runs.
     fn answer(&self, now_ns: u64) -> Answer {
         let releases = self.seat.others().filter_map(|(_, line)| line.told().release_ns);
-        // What is overdue is about to be dispatched, and nothing that the caller could wait for.
+        // An overdue release is about to be dispatched: the caller can't wait for it.
         let release_ns = releases.filter(|&at| at > now_ns).min();
         Answer { release_ns, importance: None, poll_at_ns: Some(now_ns.saturating_add(LOOKS_NS)) }
     }
@@ -167,7 +169,8 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: Weigh> Drop
     }
 }
 
-/// What a line says that its thread has told. Relaxed, all: a guess, for who is not at the table.
+/// What the thread of a line has told. Relaxed, all: a guess, for a thread that is not at the
+/// table.
 pub(super) struct Told {
     pub group: Group,
     pub weight: u32,

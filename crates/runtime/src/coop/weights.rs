@@ -1,35 +1,37 @@
-//! How much of the CPU each of a group is to have where the kernel shares it out by weight.
+//! How much of the CPU each member of a group is to have where the kernel shares it out by weight.
 //!
-//! The scheduler of a CPU gives a group's share to the member whose work is the most important. Who
-//! can't choose who runs can choose weights: the first in the order of importance has four times
-//! the weight of the second, that eight times the weight of each of the rest, and all of them
-//! together what they would have had. So importances come to be alike, as far as who has the least
-//! can catch up, and nobody outside of the group has more or less by that.
+//! The scheduler of a CPU gives a group's share to the member whose work is the most important. A
+//! group that can't choose which member runs can choose weights: the first in the order of
+//! importance has four times the weight of the second, that eight times the weight of each of the
+//! rest, and all of them together the weight that they would have had. So importances come to be
+//! alike, as far as the member that has the least can catch up, and no thread outside of the group
+//! has more or less by that.
 //!
 //! - WEIGH-1: the weights of a group's members that want the CPU come to the sum of what they
 //!   have joined with.
-//! - WEIGH-2: a weight can't be had exactly; what is left over is made up for by the next, so in
+//! - WEIGH-2: a weight can't be had exactly; the next choice makes up for what is left over, so in
 //!   the mean it is.
-//! - WEIGH-3: each changes its weight when it runs, so who is to weigh less does that sooner than
-//!   who is to weigh more. So weights go towards what they are to be slowly, as ranks change often;
-//!   what all weigh together is seen, and each weighs more by what that is short of.
+//! - WEIGH-3: each member changes its weight when it runs, so a member that is to weigh less does
+//!   that sooner than one that is to weigh more. So weights move slowly towards what they are to
+//!   be, because ranks change often; the weight of all together is seen, and each member weighs
+//!   more by what that is short of.
 
 /// A member of a group that wants the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rival {
-    /// The less, the more important is what it would do.
+    /// The importance of the member's work: the less, the more important.
     pub importance: u64,
-    /// What it has joined with, at least 1.
+    /// The weight that the member has joined with, at least 1.
     pub weight: u32,
 }
 
-/// By rank; those behind are as the last: nobody is kept from the CPU for good.
+/// The rates by rank; later ranks have the last one: no member is kept from the CPU for good.
 const RATES: [u64; 3] = [32, 8, 1];
-/// For the mean of some.
+/// The unit for a mean of several rates.
 const ONE: u64 = 1 << 16;
 
-/// What `me` is to weigh among `others`, in 1024ths of what it has joined with (WEIGH-1). Who is as
-/// important as another has as much of the CPU as that has.
+/// The part that `me` is to weigh among `others`, in 1024ths of what it has joined with (WEIGH-1).
+/// Members that are as important as each other have as much of the CPU.
 pub(super) fn part(me: Rival, others: impl Iterator<Item = Rival> + Clone) -> u32 {
     let all = || core::iter::once(me).chain(others.clone());
     let rated = |one: Rival| rate(one, all()) * u64::from(one.weight);
@@ -41,7 +43,8 @@ pub(super) fn part(me: Rival, others: impl Iterator<Item = Rival> + Clone) -> u3
     u32::try_from(part).unwrap_or(u32::MAX)
 }
 
-/// By how many are more important; the mean of what they would have for those that are alike.
+/// The rate of a member, by how many are more important. Members that are alike have the mean of
+/// their rates.
 fn rate(one: Rival, all: impl Iterator<Item = Rival>) -> u64 {
     let (mut before, mut alike) = (0, 0);
     for other in all {
@@ -56,28 +59,28 @@ fn rate(one: Rival, all: impl Iterator<Item = Rival>) -> u64 {
 /// The weight of a member, as it changes. All in 1024ths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Control {
-    /// What the last ones were too little (WEIGH-2).
+    /// How much the last weights were too little (WEIGH-2).
     left: i64,
-    /// Its part, in the mean of the last [`MEAN_NS`].
+    /// The member's part, in the mean of the last [`MEAN_NS`].
     part: i64,
-    /// How many times more than its part it is to weigh (WEIGH-3).
+    /// How many times more than its part the member is to weigh (WEIGH-3).
     scale: i64,
 }
 
-/// The weight of so many steps, in 1024ths: 1.25 to that power.
+/// The weights of 0 to 12 steps, in 1024ths: 1.25 to that power.
 const POWERS: [u32; 13] =
     [1024, 1280, 1600, 2000, 2500, 3125, 3906, 4883, 6104, 7629, 9537, 11921, 14901];
-/// The steps that there are, up and down.
+/// The greatest number of steps, up and down.
 pub const MOST_STEPS: i32 = POWERS.len() as i32 - 1;
-/// Parts are a mean of about so long, in nanoseconds.
+/// The time over which parts are averaged, in nanoseconds.
 const MEAN_NS: u64 = 200_000_000;
-/// By so much of what all weigh too little each weighs more, each time.
+/// The fraction of what all weigh too little by which each member weighs more, each time.
 const GAIN: i64 = 16;
 
 impl Control {
     pub(super) const NEW: Self = Self { left: 0, part: 1024, scale: 1024 };
 
-    /// From now on all of the group weigh so much, and have joined with so much.
+    /// From now on all members of the group weigh `weigh`, and have joined with `joined`.
     pub(super) fn see(&mut self, weigh: u64, joined: u64) {
         let joined = i64::try_from(joined.max(1)).unwrap_or(i64::MAX);
         let short = joined.saturating_sub_unsigned(weigh);
@@ -86,21 +89,22 @@ impl Control {
         self.scale = (self.scale + by).clamp(512, 2048);
     }
 
-    /// How many steps from what it has joined with come next to its part, which has been `part`
-    /// since `since_ns`, and what is left over.
+    /// How many steps from the weight that the member has joined with come next to its part, which
+    /// has been `part` for `since_ns`, and to what is left over.
     pub(super) fn next(&mut self, part: u32, since_ns: u64) -> i32 {
         let of_mean = since_ns.min(MEAN_NS) as i64;
         self.part += (i64::from(part) - self.part) * of_mean / MEAN_NS as i64;
         let wanted = (self.part * self.scale / 1024 + self.left).max(1);
         let apart = |steps: &i32| (i64::from(weight(*steps)) - wanted).abs();
         let steps = (-MOST_STEPS..=MOST_STEPS).min_by_key(apart).unwrap_or(0);
-        // No more than a weight of one: who can't have what it wants does not save that up.
+        // No more than a weight of one: a member that can't have what it wants does not save that
+        // up.
         self.left = (wanted - i64::from(weight(steps))).clamp(-1024, 1024);
         steps
     }
 }
 
-/// What so many steps weigh: one up is 1.25 times less, as nice values are.
+/// The weight of `steps` steps: one up is 1.25 times less, as nice values are.
 pub(super) fn weight(steps: i32) -> u32 {
     let power = POWERS[(steps.unsigned_abs() as usize).min(POWERS.len() - 1)];
     if steps <= 0 { power } else { 1024 * 1024 / power }
@@ -141,8 +145,9 @@ mod tests {
         assert!(parts[0].abs_diff(4 * parts[1]) <= 4, "{parts:?}");
     }
 
-    /// Eight whose frames cost from 6 to 27 ms, and four that only want the CPU. Who runs for the
-    /// next 2 ms is who has had the least for its weight, and only who runs changes that.
+    /// Eight members whose frames cost from 6 to 27 ms, and four that only want the CPU. For the
+    /// next 2 ms the member runs that has had the least for its weight, and only a running member
+    /// changes its weight.
     #[test]
     fn who_is_behind_catches_up_and_others_have_what_they_had() {
         let costs_ns: [u64; 8] = core::array::from_fn(|n| 6_000_000 + 3_000_000 * n as u64);
@@ -179,7 +184,7 @@ mod tests {
             let mean = sum / 1000;
             assert!((mean - i64::from(part)).abs() <= 1 + i64::from(part) / 100, "{part}: {mean}");
         }
-        // What can't be had is not saved up.
+        // A weight that can't be had is not saved up.
         let mut control = Control::NEW;
         assert!((0..100).all(|_| control.next(u32::MAX, MEAN_NS) == -MOST_STEPS));
         assert!((0..3).map(|_| control.next(1024, MEAN_NS)).any(|steps| steps == 0));

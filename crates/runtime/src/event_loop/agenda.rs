@@ -1,4 +1,4 @@
-//! What is to be done, and in which order.
+//! The events that are to be called, and their order.
 //!
 //! | queue | by | first is |
 //! |---|---|---|
@@ -20,7 +20,7 @@ use alloc::collections::BTreeMap;
 use super::event::{Callback, Due, Step};
 use super::wait::Wait;
 
-/// Where an event stands: its release or importance, and the turn at which it was put there.
+/// The place of an event: its release or importance, and the turn at which it was put there.
 type Place = (u64, u64);
 
 /// The events of a loop.
@@ -33,11 +33,11 @@ pub(super) struct Agenda<W: Wait> {
 
 /// An event that is not being called: one allocation, with what it calls.
 pub(super) struct Entry<W: Wait, C: ?Sized = dyn Callback<W>> {
-    /// As what it counts.
+    /// The place of the event's name, under which it counts.
     pub(super) kind: usize,
-    /// Its user virtual time, as it was last.
+    /// The latest user virtual time of the event.
     pub(super) importance: u64,
-    /// What its source has said since it was called.
+    /// The words of its source since the event was last called.
     pub(super) ready: W::Ready,
     /// Whether it has a source.
     pub(super) has_source: bool,
@@ -50,12 +50,12 @@ pub(super) struct Entry<W: Wait, C: ?Sized = dyn Callback<W>> {
 pub(super) struct Taken<W: Wait> {
     pub(super) id: u64,
     pub(super) entry: Box<Entry<W>>,
-    /// Its release, if that is why.
+    /// The release, if the event is called because of that.
     pub(super) release_ns: Option<u64>,
 }
 
 impl<W: Wait, C> Entry<W, C> {
-    /// One that stands nowhere.
+    /// Creates an entry that stands nowhere.
     pub(super) fn new(callback: C) -> Box<Self> {
         Box::new(Self {
             kind: 0,
@@ -97,13 +97,13 @@ impl<W: Wait> Agenda<W> {
         self.put_back(id, entry, step);
     }
 
-    /// An event was called, and is to be again.
+    /// Puts an event back that was called and is to be called again.
     pub(super) fn put_back(&mut self, id: u64, entry: Box<Entry<W>>, step: Step) {
         self.events.insert(id, entry);
         self.stand(id, step);
     }
 
-    /// Has an event that is there stand where that is.
+    /// Makes an event that is there stand where `step` says.
     fn stand(&mut self, id: u64, step: Step) {
         let Some(entry) = self.events.get_mut(&id) else { return };
         self.turn += 1;
@@ -123,8 +123,9 @@ impl<W: Wait> Agenda<W> {
         }
     }
 
-    /// Has an event stand among the work, with that importance or its last one; where it does, it
-    /// goes forward to that importance, or stays. Whether it is there.
+    /// Makes an event stand among the work, with that importance or its last one. If it stands
+    /// there already, it goes forward to that importance, or stays. Returns whether the event is
+    /// there.
     pub(super) fn wake(&mut self, id: u64, importance: Option<u64>) -> bool {
         let Some(entry) = self.events.get_mut(&id) else { return false };
         let importance = importance.unwrap_or(entry.importance);
@@ -137,7 +138,7 @@ impl<W: Wait> Agenda<W> {
         true
     }
 
-    /// Whether there is that event, which is not being called.
+    /// Whether the event is there and not being called.
     pub(super) fn is_there(&self, id: u64) -> bool {
         self.events.contains_key(&id)
     }
@@ -147,7 +148,7 @@ impl<W: Wait> Agenda<W> {
         self.events.get(&id).is_some_and(|entry| entry.work.is_some())
     }
 
-    /// A source has said something; its event is woken.
+    /// Notes what a source has said, and wakes its event.
     pub(super) fn tell(&mut self, id: u64, ready: W::Ready) {
         if let Some(entry) = self.events.get_mut(&id) {
             entry.ready = entry.ready | ready;
@@ -155,19 +156,20 @@ impl<W: Wait> Agenda<W> {
         }
     }
 
-    /// Its event has a source from now on.
+    /// Notes that the event has a source from now on.
     pub(super) fn give_source(&mut self, id: u64) {
         if let Some(entry) = self.events.get_mut(&id) {
             entry.has_source = true;
         }
     }
 
-    /// That event is to be forgotten; whether it may be now. `None`: it is not there.
+    /// Asks an event to be forgotten; returns whether it may be now. `None`: it is not there.
     pub(super) fn cancel(&mut self, id: u64) -> Option<bool> {
         self.events.get_mut(&id).map(|entry| entry.callback.cancel())
     }
 
-    /// All events are to be forgotten, up to the first that may not be yet; whether all may.
+    /// Asks all events to be forgotten, up to the first that may not be yet; returns whether all
+    /// may.
     pub(super) fn cancel_all(&mut self) -> bool {
         self.events.values_mut().all(|entry| entry.callback.cancel())
     }
@@ -200,13 +202,13 @@ impl<W: Wait> Agenda<W> {
         self.work.first_key_value().map(|((importance, _), _)| *importance)
     }
 
-    /// The turn at which something was put somewhere last.
+    /// The turn of the latest placement.
     pub(super) fn turn(&self) -> u64 {
         self.turn
     }
 
-    /// LOOP-1: the timer that is to be called, if it is due by then, and was put there by that
-    /// turn.
+    /// LOOP-1: takes the timer that is to be called, if it is due at `by_ns`, and was put there by
+    /// turn `by_turn`.
     pub(super) fn take_due(&mut self, by_ns: u64, by_turn: u64) -> Option<Taken<W>> {
         let (&(release_ns, turn), &id) = self.timers.first_key_value()?;
         if release_ns > by_ns || turn > by_turn {
@@ -215,7 +217,7 @@ impl<W: Wait> Agenda<W> {
         self.remove(id).map(|entry| Taken { id, entry, release_ns: Some(release_ns) })
     }
 
-    /// LOOP-1: the work that is to be called.
+    /// LOOP-1: takes the work that is to be called.
     pub(super) fn take_work(&mut self) -> Option<Taken<W>> {
         let id = *self.work.first_key_value()?.1;
         self.remove(id).map(|entry| Taken { id, entry, release_ns: None })

@@ -1,4 +1,4 @@
-//! What a callback has of its loop.
+//! The access that a callback has to its loop.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -16,11 +16,11 @@ pub(super) struct Current {
     pub(super) release_ns: Option<u64>,
     pub(super) importance: u64,
     pub(super) begun_ns: u64,
-    /// It was cancelled meanwhile.
+    /// Whether the event was cancelled meanwhile.
     pub(super) cancelled: bool,
-    /// It was woken meanwhile.
+    /// Whether the event was woken meanwhile.
     pub(super) woken: bool,
-    /// It was given a source meanwhile, or has one.
+    /// Whether the event was given a source meanwhile, or has one.
     pub(super) has_source: bool,
 }
 
@@ -59,7 +59,7 @@ impl<W: Wait> Context<'_, W> {
         self.events.watch(source, event)
     }
 
-    /// Has the loop stop after this callback.
+    /// Stops the loop after this callback.
     pub fn stop(&mut self) {
         self.events.stop();
     }
@@ -69,13 +69,13 @@ impl<W: Wait> Context<'_, W> {
         self.events.cooperate_by(tier);
     }
 
-    /// For other threads.
+    /// A handle for other threads.
     #[must_use]
     pub fn handle(&self) -> Handle<W> {
         self.events.handle()
     }
 
-    /// For threads that see to it that no callback takes too long.
+    /// A lookout for threads that check that no callback takes too long.
     #[must_use]
     pub fn lookout(&self) -> Lookout<W> {
         self.events.lookout()
@@ -98,20 +98,20 @@ impl<W: Wait> Context<'_, W> {
         EventId(self.current().id)
     }
 
-    /// What its source has said since it was called last.
+    /// The words of the event's source since the event was last called.
     #[must_use]
     pub fn ready(&self) -> W::Ready {
         self.ready
     }
 
-    /// When it was due, if it is called since that has come. What is periodic counts from here, and
-    /// not from when it was called.
+    /// The event's release time, if it is called because that has passed. Periodic events should
+    /// count from here, and not from when they were called.
     #[must_use]
     pub fn release_ns(&self) -> Option<u64> {
         self.current().release_ns
     }
 
-    /// How long after its release it was called, in nanoseconds.
+    /// How long after its release the event was called, in nanoseconds.
     #[must_use]
     pub fn tardiness_ns(&self) -> Option<u64> {
         let Current { release_ns, begun_ns, .. } = self.current();
@@ -124,23 +124,23 @@ impl<W: Wait> Context<'_, W> {
         W::now_ns()
     }
 
-    /// Until when it may go on: the loop's next release, or that of others that share the CPU, or
-    /// the end of the loop's turn, whichever is first; and no longer than half of what a callback
-    /// may [take](super::Options::long_ns), so that a loop that has nothing else to do looks at its
-    /// sources. What is submitted meanwhile counts.
+    /// Until when the callback may go on: the loop's next release, or that of others that share the
+    /// CPU, or the end of the loop's turn, whichever is first; and no longer than half of what a
+    /// callback may [take](super::Options::long_ns), so that a loop that has nothing else to do
+    /// looks at its sources. Events that are submitted meanwhile count.
     #[must_use]
     pub fn until_ns(&self) -> u64 {
         self.events.until_ns()
     }
 
-    /// How long it may go on, in nanoseconds.
+    /// How long the callback may go on, in nanoseconds.
     #[must_use]
     pub fn left_ns(&self) -> u64 {
         self.until_ns().saturating_sub(W::now_ns())
     }
 
-    /// Whether it is to return soon, since its time is over, or since something more important is
-    /// there, also from other threads. To ask costs a look at the clock.
+    /// Whether the callback is to return soon: because its time is over, or because something more
+    /// important is there, also from other threads. To ask costs a reading of the clock.
     pub fn is_over(&mut self) -> bool {
         self.events.take_in();
         let Current { release_ns, importance, .. } = self.current();

@@ -1,4 +1,4 @@
-//! Events: when, what, and as what it counts.
+//! Events: when they are due, what they call, and the name under which they count.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -20,26 +20,26 @@ pub enum Due {
     Woken(u64),
 }
 
-/// What becomes of an event that was called.
+/// The fate of an event that was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Step {
-    /// It is over.
+    /// The event is over.
     Done,
-    /// It is called again, by that importance.
+    /// The event is called again, by that importance.
     More(u64),
-    /// It is called again from that time on, as a timer.
+    /// The event is called again from that time on, as a timer.
     At(u64),
-    /// It is called again when it is woken, by the importance that it has had last.
+    /// The event is called again when it is woken, by the importance that it has had last.
     Asleep,
 }
 
-/// The number of an event: of that loop, and never of another event.
+/// The number of an event of that loop; never that of another event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId(pub(super) u64);
 
 impl EventId {
-    /// That of the [number](Self::number): for other languages.
+    /// The id of the [number](Self::number): for other languages.
     #[must_use]
     pub const fn of(number: u64) -> Self {
         Self(number)
@@ -60,14 +60,14 @@ pub struct Event<W, C> {
     wait: PhantomData<fn(W)>,
 }
 
-/// What is called.
+/// The code that an event calls.
 pub trait Callback<W: Wait>: 'static {
     /// Does a part of the event, or all of it.
     fn call(&mut self, context: &mut Context<'_, W>) -> Step;
 
-    /// Its event is to be forgotten; whether it may be dropped now. Else it stays, is called when
-    /// it is woken or due as before, and says [`Step::Done`] as soon as it may go. May be asked
-    /// again.
+    /// Asks the callback to let its event be forgotten; returns whether it may be dropped now. Else
+    /// it stays, is called when it is woken or due as before, and says [`Step::Done`] as soon as it
+    /// may go. May be asked again.
     fn cancel(&mut self) -> bool {
         true
     }
@@ -82,7 +82,7 @@ pub struct Once<F>(Option<F>);
 pub struct Steps<F>(F);
 
 impl<W: Wait> Event<W, ()> {
-    /// Has `callback` called when it is due, and again as it says: for what closures can't be.
+    /// Calls `callback` when it is due, and again as it says: for code that closures can't express.
     #[track_caller]
     pub fn new<C: Callback<W>>(due: Due, callback: C) -> Event<W, C> {
         Event::made(due, callback)
@@ -156,7 +156,8 @@ impl<W, C> Event<W, C> {
         Self { due, name: Name::Place(Location::caller()), callback, wait: PhantomData }
     }
 
-    /// As what it counts in reports; else that is the place where it was made.
+    /// Sets the name under which the event counts in reports; the default is the place where it was
+    /// made.
     #[must_use]
     pub fn named(self, name: &'static str) -> Self {
         Self { name: Name::Given(name), ..self }

@@ -1,4 +1,4 @@
-//! What other threads have of a loop.
+//! The access that other threads have to a loop.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -9,25 +9,25 @@ use super::inbox::{Post, Shared};
 use super::name::Name;
 use super::wait::Wait;
 
-/// By which other threads have a loop do something. A clone is of the same loop. While there are
-/// any, a loop that has nothing to do waits for what they submit.
+/// A handle by which other threads give a loop something to do. A clone is of the same loop. While
+/// there are any, a loop that has nothing to do waits for what they submit.
 pub struct Handle<W: Wait>(Arc<Shared<W>>);
 
-/// By which other threads see what a loop is at. It keeps no loop waiting.
+/// A lookout by which other threads see what a loop is doing. It keeps no loop waiting.
 pub struct Lookout<W: Wait>(Arc<Shared<W>>);
 
 /// The loop is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;
 
-/// What a loop was found at.
+/// The callback that a loop was found in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sighting {
     /// The name of the event; `None` if the loop has more than 65 534 names.
     pub name: Option<Name>,
     /// How long its callback has been running, in nanoseconds.
     pub for_ns: u64,
-    /// Since when, by the loop's clock: another call of it has another.
+    /// When the callback began, by the loop's clock: another call of it has another time.
     pub since_ns: u64,
 }
 
@@ -37,7 +37,7 @@ impl<W: Wait> Handle<W> {
         Self(shared)
     }
 
-    /// Has the loop do something; see [`EventLoop::submit`](super::EventLoop::submit). Does not
+    /// Submits an event to the loop; see [`EventLoop::submit`](super::EventLoop::submit). Does not
     /// block; makes a system call if the loop sleeps, to wake it.
     ///
     /// What the caller did before happens before the event.
@@ -52,7 +52,7 @@ impl<W: Wait> Handle<W> {
         self.post(Post::Submit { id, due, name, entry }).map(|()| EventId(id))
     }
 
-    /// Has the loop forget about an event, if it is there when the loop comes to that.
+    /// Makes the loop forget about an event, if it is there when the loop comes to that.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl<W: Wait> Handle<W> {
         self.post(Post::Wake { id: id.0, importance: None })
     }
 
-    /// Has the loop stop after the callback that it is in.
+    /// Stops the loop after the callback that it is in.
     ///
     /// # Errors
     ///
@@ -79,8 +79,8 @@ impl<W: Wait> Handle<W> {
         self.post(Post::Stop)
     }
 
-    /// As [`wake`](Self::wake), with that importance, or a lesser one that it stands with; whether
-    /// the loop was asleep.
+    /// Like [`wake`](Self::wake), with that importance, or a lesser one that the event stands with.
+    /// Returns whether the loop was asleep.
     pub(super) fn raise(&self, id: EventId, importance: u64) -> Result<bool, Gone> {
         self.0.post(Post::Wake { id: id.0, importance: Some(importance) }).map_err(|_| Gone)
     }

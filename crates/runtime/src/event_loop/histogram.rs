@@ -18,13 +18,13 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Of nothing.
+    /// Creates an empty histogram.
     #[must_use]
     pub const fn new() -> Self {
         Self { counts: Vec::new(), count: 0, sum_ns: 0, max_ns: 0 }
     }
 
-    /// Counts one.
+    /// Counts one time.
     pub fn record(&mut self, ns: u64) {
         let bucket = bucket(ns);
         if bucket >= self.counts.len() {
@@ -49,26 +49,26 @@ impl Histogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// How many were counted.
+    /// How many times were counted.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The sum of all, exactly.
+    /// The sum of all times, exactly.
     #[must_use]
     pub const fn sum_ns(&self) -> u64 {
         self.sum_ns
     }
 
-    /// The longest, exactly; 0 if there is none.
+    /// The longest time, exactly; 0 if there is none.
     #[must_use]
     pub const fn max_ns(&self) -> u64 {
         self.max_ns
     }
 
-    /// What so many thousandths of a percent of all do not exceed (`50_000` is the median), within
-    /// 3 %; 0 if there is none.
+    /// The time that `millipercent` thousandths of a percent of all do not exceed (`50_000` is the
+    /// median), within 3 %; 0 if there is none.
     #[must_use]
     pub fn percentile_ns(&self, millipercent: u32) -> u64 {
         let wanted = u128::from(self.count) * u128::from(millipercent.min(100_000));
@@ -83,7 +83,7 @@ impl Histogram {
         self.max_ns
     }
 
-    /// How many were no longer than that, to the end of its bucket.
+    /// How many times were no longer than `ns`, to the end of its bucket.
     #[must_use]
     pub fn within(&self, ns: u64) -> u64 {
         self.counts.iter().take(bucket(ns) + 1).sum()

@@ -1,7 +1,7 @@
-//! What other threads have a loop do.
+//! The inbox of a loop, for what other threads want it to do.
 //!
-//! - POST-1 (no lost post): who posts puts the post in, and then rings; who is about to sleep
-//!   leaves word, and then looks for posts ([`Bell`]). One of them sees the other.
+//! - POST-1 (no lost post): a poster puts the post in, and then rings; a loop that is about to
+//!   sleep leaves word, and then looks for posts ([`Bell`]). At least one of them sees the other.
 //! - POST-2: no lock is held while something is dropped, called or woken.
 //! - POST-3: a handle that goes is counted after what it has posted was put in; so a loop that
 //!   finds no handles, and then no posts, gets none.
@@ -23,19 +23,19 @@ use super::name::Name;
 use super::sight::Sight;
 use super::wait::{Ring, Wait};
 
-/// What is posted.
+/// A post to a loop.
 pub(super) enum Post<W: Wait> {
-    /// An event.
+    /// An event to submit.
     Submit { id: u64, due: Due, name: Name, entry: Box<Entry<W, dyn Callback<W> + Send>> },
-    /// That one is to be cancelled.
+    /// The event of this number is to be cancelled.
     Cancel(u64),
-    /// That one is to be woken, with that importance at the least.
+    /// The event is to be woken, with that importance at least.
     Wake { id: u64, importance: Option<u64> },
     /// The loop is to stop.
     Stop,
 }
 
-/// What a loop and those who post to it share. On lines of its own: a loop that nobody posts to
+/// The state that a loop shares with its posters. On lines of its own: a loop without posters
 /// shares none, wherever it was allocated.
 #[repr(align(64))]
 pub(super) struct Shared<W: Wait> {
@@ -54,7 +54,7 @@ pub(super) struct Shared<W: Wait> {
 
 struct Posts<W: Wait> {
     all: Vec<Post<W>>,
-    /// The names of events, by place: for who watches the loop.
+    /// The names of events, by place: for threads that watch the loop.
     names: Vec<Name>,
     /// The loop is gone.
     closed: bool,
@@ -91,25 +91,25 @@ impl<W: Wait> Shared<W> {
 
     /// A number for an event.
     pub(super) fn number(&self) -> u64 {
-        // Relaxed: it is to be another one each time, and no more.
+        // Relaxed: it only has to be another one each time.
         self.next.fetch_add(1, Relaxed)
     }
 
-    /// Hands a post back if the loop is gone; whether that was asleep.
+    /// Posts to the loop; returns whether that was asleep. Hands the post back if the loop is gone.
     pub(super) fn post(&self, post: Post<W>) -> Result<bool, Post<W>> {
         self.with(|posts| {
             if posts.closed {
                 return Err(post);
             }
             posts.all.push(post);
-            // Relaxed: who finds it takes the lock.
+            // Relaxed: a thread that finds it takes the lock.
             self.any.store(1, Relaxed);
             Ok(())
         })?;
         Ok(self.wake())
     }
 
-    /// POST-1: wakes the loop, if that sleeps; whether it does.
+    /// POST-1: wakes the loop, if that sleeps; returns whether it does.
     fn wake(&self) -> bool {
         let sleeps = self.bell.take().is_some();
         if sleeps {
@@ -121,7 +121,7 @@ impl<W: Wait> Shared<W> {
     /// Whether there are posts.
     #[inline]
     pub(super) fn any(&self) -> bool {
-        // Relaxed: the lock orders what is taken. Who sleeps looks after a fence: POST-1.
+        // Relaxed: the lock orders what is taken. A loop that sleeps looks after a fence: POST-1.
         self.any.load(Relaxed) != 0
     }
 
@@ -143,13 +143,13 @@ impl<W: Wait> Shared<W> {
         self.bell.disarm();
     }
 
-    /// There is one handle more.
+    /// Adds a handle.
     pub(super) fn enter(&self) {
         // Relaxed: the caller has a handle, or is the loop.
         self.handles.fetch_add(1, Relaxed);
     }
 
-    /// There is one handle less.
+    /// Removes a handle.
     pub(super) fn leave(&self) {
         // Release: POST-3; pairs with the acquire of `is_forsaken`, for each that has gone.
         if self.handles.fetch_sub(1, Release) == 1 {
@@ -163,17 +163,17 @@ impl<W: Wait> Shared<W> {
         self.handles.load(Acquire) == 0
     }
 
-    /// An event has a name that is new.
+    /// Adds the new name of an event.
     pub(super) fn add_name(&self, name: Name) {
         self.with(|posts| posts.names.push(name));
     }
 
-    /// The name of that place.
+    /// The name at that place.
     pub(super) fn name(&self, place: usize) -> Option<Name> {
         self.with(|posts| posts.names.get(place).copied())
     }
 
-    /// The loop goes: nothing is posted any more, and what is there is the caller's to drop.
+    /// The loop goes: nothing is posted any more, and the caller is to drop what is there.
     pub(super) fn close(&self) -> Vec<Post<W>> {
         self.with(|posts| {
             posts.closed = true;

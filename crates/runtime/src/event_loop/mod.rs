@@ -1,5 +1,5 @@
-//! A loop of events for what must be on time and computes all the time: timers when they are due,
-//! and then the most important work.
+//! A loop of events for programs that must be on time and compute all the time: timers when they
+//! are due, and then the most important work.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -54,11 +54,11 @@
 //! | `task` | futures |
 //! | `colours` | events of one program on several loops |
 //! | `wait` | the clock, the sleep, the sources: what a machine fills in |
-//! | `stats`, `histogram`, `name`, `sight` | how late, how long, and who |
+//! | `stats`, `histogram`, `name`, `sight` | how late, how long, and which event |
 //! | `options` | the parameters |
 //!
 //! After Krasic, Saubhasik, Sinha and Goel, "Fair and Timely Scheduling via Cooperative Polling"
-//! (EuroSys 2009), §2. What is otherwise here:
+//! (EuroSys 2009), §2. The differences here:
 //!
 //! - An event may go on in steps, as a timer or as work, or sleep until it is woken; sources and
 //!   futures are such events.
@@ -110,32 +110,32 @@ pub use task::{Spawned, Task};
 pub use turn::{End, Turn};
 pub use wait::{Ring, Wait};
 
-/// Is told when the loop's earliest release is another one.
+/// Called when the loop's earliest release is another one.
 type Published = Box<dyn FnMut(Option<u64>)>;
 
-/// Is told when an event that might be called is not the next that is.
+/// A hook for when an event that might be called is not the next that is.
 struct PassedOver {
     id: u64,
-    /// Since the event was called last.
+    /// Whether the hook was called after the event's last call.
     told: bool,
     tell: Box<dyn FnMut()>,
 }
 
-/// A loop: of one thread.
+/// A loop, which belongs to one thread.
 pub struct EventLoop<W: Wait> {
     wait: W,
     options: Options,
     cooperate: Box<dyn Cooperate>,
-    /// Whether that is a tier that it was given.
+    /// Whether the tier was set by the user of the loop.
     cooperates: bool,
     shared: Arc<Shared<W>>,
     agenda: Agenda<W>,
     kinds: Kinds,
     /// The callback that is being called.
     current: Option<Current>,
-    /// The time, when it was last looked at: before a callback is called, and after.
+    /// The latest reading of the clock: before a callback is called, and after.
     now_ns: u64,
-    /// What the last poll has said, when, and what was put in last before.
+    /// The result of the last poll, its time, and the latest turn before it.
     answer: Answer,
     polled_ns: u64,
     polled_turn: u64,
@@ -143,14 +143,14 @@ pub struct EventLoop<W: Wait> {
     looked_ns: u64,
     sources: usize,
     stopped: bool,
-    /// Whether it is inside another loop, which waits for it.
+    /// Whether the loop is inside another loop, which waits for it.
     nested: bool,
-    /// What was published.
+    /// The release that was published last.
     published: Option<u64>,
     publish: Option<Published>,
     trouble: Option<Box<dyn FnMut(Trouble)>>,
     passed_over: Vec<PassedOver>,
-    /// The last first; empty between uses, but for what a panic has left.
+    /// The last first; empty between uses, except for what a panic has left.
     posts: Vec<Post<W>>,
 }
 
@@ -183,50 +183,50 @@ impl<W: Wait> EventLoop<W> {
         }
     }
 
-    /// Has the loop stop after the callback that it is in. One that does not run stops at once when
+    /// Stops the loop after the callback that it is in. A loop that does not run stops at once when
     /// it is run.
     pub fn stop(&mut self) {
         self.stopped = true;
     }
 
-    /// For other threads. While there are any, the loop waits for what they submit.
+    /// A handle for other threads. While there are any, the loop waits for what they submit.
     #[must_use]
     pub fn handle(&self) -> Handle<W> {
         Handle::new(self.shared.clone())
     }
 
-    /// For threads that see to it that no callback takes too long.
+    /// A lookout for threads that check that no callback takes too long.
     #[must_use]
     pub fn lookout(&self) -> Lookout<W> {
         Lookout::new(self.shared.clone())
     }
 
-    /// Shares the CPU that way from now on.
+    /// Shares the CPU by `tier` from now on.
     pub fn cooperate_by(&mut self, tier: Box<dyn Cooperate>) {
         self.cooperate = tier;
-        // At once: it has been told nothing yet.
+        // At once: the tier has been told nothing yet.
         self.answer = Answer { poll_at_ns: Some(0), ..Answer::default() };
         self.cooperates = true;
     }
 
-    /// Has `publish` told the loop's earliest release, now and whenever it is another one; while a
-    /// timer is being called, it is that one's. For who sees to it from another thread that the
-    /// loop is on time. It is called often, and must be quick.
+    /// Calls `publish` with the loop's earliest release, now and whenever it is another one; while
+    /// a timer is being called, it is that timer's. For threads that watch whether the loop is on
+    /// time. It is called often, and must be quick.
     pub fn publish_to(&mut self, mut publish: impl FnMut(Option<u64>) + 'static) {
         self.published = self.agenda.release_ns();
         publish(self.published);
         self.publish = Some(Box::new(publish));
     }
 
-    /// Has `tell` told of what keeps the loop from being on time.
+    /// Calls `tell` when something keeps the loop from being on time.
     pub fn on_trouble(&mut self, tell: impl FnMut(Trouble) + 'static) {
         self.trouble = Some(Box::new(tell));
     }
 
-    /// Has `tell` told when the loop goes on with something else though that event is ready: once,
+    /// Calls `tell` when the loop goes on with something else although that event is ready: once,
     /// until the event was called.
     fn on_passed_over(&mut self, EventId(id): EventId, tell: impl FnMut() + 'static) {
-        // Those that have ended are of no use.
+        // Hooks of events that have ended are of no use.
         self.passed_over.retain(|passed| self.agenda.is_there(passed.id));
         self.passed_over.push(PassedOver { id, told: false, tell: Box::new(tell) });
     }
@@ -243,7 +243,7 @@ impl<W: Wait> EventLoop<W> {
         }
     }
 
-    /// What is known of its events, by name, since the last [reset](Self::reset_stats).
+    /// The figures of the loop's events, by name, after the last [reset](Self::reset_stats).
     #[must_use]
     pub fn stats(&self) -> &[Stats] {
         self.kinds.all()
@@ -266,13 +266,13 @@ impl<W: Wait> EventLoop<W> {
         self.agenda.is_empty()
     }
 
-    /// The earliest release of its timers, in nanoseconds.
+    /// The earliest release of the loop's timers, in nanoseconds.
     #[must_use]
     pub fn next_release_ns(&self) -> Option<u64> {
         self.agenda.release_ns()
     }
 
-    /// How it waits.
+    /// The way in which the loop waits.
     #[must_use]
     pub fn waits(&self) -> &W {
         &self.wait

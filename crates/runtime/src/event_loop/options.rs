@@ -1,25 +1,25 @@
 //! The parameters of a loop.
 
-/// What a loop goes by.
+/// The parameters of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How often a loop that is never idle looks at its sources, in nanoseconds. Whatever this and
     /// `long_ns` are, a callback may go on for a microsecond where no timer is due.
     pub look_ns: u64,
-    /// How long a loop goes on, at least, between two polls that nobody has set a time for: since
-    /// others' work is more important, others are due who have just been passed over, or nothing
-    /// is known of others.
+    /// How long a loop goes on, at least, between two polls for which no tier has set a time:
+    /// because others' work is more important, others that have just been passed over are due, or
+    /// nothing is known of others.
     pub poll_ns: u64,
     /// A callback that takes longer is [reported](super::Trouble::Long), in nanoseconds. One that
     /// goes by its [budget](super::Context::is_over) takes half of that at the most.
     pub long_ns: u64,
-    /// For how long a timer may always be due until that is
-    /// [reported](super::Trouble::Behind), in nanoseconds.
+    /// For how long a timer may always be due until that is [reported](super::Trouble::Behind), in
+    /// nanoseconds.
     pub behind_ns: u64,
 }
 
 impl Default for Options {
-    /// 250 µs, 100 µs, 1 ms, and 200 ms.
+    /// The values 250 µs, 100 µs, 1 ms, and 200 ms.
     fn default() -> Self {
         Self { look_ns: 250_000, poll_ns: 100_000, long_ns: 1_000_000, behind_ns: 200_000_000 }
     }

@@ -1,4 +1,4 @@
-//! What a loop knows of its events, by name: how late, how long, and which ones are to blame.
+//! The figures of a loop's events, by name: how late, how long, and which ones are to blame.
 
 use alloc::vec::Vec;
 
@@ -6,10 +6,10 @@ use super::histogram::Histogram;
 use super::name::Name;
 use super::options::Options;
 
-/// What is known of the events of a name.
+/// The figures of the events of one name.
 #[derive(Clone, Debug)]
 pub struct Stats {
-    /// Theirs.
+    /// The name of the events.
     pub name: Name,
     /// How long after its release each timer was called, in nanoseconds.
     pub tardiness: Histogram,
@@ -17,7 +17,7 @@ pub struct Stats {
     pub run: Histogram,
     /// How many calls took longer than the [limit](super::Options::long_ns).
     pub long: u64,
-    /// How long timers have run since the loop is behind.
+    /// How long timers have run while the loop is behind.
     behind_ns: u64,
 }
 
@@ -26,19 +26,19 @@ pub struct Stats {
 pub enum Trouble {
     /// A callback took longer than the limit.
     Long {
-        /// Whose.
+        /// The name of the event.
         name: Name,
-        /// How long it took.
+        /// How long the callback took.
         ran_ns: u64,
     },
     /// For longer than the limit there was always a timer due: timers alone want more than the CPU
     /// time that the loop has. Said once, until the loop has caught up.
     Behind {
-        /// Of which most of that was.
+        /// The name of the events that took most of that time.
         name: Name,
-        /// How much, of that.
+        /// How much of the time these took.
         ran_ns: u64,
-        /// Since when, ago.
+        /// For how long a timer has always been due.
         for_ns: u64,
     },
 }
@@ -47,7 +47,7 @@ pub enum Trouble {
 #[derive(Clone, Copy)]
 pub(super) struct Ran {
     pub(super) kind: usize,
-    /// How long it took.
+    /// How long the callback took.
     pub(super) ns: u64,
     pub(super) is_timer: bool,
 }
@@ -56,7 +56,7 @@ pub(super) struct Ran {
 #[derive(Default)]
 pub(super) struct Kinds {
     all: Vec<Stats>,
-    /// Since when there was always a timer due.
+    /// The time from which on a timer was always due.
     behind_since_ns: Option<u64>,
     said: bool,
 }
@@ -85,7 +85,7 @@ impl Kinds {
         }
     }
 
-    /// A timer is about to be called; what is to be said of those before.
+    /// Notes that a timer is about to be called; returns what is to be reported of those before.
     pub(super) fn begins(
         &mut self,
         kind: usize,
@@ -112,7 +112,7 @@ impl Kinds {
         }
     }
 
-    /// A callback was called; what is to be said of that.
+    /// Notes that a callback was called; returns what is to be reported of it.
     pub(super) fn ends(&mut self, ran: Ran, options: &Options) -> Option<Trouble> {
         let of = &mut self.all[ran.kind];
         of.run.record(ran.ns);

@@ -8,7 +8,7 @@ use super::name::Name;
 use super::{EventLoop, Wait};
 
 impl<W: Wait> EventLoop<W> {
-    /// Has the loop do something, once or in steps. It allocates, once for all steps.
+    /// Submits an event, which is called once or in steps. It allocates, once for all steps.
     pub fn submit<C: Callback<W>>(&mut self, event: Event<W, C>) -> EventId {
         let Event { due, name, callback, .. } = event;
         let id = self.shared.number();
@@ -17,8 +17,8 @@ impl<W: Wait> EventLoop<W> {
         EventId(id)
     }
 
-    /// Has the loop do something when a source says so, until it is [done](super::Step::Done) or
-    /// cancelled. The event is [woken](Self::wake) each time.
+    /// Submits an event that is called when a source says so, until it is [done](super::Step::Done)
+    /// or cancelled. The event is [woken](Self::wake) each time.
     ///
     /// # Errors
     ///
@@ -49,20 +49,20 @@ impl<W: Wait> EventLoop<W> {
         self.publish();
     }
 
-    /// Forgets about an event; whether it was there. The one that is being called ends with this
-    /// call.
+    /// Forgets about an event; returns whether it was there. An event that is being called ends
+    /// with this call.
     pub fn cancel(&mut self, id: EventId) -> bool {
         if let Some(current) = &mut self.current
             && current.id == id.0
         {
             return !core::mem::replace(&mut current.cancelled, true);
         }
-        // It may be on its way.
+        // The event may be on its way.
         self.take_in();
         self.forget(id.0)
     }
 
-    /// Forgets about an event that is not being called; whether it was there.
+    /// Forgets about an event that is not being called; returns whether it was there.
     pub(super) fn forget(&mut self, id: u64) -> bool {
         match self.agenda.cancel(id) {
             None => return false,
@@ -74,7 +74,7 @@ impl<W: Wait> EventLoop<W> {
             self.end_source(id);
         }
         self.publish();
-        // Last: what it drops may be anything.
+        // Last: the drop may do anything.
         drop(entry);
         true
     }
@@ -85,9 +85,9 @@ impl<W: Wait> EventLoop<W> {
         self.sources -= 1;
     }
 
-    /// Has an event called as work, by the importance that it has had last, unless it is to be
-    /// already; whether it was there. One that is also due at a time is called once, for whatever
-    /// is first.
+    /// Calls an event as work, by the importance that it has had last, unless it is to be called
+    /// already; returns whether it was there. An event that is also due at a time is called once,
+    /// for whatever is first.
     pub fn wake(&mut self, id: EventId) -> bool {
         if let Some(current) = &mut self.current
             && current.id == id.0
@@ -97,7 +97,7 @@ impl<W: Wait> EventLoop<W> {
         }
         let mut there = self.agenda.wake(id.0, None);
         if !there {
-            // It may be on its way.
+            // The event may be on its way.
             self.take_in();
             there = self.agenda.wake(id.0, None);
         }

@@ -23,7 +23,8 @@ use super::event::{Callback, EventId, Step};
 use super::inbox::{Post, Shared};
 use super::wait::Wait;
 
-/// What a future has of its task. Of the loop's thread; clones are of the same task.
+/// The access that a future has to its task. It belongs to the loop's thread; clones are of the
+/// same task.
 #[derive(Clone)]
 pub struct Task(Rc<Local>);
 
@@ -32,7 +33,7 @@ struct Local {
     now_ns: fn() -> u64,
     importance: Cell<u64>,
     until_ns: Cell<u64>,
-    /// By release, and a number of their own: who sleeps until then.
+    /// The wakers of the sleeping futures, by release, and a number of their own.
     sleepers: RefCell<BTreeMap<(u64, u64), Waker>>,
     next: Cell<u64>,
 }
@@ -42,11 +43,11 @@ struct Alarm<W: Wait> {
     /// Weak: a waker that is kept for long keeps nothing of a loop.
     shared: Weak<Shared<W>>,
     id: u64,
-    /// Whether that was posted since the task was polled: 0 or 1.
+    /// Whether a wake was posted after the task was last polled: 0 or 1.
     woken: <W::Platform as Platform>::U32,
 }
 
-/// What a task's event calls.
+/// The callback of a task's event.
 pub struct Spawned<W: Wait, M, F> {
     importance: u64,
     state: State<W, M, F>,
@@ -59,7 +60,7 @@ enum State<W: Wait, M, F> {
     Over,
 }
 
-/// Behind a pointer: it was made on the loop's thread, and stays there.
+/// Behind a pointer: the future was made on the loop's thread, and stays there.
 struct Polled<W: Wait, F> {
     future: Pin<Box<F>>,
     task: Task,
@@ -77,8 +78,8 @@ impl<W: Wait> Wake for Alarm<W> {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // Release: what was done before is seen by who polls; pairs with the acquire in `call`,
-        // also if somebody else has posted. Acquire: of others that were before.
+        // Release: what was done before is seen by the poll; pairs with the acquire in `call`, also
+        // if another thread has posted. Acquire: of others that were before.
         if self.woken.swap(1, AcqRel) == 0
             && let Some(shared) = self.shared.upgrade()
         {
@@ -147,7 +148,7 @@ where
 }
 
 impl Local {
-    /// Wakes those whose time has come, but for who is polled anyway.
+    /// Wakes those whose time has come, except the one that is polled anyway.
     fn wake_due(&self, own: &Waker) {
         let now_ns = (self.now_ns)();
         loop {
@@ -157,7 +158,7 @@ impl Local {
                 return;
             }
             let waker = first.remove();
-            // What it wakes may come here.
+            // What the waker does may come here.
             drop(sleepers);
             if !waker.will_wake(own) {
                 waker.wake();
@@ -166,7 +167,7 @@ impl Local {
     }
 }
 
-/// Who sleeps; out of the list when it is dropped.
+/// A sleeping future; out of the list when this is dropped.
 struct Sleeper<'a>(&'a Local, (u64, u64));
 
 impl Drop for Sleeper<'_> {
@@ -190,7 +191,7 @@ impl Task {
         (self.0.now_ns)()
     }
 
-    /// Waits until that time. What comes next is called as a timer of that release. To be awaited
+    /// Waits until `at_ns`. The code after it is called as a timer of that release. To be awaited
     /// in the task's own future: another task's would not be woken.
     pub async fn sleep_until(&self, at_ns: u64) {
         let local = &*self.0;
@@ -208,7 +209,7 @@ impl Task {
         .await;
     }
 
-    /// The user virtual time of what comes after the next wait.
+    /// Sets the user virtual time of the code after the next wait.
     pub fn set_importance(&self, importance: u64) {
         self.0.importance.set(importance);
     }
@@ -226,8 +227,8 @@ impl Task {
         .await;
     }
 
-    /// As [`yield_now`](Self::yield_now), if the time is over until when the task may go on: for
-    /// what computes.
+    /// Like [`yield_now`](Self::yield_now), if the time until which the task may go on is over: for
+    /// tasks that compute.
     pub async fn checkpoint(&self) {
         if self.0.until_ns.get() <= self.now_ns() {
             self.yield_now().await;

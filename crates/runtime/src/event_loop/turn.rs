@@ -21,7 +21,7 @@
 //!   that were there and due when the last poll was over: so neither those that come due meanwhile,
 //!   however many, nor one that is later and later, keeps others waiting for longer.
 //! - ROUND-4: a loop that always has something to do polls a tier that has told nothing yet, or
-//!   knows of nobody: others may be there that it has to be told of.
+//!   knows of no others: others may be there that have to be told of the loop.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -30,31 +30,31 @@ use super::context::Current;
 use super::{EventLoop, Wait};
 use crate::coop::{Alone, Answer, Ask};
 
-/// Why a loop has ended.
+/// The reason why a loop has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum End {
-    /// It was stopped.
+    /// The loop was stopped.
     Stopped,
-    /// There is nothing to be done, and nobody who could say otherwise: no event, and no handle.
+    /// There is nothing to do, and none that could add anything: no event, and no handle.
     Done,
 }
 
-/// What a turn has come to.
+/// The result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Turn {
     /// How many callbacks were called.
     pub called: usize,
-    /// When the next is to be had, at the latest: 0 if there is something to do now, `None` if
+    /// When there is something to do next, at the latest: 0 if there is something now, `None` if
     /// there is nothing until a source or another thread says so.
     pub next_ns: Option<u64>,
     /// Whether the loop has ended.
     pub end: Option<End>,
 }
 
-/// A turn of a loop inside another: who waits for it is told when there is something to do, however
-/// the turn ends.
+/// A turn of a loop inside another: the outer loop, which waits for it, is told when there is
+/// something to do, however the turn ends.
 struct Inside<'a, W: Wait> {
     events: &'a mut EventLoop<W>,
     unwinds: bool,
@@ -64,7 +64,7 @@ impl<W: Wait> Drop for Inside<'_, W> {
     fn drop(&mut self) {
         self.events.nested = true;
         if self.unwinds {
-            // What there is the next turn sees, which is to be at once.
+            // The next turn, which is to be at once, sees what there is.
             self.events.shared.doze();
             self.events.wait.arm(Some(0));
         } else {
@@ -73,7 +73,7 @@ impl<W: Wait> Drop for Inside<'_, W> {
     }
 }
 
-/// What was done.
+/// The result of a step.
 enum Did {
     Called,
     Polled,
@@ -83,12 +83,12 @@ enum Did {
 
 impl<W: Wait> EventLoop<W> {
     /// Does what is to be done, and waits for more, until the loop is stopped, or there is nothing
-    /// left, and nobody who could submit something.
+    /// left, and no handle that could submit something.
     ///
     /// A callback that panics is gone; the panic is the caller's, and the loop can be run again.
     pub fn run(&mut self) -> End {
         self.nested = false;
-        // What was due meanwhile waited for the caller.
+        // Events that became due meanwhile waited for the caller.
         self.kinds.caught_up();
         self.begin();
         self.has_polled();
@@ -100,8 +100,8 @@ impl<W: Wait> EventLoop<W> {
     }
 
     /// Calls up to `most` callbacks that are to be called now, and does not wait: for a loop inside
-    /// another one, which waits for both. Where others share the CPU by a tier that has them take
-    /// turns, they may have theirs meanwhile.
+    /// another one, which waits for both. If a tier lets loops that share the CPU take turns, the
+    /// others may have theirs meanwhile.
     pub fn turn(&mut self, most: usize) -> Turn {
         let mut inside = Inside { events: self, unwinds: true };
         let events = &mut *inside.events;
@@ -125,13 +125,13 @@ impl<W: Wait> EventLoop<W> {
         Turn { called, next_ns: self.next_ns(), end }
     }
 
-    /// Forgets all events, also those that have to be called before.
+    /// Forgets all events, also those whose callbacks have to be called before.
     #[cold]
     pub(super) fn run_off(&mut self) {
         self.nested = false;
         self.begin();
         loop {
-            // What is dropped may let others go on; and what is called may submit more.
+            // The drop of a callback may let others go on; and a callback may submit more.
             let ids: Vec<_> = self.agenda.ids().collect();
             ids.into_iter().for_each(|id| _ = self.forget(id));
             if self.agenda.is_empty() {
@@ -141,7 +141,7 @@ impl<W: Wait> EventLoop<W> {
         }
     }
 
-    /// Nobody is inside, whatever a panic has left.
+    /// Begins to run: no callback is under way, whatever a panic has left.
     fn begin(&mut self) {
         if let Some(Current { id, has_source: true, .. }) = self.current.take() {
             self.end_source(id);
@@ -153,16 +153,17 @@ impl<W: Wait> EventLoop<W> {
         }
     }
 
-    /// When there is something to do, of what is known.
+    /// When there is something to do, as far as is known.
     fn next_ns(&self) -> Option<u64> {
         let now = self.agenda.importance().is_some() || self.shared.any() || self.stopped;
         if now { Some(0) } else { self.agenda.release_ns() }
     }
 
-    /// Has who waits for a loop inside another told when there is something to do.
+    /// Makes sure that the outer loop of a loop inside another is told when there is something to
+    /// do.
     pub(super) fn arm(&mut self) {
         if self.nested && self.current.is_none() {
-            // Only then it looks for posts: POST-1.
+            // Only after this does the loop look for posts: POST-1.
             self.shared.doze();
             self.wait.arm(self.next_ns());
         }
@@ -193,7 +194,7 @@ impl<W: Wait> EventLoop<W> {
         if !self.has_come(self.agenda.release_ns()) {
             self.kinds.caught_up();
         }
-        // Who has nothing to do, and may not sleep, is in nobody's way.
+        // A loop that has nothing to do, and may not sleep, is in the way of no other.
         let has_work =
             self.agenda.importance().is_some() || self.has_come(self.agenda.release_ns());
         if must && (sleeps || has_work) {
@@ -212,7 +213,7 @@ impl<W: Wait> EventLoop<W> {
         Did::Polled
     }
 
-    /// ROUND-1: what is first, after a poll.
+    /// ROUND-1: calls the first event, after a poll.
     fn call_any(&mut self) -> Did {
         self.take_in();
         if self.stopped {
@@ -237,13 +238,13 @@ impl<W: Wait> EventLoop<W> {
             return true;
         }
         let is_patient = self.now_ns.saturating_sub(self.polled_ns) < self.options.poll_ns;
-        // ROUND-4: after timers, which are why some tiers have it run, unless they go on and on.
+        // ROUND-4: after timers, which are why some tiers run the loop, unless they go on and on.
         let since_ns = self.now_ns.saturating_sub(self.polled_ns);
         let is_timely = self.has_come(self.agenda.release_ns()) && since_ns < self.options.long_ns;
         if self.cooperates && self.answer == Answer::default() && !is_patient && !is_timely {
             return true;
         }
-        // Who was due at the last poll already was passed over, and not for nothing.
+        // Others that were due at the last poll already were passed over, for a reason.
         let is_news = release_ns.is_some_and(|at| at > self.polled_ns);
         if self.has_come(release_ns) && (is_news || !is_patient) {
             return true;
@@ -255,13 +256,13 @@ impl<W: Wait> EventLoop<W> {
         is_less_important && !is_patient && !self.has_come(self.agenda.release_ns())
     }
 
-    /// A callback may go on for so long, if nobody is due.
+    /// How long a callback may go on at least, if no other is due.
     const LEAST_NS: u64 = 1_000;
 
     /// Until when the callback that is being called may go on.
     pub(super) fn until_ns(&self) -> u64 {
         let others = self.answer.release_ns.filter(|at| *at > self.polled_ns);
-        // What comes again and again leaves some time between, whatever the options are.
+        // Events that come again and again leave some time between, whatever the options are.
         let least_ns = self.now_ns.saturating_add(Self::LEAST_NS);
         let look_ns = self.looked_ns.saturating_add(self.options.look_ns).max(least_ns);
         let look_ns = (self.sources > 0).then_some(look_ns);
@@ -270,7 +271,7 @@ impl<W: Wait> EventLoop<W> {
         all.into_iter().flatten().fold(most_ns, u64::min)
     }
 
-    /// Sees what sources have to say.
+    /// Looks at what sources have to say.
     fn look(&mut self) {
         self.wait_until(Some(0));
     }
@@ -282,7 +283,7 @@ impl<W: Wait> EventLoop<W> {
         self.looked_ns = self.now_ns;
     }
 
-    /// What is there now is called before the next poll (ROUND-3).
+    /// Events that are there now are called before the next poll (ROUND-3).
     fn has_polled(&mut self) {
         self.now_ns = W::now_ns();
         (self.polled_ns, self.polled_turn) = (self.now_ns, self.agenda.turn());
@@ -291,7 +292,7 @@ impl<W: Wait> EventLoop<W> {
     /// Lets others run, or sleeps.
     fn poll(&mut self) {
         if self.answer != Answer::default() {
-            // Else nobody is known that would go on.
+            // Else no other is known that would go on.
             self.goes_on_with(None);
         }
         let (release_ns, importance) = (self.agenda.release_ns(), self.agenda.importance());

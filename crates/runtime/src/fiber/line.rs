@@ -1,10 +1,11 @@
-//! Fibers in a line: those that may go on, and the first that came goes first.
+//! A line of fibers: those that may go on, and the first that came goes first.
 
 use core::cell::Cell;
 
-/// A fiber, by a handle of its thread's.
+/// A fiber, by a handle that its thread has.
 pub trait InLine: Copy + PartialEq {
-    /// The place that it has for the one behind it: its list's, of which it is on one at most.
+    /// The fiber's cell for the one behind it. It belongs to the list that the fiber is on; a fiber
+    /// is on one list at most.
     fn behind(&self) -> &Cell<Option<Self>>;
 }
 
@@ -15,24 +16,24 @@ pub struct Line<F> {
 }
 
 impl<F: InLine> Line<F> {
-    /// Nobody.
+    /// Creates an empty line.
     #[must_use]
     pub const fn new() -> Self {
         Self { first: Cell::new(None), last: Cell::new(None) }
     }
 
-    /// Whether nobody is in it.
+    /// Whether the line is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.first.get().is_none()
     }
 
-    /// All that are there, which stay while one walks along the line.
+    /// All fibers of the line. They stay in it while the caller walks along the line.
     pub fn iter(&self) -> impl Iterator<Item = F> {
         core::iter::successors(self.first.get(), |fiber| fiber.behind().get())
     }
 
-    /// Puts one in, behind all others.
+    /// Puts a fiber in, behind all others.
     #[inline]
     pub fn push(&self, fiber: F) {
         fiber.behind().set(None);
@@ -42,7 +43,7 @@ impl<F: InLine> Line<F> {
         }
     }
 
-    /// Takes the first.
+    /// Takes the first fiber.
     #[inline]
     pub fn pop(&self) -> Option<F> {
         let first = self.first.get()?;
@@ -54,9 +55,9 @@ impl<F: InLine> Line<F> {
         Some(first)
     }
 
-    /// Takes this one; `false` if it is not there. Walks along the line.
+    /// Takes this fiber out; `false` if it is not there. Walks along the line.
     pub fn remove(&self, fiber: F) -> bool {
-        // All go round once.
+        // All fibers go round once.
         let (mut found, Some(last)) = (false, self.last.get()) else { return false };
         while let Some(other) = self.pop() {
             if other == fiber {

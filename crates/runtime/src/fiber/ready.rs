@@ -1,16 +1,16 @@
-//! The fibers of a thread that may go on, as others have said.
+//! The fibers of a thread that may go on, as other threads have said.
 //!
 //! | lines | field | written by | meaning |
 //! |---|---|---|---|
 //! | 0–3 | `posted` | all | an inbox: fibers that may go on |
 //! | 4–5 | `told` | all | 1: there is something for the owner to look at |
-//! | | `bell` | the owner, who posts | how the owner sleeps |
+//! | | `bell` | the owner, a poster | how the owner sleeps |
 //!
-//! - READY-1 (no lost fiber): who posts where nothing was says so in `told`, afterwards; the owner
-//!   takes that back before it looks, and rests while it is 0. So what it has not found it is told
-//!   of: by `told`, or by who has posted before and not been found either.
-//! - READY-2: who has posted may be late to tell, and the owner, and the fiber, gone: so this is
-//!   never freed, and who tells tells whoever owns it by then, in vain.
+//! - READY-1 (no lost fiber): a poster that posts where nothing was sets `told` afterwards; the
+//!   owner clears `told` before it looks, and rests while it is 0. So the owner is told of a fiber
+//!   that it has not found: by `told`, or by an earlier poster whose fiber was not found either.
+//! - READY-2: a poster may be late to tell, and the owner, and the fiber, gone. So this is never
+//!   freed, and a late poster tells the thread that owns it by then, in vain.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -21,8 +21,8 @@ use crate::lines::Lines;
 use crate::sleep::{Bell, Park};
 use crate::task::Awaited;
 
-/// Where others put the fibers of a thread that may go on. READY-2: to be leaked, or a static; the
-/// next owner goes on with it.
+/// The place where other threads put the fibers of a thread that may go on. READY-2: to be leaked,
+/// or a static; the next owner goes on with it.
 pub struct Ready<P: Platform> {
     posted: Inbox<P>,
     owner: Lines<Owner<P>>,
@@ -34,17 +34,17 @@ struct Owner<P: Platform> {
 }
 
 impl<P: Platform> Ready<P> {
-    /// No fibers.
+    /// Creates one without fibers.
     pub const NEW: Self =
         Self { posted: Inbox::NEW, owner: Lines(Owner { told: P::U32::ZERO, bell: Bell::NEW }) };
 
-    /// This fiber may go on. Wakes its thread if that rests. Does not block.
+    /// Says that this fiber may go on. Wakes its thread if that rests. Does not block.
     ///
     /// # Safety
     ///
-    /// As of [`Inbox::push`]: the item is the address of a [`Link`](antiphon_sync::queue::Link), in
-    /// no queue, that nobody else reads, writes or frees before the owner has taken it out. And
-    /// READY-2: this is there until the call is over, whatever becomes of the fiber meanwhile.
+    /// See [`Inbox::push`]: the item is the address of a [`Link`](antiphon_sync::queue::Link), in
+    /// no queue, that no other thread reads, writes or frees before the owner has taken it out. And
+    /// READY-2: this is there until the call is over, whatever happens to the fiber meanwhile.
     pub unsafe fn post(&self, fiber: Item) {
         // SAFETY: the caller's.
         if unsafe { self.posted.push(fiber) } {
@@ -52,10 +52,11 @@ impl<P: Platform> Ready<P> {
         }
     }
 
-    /// Has the owner look, for a fiber or for something else. Wakes it if it rests. Does not block.
+    /// Makes the owner look, for a fiber or for something else. Wakes it if it rests. Does not
+    /// block.
     pub fn tell(&self) {
-        // Release: READY-1, the fiber is in; pairs with the acquire in `look`. An exchange, as a
-        // store may come before the exchange of an owner that has not seen the fiber.
+        // Release: READY-1, the fiber is in; pairs with the acquire in `look`. An exchange, because
+        // a store may come before the exchange of an owner that has not seen the fiber.
         self.owner.0.told.swap(1, Release);
         self.owner.0.bell.ring(&Park::<P>::NEW);
     }
@@ -77,16 +78,18 @@ impl<P: Platform> Ready<P> {
         unsafe { self.posted.pop() }
     }
 
-    /// That something is posted, for the owner, which has [looked](Self::look) and found nothing.
+    /// The event that something is posted, for an owner that has [looked](Self::look) and found
+    /// nothing.
     #[must_use]
     pub fn awaited(&self) -> Awaited<'_, P> {
         let Owner { told, bell } = &self.owner.0;
         Awaited { word: told, lasts: |told| told == 0, bell, watched: 0 }
     }
 
-    /// The owner has found something else to look at, while it rests: the rest is over.
+    /// The owner has found something else to look at, while it rests: ends its rest.
     pub fn tell_oneself(&self) {
-        // Relaxed: its word to itself. An exchange: what others have released goes on by it.
+        // Relaxed: the owner's word to itself. An exchange: it carries on what others have
+        // released.
         self.owner.0.told.swap(1, Relaxed);
     }
 

@@ -1,9 +1,9 @@
-//! Who goes on next: the fibers of a line and the tasks that have not begun take turns.
+//! The order of going on: the fibers of a line and the tasks that have not begun take turns.
 //!
 //! ```text
 //!             the first of the line goes on                   the line is empty
 //!    ┌──────┐ ─────────────────────────────► ┌────────────┐       ┌────────┐
-//!    │ turn │                                │ after that │       │ nobody │
+//!    │ turn │                                │ after that │       │  none  │
 //!    └──────┘ ◄───────────────────────────── └─────┬──────┘       └────────┘
 //!                  most turns                      │ each `ANY`th: of any task
 //!                                                  │ each `OWN`th, unless soft: of an own one
@@ -13,40 +13,41 @@
 //!                                            └─────────────┘
 //! ```
 //!
-//! - TURN-1 (who may go on does): the line is first in, first out, who yields goes to its end, and
-//!   one task at most begins between two turns. So each fiber of the line has a turn in as many as
-//!   there are.
-//! - TURN-2 (who has not begun does): of the turns of a line that is never empty each `ANY`th is
-//!   followed by a task, if there is one in reach: first of those from outside, at last of other
-//!   workers'. So what is waited for by yielding has its turn though the policy hands out the last
-//!   task first; for a policy decides among tasks, and who has begun is none.
+//! - TURN-1 (a fiber that may go on does): the line is first in, first out, a fiber that yields
+//!   goes to its end, and at most one task begins between two turns. So each fiber of the line has
+//!   a turn in as many as there are.
+//! - TURN-2 (a task that has not begun does): of the turns of a line that is never empty, each
+//!   `ANY`th is followed by a task, if there is one in reach: first of those from outside, at last
+//!   of other workers'. So a task that fibers wait for by yielding has its turn even if the policy
+//!   hands out the last task first; for a policy decides among tasks, and a fiber that has begun is
+//!   none.
 //! - TURN-3: where all yield otherwise than softly, so is each `OWN`th, by an own task.
 //!
-//! Alternatives that were turned down, each with a model (`yields/`): who yields becomes a task
-//! again, on top of a stack (two that wait for each other never end); or below the next (three);
-//! or changes places with one by lot (ends almost surely, and late where most wait); or goes to a
-//! queue of all threads (ends; but it is an exchange of a shared line for each yield, and a fiber
-//! that has begun stays on its thread).
+//! Alternatives that were turned down, each with a model (`yields/`): a fiber that yields becomes a
+//! task again, on top of a stack (two that wait for each other never end); or below the next
+//! (three); or changes places with one by lot (ends almost surely, and late where most wait); or
+//! goes to a queue of all threads (ends; but it is an exchange of a shared line for each yield, and
+//! a fiber that has begun stays on its thread).
 
 use core::cell::Cell;
 
 use super::line::{InLine, Line};
 
-/// Where fibers may go on, a task of the thread's own begins each so many turns.
+/// Where fibers may go on, a task of the thread's own begins every `TASKS_EVERY` turns.
 pub const TASKS_EVERY: u32 = 4;
-/// Tasks from elsewhere, and those of a thread whose fibers yield softly, are looked at each so
-/// many turns. A prime, as in Go's scheduler.
+/// Period, in turns, at which tasks from elsewhere, and those of a thread whose fibers yield
+/// softly, are looked at. A prime, as in Go's scheduler.
 pub const ANY_EVERY: u32 = 61;
 
 /// The turns of a thread's fibers.
 #[derive(Debug)]
 pub struct Turns<const OWN: u32 = TASKS_EVERY, const ANY: u32 = ANY_EVERY>(Cell<u32>);
 
-/// What is to be done between two turns.
+/// The action between two turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "the line goes on when this is done"]
 pub enum Next {
-    /// Nobody is in the line.
+    /// The line is empty.
     Nobody,
     /// A task of the thread's own begins, if there is one.
     Task,
@@ -54,32 +55,32 @@ pub enum Next {
     AnyTask,
 }
 
-/// What a fiber has done with its turn.
+/// The way in which a fiber has used its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// It has yielded softly, and is in the line again.
+    /// The fiber has yielded softly, and is in the line again.
     Soft,
-    /// Something else: if it has yielded, it is in the line again.
+    /// Something else: if the fiber has yielded, it is in the line again.
     Over,
 }
 
 impl<const OWN: u32, const ANY: u32> Turns<OWN, ANY> {
-    /// None yet.
+    /// No turns yet.
     #[must_use]
     pub const fn new() -> Self {
         Self(Cell::new(0))
     }
 
-    /// How many there were, modulo 2³²; in a turn, with that.
+    /// How many turns there were, modulo 2³²; in a turn, including that one.
     #[inline]
     #[must_use]
     pub fn count(&self) -> u32 {
         self.0.get()
     }
 
-    /// Has those of the line go on by `run`, until something else is to be done. Before each turn
-    /// `prepare` puts those into the line that may go on, and says whether tasks may begin: where
-    /// they may not, nothing else is to be done until the line is empty.
+    /// Lets the fibers of the line go on by `run`, until something else is to be done. Before each
+    /// turn `prepare` puts the fibers that may go on into the line, and says whether tasks may
+    /// begin: where they may not, nothing else is to be done until the line is empty.
     #[inline(always)]
     pub fn go_on<F: InLine>(
         &self,

@@ -1,71 +1,72 @@
-//! What is recorded, and the words that it takes.
+//! The events that are recorded, and the words that they take.
 //!
 //! | word | has |
 //! |---|---|
-//! | 0 | bits 0–7: which kind; 8–31: `of`; 32–63: `tasks`, who was found, who made it ready |
+//! | 0 | bits 0–7: which kind; 8–31: `of`; 32–63: `tasks`, the seat found, or the maker's |
 //! | 1, 2 | when it began, when it ended |
 //! | 3 | when the task was made ready |
 
 /// Something that a worker did, in nanoseconds of the monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When it began.
+    /// When the event began.
     pub began_ns: u64,
-    /// When it ended.
+    /// When the event ended.
     pub ended_ns: u64,
-    /// What it was.
+    /// The kind of event.
     pub what: What,
 }
 
-/// What a worker did.
+/// The kinds of event of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// It began to run so many tasks, and was never away from its queue for long.
+    /// The worker began to run `tasks` tasks, and was never away from its queue for long.
     Ran {
-        /// How many.
+        /// How many tasks.
         tasks: u32,
     },
-    /// It began to run so many tasks, and was away from its queue for all that time, which is long
-    /// ([`LONG_NS`]): one of them took it, or each took a part.
+    /// The worker began to run `tasks` tasks, and was away from its queue for all that time, which
+    /// is long ([`LONG_NS`]): one of them took it, or each took a part.
     Kept {
-        /// How many.
+        /// How many tasks.
         tasks: u32,
     },
-    /// It looked for tasks, and rested where it found none.
+    /// The worker looked for tasks, and rested where it found none.
     Searched {
-        /// What ended that.
+        /// The result that ended the search.
         found: Found,
     },
-    /// It had nothing to do, until it was woken or something else ended that.
+    /// The worker had nothing to do, until it was woken or something else ended that.
     Rested,
-    /// It ran a task of which more is known.
+    /// The worker ran a task of which more is known.
     Task(Sample),
 }
 
-/// What ended a search.
+/// The end of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// It was over: the crew is closed, or what the worker waited for has come.
+    /// The search was over: the crew is closed, or what the worker waited for has come.
     Nothing,
     /// A task in a queue that all share: it came from outside, or had no room elsewhere.
     Shared,
-    /// A task of a worker, of this seat; of others that the policy looked at the last.
+    /// A task of the worker of this seat. Of several that the policy looked at, the seat is the
+    /// last one.
     Of(u32),
 }
 
-/// A task that was recorded for several.
+/// A recorded task that stands for several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// When it was made ready, in nanoseconds of the monotonic clock.
+    /// When the task was made ready, in nanoseconds of the monotonic clock.
     pub ready_ns: u64,
-    /// The seat of the worker that made it ready; `None`: from outside.
+    /// The seat of the worker that made the task ready; `None`: from outside.
     pub maker: Option<u32>,
-    /// How many tasks it stands for.
+    /// How many tasks the record stands for.
     pub of: u32,
 }
 
-/// A worker that is away from its queue for longer than so many nanoseconds is so in an event of
-/// its own.
+/// A worker that is away from its queue for longer than this, in nanoseconds, gets an event for
+/// that alone.
 pub const LONG_NS: u64 = 250_000;
 
 const RAN: u64 = 1;
@@ -79,7 +80,7 @@ const NOBODY: u32 = u32::MAX;
 const NOTHING: u32 = u32::MAX - 1;
 
 impl Event {
-    /// As words of a record.
+    /// The event as words of a record.
     #[must_use]
     pub fn words(&self) -> [u64; 4] {
         let (kind, of, who, ready_ns) = match self.what {
@@ -95,7 +96,7 @@ impl Event {
         [first, self.began_ns, self.ended_ns, ready_ns]
     }
 
-    /// The event of these words; `None` if they are of none.
+    /// The event of these words; `None` if they are not an event.
     #[must_use]
     pub fn of_words([first, began_ns, ended_ns, ready_ns]: [u64; 4]) -> Option<Self> {
         let (of, who) = ((first as u32) >> 8, (first >> 32) as u32);

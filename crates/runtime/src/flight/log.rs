@@ -1,8 +1,8 @@
-//! The writing end: what a worker records of itself.
+//! The writing end: a worker's record of itself.
 //!
-//! It does not look at the clock for each task: a look costs as much as a short task. It looks at a
-//! [`Pace`], when it takes a task. From look to look is a stretch, with a number of tasks; those
-//! that follow each other are one event, unless one is long.
+//! The worker does not read the clock for each task: a reading costs as much as a short task. It
+//! reads the clock at a [`Pace`], when it takes a task. From one reading to the next is a stretch,
+//! with a number of tasks. Stretches that follow each other are one event, unless one is long.
 
 use antiphon_platform::{Clock, Platform};
 
@@ -10,23 +10,23 @@ use super::event::{Event, Found, LONG_NS, What};
 use super::pace::Pace;
 use super::{Records, WORDS};
 
-/// Looks are about so far apart …
+/// The time between two readings of the clock, about.
 const PERIOD_NS: u64 = 32_000;
-/// … and no more tasks.
+/// The number of tasks between two readings, at most.
 const MOST: u32 = 256;
-/// Short stretches are one event for so long.
+/// How long short stretches are gathered into one event.
 const GATHERED_NS: u64 = 4 * LONG_NS;
 
 const _: () = assert!(PERIOD_NS < LONG_NS && WORDS == 4);
 
-/// What one worker records. Without a ring it does nothing.
+/// The recorder of one worker. Without a ring it does nothing.
 pub(crate) struct Log<'a, P: Platform> {
     ring: Option<&'a Records<P>>,
     pace: Pace,
-    /// Tasks that the worker has taken, at the last look and at the next.
+    /// How many tasks the worker has taken, at the last reading and at the next.
     looked: u64,
     next: u64,
-    /// What is not written yet: tasks since then.
+    /// The tasks that are not written yet: since when, and how many.
     began_ns: u64,
     gathered: u32,
     /// When the last search ended.
@@ -34,7 +34,7 @@ pub(crate) struct Log<'a, P: Platform> {
 }
 
 impl<'a, P: Platform> Log<'a, P> {
-    /// Of a worker that has taken so many tasks, and looks for some.
+    /// Creates the recorder of a worker that has taken `taken` tasks, and looks for some.
     pub(crate) fn new(ring: Option<&'a Records<P>>, taken: u64) -> Self {
         let pace = Pace::new(PERIOD_NS, MOST);
         let (next, began_ns, gathered, resumed_ns) = (u64::MAX, 0, 0, 0);
@@ -43,13 +43,13 @@ impl<'a, P: Platform> Log<'a, P> {
         log
     }
 
-    /// Whether a worker that has taken so many looks at the clock now.
+    /// Whether a worker that has taken `taken` tasks reads the clock now.
     #[inline]
     pub(crate) fn is_due(&self, taken: u64) -> bool {
         taken == self.next
     }
 
-    /// The worker is at its queue, and has taken so many.
+    /// The worker is at its queue, and has taken `taken` tasks.
     #[cold]
     pub(crate) fn look(&mut self, taken: u64) {
         if self.ring.is_some() {
@@ -59,8 +59,8 @@ impl<'a, P: Platform> Log<'a, P> {
         }
     }
 
-    /// As [`look`](Self::look), of a worker that has looked at the clock for another reason, where
-    /// it is between two things that are no tasks: fibers that went on.
+    /// Like [`look`](Self::look), for a worker that has read the clock for another reason, at a
+    /// switch between two activities that are not tasks: fibers that went on.
     pub(crate) fn passes(&mut self, taken: u64, now_ns: u64) {
         if self.ring.is_some() {
             self.stretch(taken, now_ns);
@@ -68,12 +68,12 @@ impl<'a, P: Platform> Log<'a, P> {
         }
     }
 
-    /// When the worker has looked for tasks last, the end of that.
+    /// When the worker's last look for tasks ended.
     pub(crate) fn resumed_ns(&self) -> u64 {
         self.resumed_ns
     }
 
-    /// The stretch since the last look: how many tasks were in it.
+    /// Ends the stretch from the last reading on. Returns how many tasks were in it.
     fn stretch(&mut self, taken: u64, now_ns: u64) -> u32 {
         let (since_ns, tasks) = (self.pace.looked_ns(), (taken - self.looked) as u32);
         if now_ns.saturating_sub(since_ns) > LONG_NS {
@@ -91,7 +91,7 @@ impl<'a, P: Platform> Log<'a, P> {
         tasks
     }
 
-    /// The worker has nothing to do, and has taken so many: when that began.
+    /// The worker has nothing to do, and has taken `taken` tasks. Returns when that began.
     pub(crate) fn pause(&mut self, taken: u64) -> u64 {
         self.look(taken);
         let now_ns = self.pace.looked_ns();
@@ -99,7 +99,8 @@ impl<'a, P: Platform> Log<'a, P> {
         now_ns
     }
 
-    /// It has looked for tasks since then, and that has ended so; the next task counts from here.
+    /// The worker has looked for tasks since `began_ns`, with the result `found`; the next task
+    /// counts from here.
     pub(crate) fn searched(&mut self, began_ns: u64, found: Found, taken: u64) {
         if let Some(ended_ns) = self.now() {
             self.note(Event { began_ns, ended_ns, what: What::Searched { found } });
@@ -107,7 +108,7 @@ impl<'a, P: Platform> Log<'a, P> {
         }
     }
 
-    /// Has it do nothing, which is recorded.
+    /// Runs `rest`, and records that the worker did nothing meanwhile.
     pub(crate) fn rest(&self, rest: impl FnOnce()) {
         let began_ns = self.now();
         rest();
@@ -116,7 +117,7 @@ impl<'a, P: Platform> Log<'a, P> {
         }
     }
 
-    /// Records something else.
+    /// Records another event.
     pub(crate) fn note(&self, event: Event) {
         if let Some(ring) = self.ring {
             ring.write(event.words());
@@ -129,7 +130,7 @@ impl<'a, P: Platform> Log<'a, P> {
         self.next = taken + u64::from(self.pace.resume(now_ns));
     }
 
-    /// Writes what was gathered, up to then.
+    /// Writes the gathered tasks, as of `ended_ns`.
     fn flush(&mut self, ended_ns: u64) {
         let tasks = core::mem::take(&mut self.gathered);
         if tasks > 0 {

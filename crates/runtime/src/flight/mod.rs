@@ -1,4 +1,4 @@
-//! A flight recorder: what each worker of a crew has done of late, for who asks afterwards.
+//! A flight recorder: what each worker of a crew has done of late, for callers that ask afterwards.
 //!
 //! | file | what is in it |
 //! |---|---|
@@ -26,10 +26,10 @@ pub use ring::Ring;
 /// The words of an [`Event`].
 const WORDS: usize = 4;
 
-/// Where the events of a worker are.
+/// The ring with the events of a worker.
 pub(crate) type Records<P> = Ring<P, WORDS>;
 
-/// When the latest event of a ring ended; `None`: it has none, or that is being written over.
+/// When the latest event of a ring ended; `None`: it has none, or it is being overwritten.
 pub(crate) fn latest_ns<P: Platform>(ring: &Records<P>) -> Option<u64> {
     ring.latest().and_then(Event::of_words).map(|event| event.ended_ns)
 }

@@ -1,12 +1,14 @@
-//! How often somebody may look at the clock.
+//! The pace at which a thread reads the clock.
 
-/// So that a look comes about once in a time, whatever a turn takes; and in so many turns at least.
+/// Spaces readings of the clock so that one comes about once in a time, whatever a turn takes; and
+/// in `most` turns at least.
 ///
-/// What is known between two looks is how many turns there were. So a turn that takes long is alone
-/// between two, if those before it took long, too; and else with no more others than the most.
+/// Between two readings only the number of turns is known. So a turn that takes long is alone
+/// between two readings, if those before it took long, too; and else together with at most `most`
+/// others.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// From look to look, about.
+    /// The time from one reading to the next, about.
     period_ns: u64,
     most: u32,
     turns: u32,
@@ -14,20 +16,21 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// A look in about `period_ns`, and in `most` turns; the first at the first turn.
+    /// A reading in about `period_ns`, and in `most` turns; the first at the first turn.
     #[must_use]
     pub const fn new(period_ns: u64, most: u32) -> Self {
         Self { period_ns, most, turns: 1, looked_ns: 0 }
     }
 
-    /// When the last look was.
+    /// When the last reading was.
     #[must_use]
     pub const fn looked_ns(&self) -> u64 {
         self.looked_ns
     }
 
-    /// A look, so many turns after the last: how many there may be until the next. No more than
-    /// twice as many, so that one quick turn says little; nor more, where that one was early.
+    /// Takes a reading, `turns` turns after the last one. Returns how many turns there may be until
+    /// the next: no more than twice as many, so that one quick turn says little; nor more, where
+    /// that reading was early.
     pub fn look(&mut self, now_ns: u64, turns: u32) -> u32 {
         let passed_ns = now_ns.saturating_sub(self.looked_ns).max(1);
         let fit = u64::from(turns.max(1)).saturating_mul(self.period_ns) / passed_ns;
@@ -38,7 +41,7 @@ impl Pace {
         self.turns
     }
 
-    /// Goes on from here: what has passed since the last look was no turn.
+    /// Goes on from here: the time that has passed after the last reading was no turn.
     pub fn resume(&mut self, now_ns: u64) -> u32 {
         self.looked_ns = now_ns;
         self.turns
@@ -49,7 +52,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// How many turns there are between looks, of turns that take so long.
+    /// How many turns there are between readings, if a turn takes `turn_ns`.
     fn settled(pace: &mut Pace, now_ns: &mut u64, turn_ns: u64) -> u32 {
         let mut turns = pace.resume(*now_ns);
         for _ in 0..20 {

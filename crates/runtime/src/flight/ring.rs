@@ -7,8 +7,8 @@
 //!
 //! - FLIGHT-1: what a reader has is whole: each record as it was written, in order and without a
 //!   gap, up to those that were written when it began or later.
-//! - FLIGHT-2: nobody waits: who writes does not know of readers, and who reads gives up what was
-//!   written over meanwhile.
+//! - FLIGHT-2: no thread waits: the writer does not know of readers, and a reader gives up what was
+//!   overwritten meanwhile.
 //!
 //! FLIGHT-1 is a sequence lock without the loop. A reader that has seen a word of record `n` sees
 //! afterwards that `n` were written, and drops all up to `n - slots`, in whose place that is.
@@ -19,21 +19,22 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Platform};
 
-/// So many records of `W` words; the latest but one of them can be read.
+/// A ring of records of `W` words; all but the oldest of those it has room for can be read.
 pub struct Ring<P: Platform, const W: usize> {
     head: P::U64,
     slots: Box<[[P::U64; W]]>,
 }
 
 impl<P: Platform, const W: usize> Ring<P, W> {
-    /// Room for so many records, 2 at the least.
+    /// Room for `records` records, at least 2.
     #[must_use]
     pub fn new(records: usize) -> Self {
         let slot = |_| [const { P::U64::ZERO }; W];
         Self { head: P::U64::ZERO, slots: (0..records.max(2)).map(slot).collect() }
     }
 
-    /// Writes a record over the oldest. By one thread at a time: what two write at once is neither.
+    /// Writes a record over the oldest. One thread at a time: if two write at once, neither record
+    /// is whole.
     pub fn write(&self, record: [u64; W]) {
         // Relaxed: ours.
         let head = self.head.load(Relaxed);
@@ -67,7 +68,7 @@ impl<P: Platform, const W: usize> Ring<P, W> {
         records
     }
 
-    /// The latest record; `None` if there is none, or so many were written meanwhile that it is not
+    /// The latest record; `None` if there is none, or if it was overwritten meanwhile and is not
     /// whole. Does not block.
     #[must_use]
     pub fn latest(&self) -> Option<[u64; W]> {

@@ -6,8 +6,8 @@
 //!
 //! - FORK-1: notes are left and taken away by their thread, or fiber, the last first; only the
 //!   oldest is taken away before, when it is made a task.
-//! - FORK-2: one is made a task where a worker has nothing to do, and a beat after the last, or
-//!   after the tree of forks was begun: a tree that takes less wakes nobody.
+//! - FORK-2: a note is made a task where a worker has nothing to do, and a beat after the last one,
+//!   or after the tree of forks was begun: a tree that takes less wakes no worker.
 //! - FORK-3: a fork leaves a note while fewer than [`KEPT`] are there, so that there is one near
 //!   the root; and else when it is time to look at the clock. The others are two calls.
 
@@ -19,11 +19,11 @@ use antiphon_platform::{Clock, Platform};
 
 use super::Forker;
 
-/// The notes of a thread, and its beat. All of it is this thread's.
+/// The notes of a thread, and its beat. All of it belongs to this thread.
 pub struct Forks<P: Platform> {
     /// How many forks are two calls, before the next leaves a note.
     passes: Cell<u32>,
-    /// How many more there are until it is time to look at the clock.
+    /// How many more forks there are until it is time to look at the clock.
     rest: Cell<u32>,
     /// How many forks there are from one look to the next.
     interval: Cell<u32>,
@@ -32,19 +32,19 @@ pub struct Forks<P: Platform> {
     newest: Cell<Option<NonNull<Link>>>,
     /// When the clock was looked at, in nanoseconds.
     looked: Cell<u64>,
-    /// When the beat began; 0 if it hasn't been looked at since the tree was begun.
+    /// When the beat began; 0 if the clock was not looked at after the tree was begun.
     began: Cell<u64>,
     platform: PhantomData<P>,
 }
 
-/// What notes of all types begin with.
+/// The first part of notes of all types.
 #[derive(Debug)]
 pub(super) struct Link {
     older: Cell<Option<NonNull<Link>>>,
     newer: Cell<Option<NonNull<Link>>>,
-    /// Not among the notes any more: made a task.
+    /// Whether the note was made a task, and is no longer among the notes.
     promoted: Cell<bool>,
-    /// Makes it a task, and puts that where others find it.
+    /// Makes the note a task, and puts that where others find it.
     promote: unsafe fn(NonNull<Link>),
 }
 
@@ -96,7 +96,7 @@ impl<P: Platform> Forks<P> {
         passes > 0
     }
 
-    /// The thread is no worker: a few milliards of forks are two calls.
+    /// The thread is no worker: the next 2³² − 1 forks are two calls.
     #[cold]
     pub fn pass_all(&self) {
         self.passes.set(u32::MAX);
@@ -107,8 +107,8 @@ impl<P: Platform> Forks<P> {
         self.passes.set(0);
     }
 
-    /// Takes all notes away, those of a fiber that is about to wait: what is forked meanwhile is
-    /// others'. `None`: there are none.
+    /// Takes all notes away: those of a fiber that is about to wait. What is forked meanwhile
+    /// belongs to others. `None`: there are none.
     #[inline]
     #[must_use]
     pub fn set_aside(&self) -> Option<Aside> {
@@ -121,7 +121,7 @@ impl<P: Platform> Forks<P> {
         Some(Aside { oldest, newest, kept, began: self.began.replace(0) })
     }
 
-    /// Puts them back, on the thread that the fiber is on then, when no others are there.
+    /// Puts the notes back, on the thread that the fiber is on then, when no others are there.
     pub fn put_back(&self, aside: Aside) {
         debug_assert!(self.newest.get().is_none(), "FORK-1");
         self.oldest.set(aside.oldest);
@@ -134,8 +134,8 @@ impl<P: Platform> Forks<P> {
     ///
     /// # Safety
     ///
-    /// It stays where it is until the same thread has [taken it away](Self::pop), before any that
-    /// was left earlier.
+    /// The note stays where it is until the same thread has [taken it away](Self::pop), before any
+    /// that was left earlier.
     pub(super) unsafe fn push(&self, note: NonNull<Link>) {
         let newest = self.newest.replace(Some(note));
         // SAFETY: the caller's, of this one and of those before.
@@ -168,7 +168,7 @@ impl<P: Platform> Forks<P> {
         true
     }
 
-    /// FORK-3: after so many are kept.
+    /// FORK-3: called after the number of notes has become `kept`.
     fn keep(&self, kept: u32) {
         self.kept.set(kept);
         let left = self.passes.get() + self.rest.get();
@@ -229,7 +229,7 @@ impl<P: Platform> Default for Forks<P> {
     }
 }
 
-/// How many forks there are to be until the next look, when the last so many took `ns`.
+/// How many forks there are to be until the next look, if the last `forks` took `ns`.
 fn interval(forks: u32, ns: u64, beat: u64) -> u32 {
     let wanted = u64::from(forks) * (beat / LOOKS) / ns.max(1);
     wanted.clamp(1, FORKS) as u32

@@ -1,9 +1,9 @@
-//! Fork and join: two closures, of which the second is run by somebody else if that pays.
+//! Fork and join: two closures, of which another worker runs the second if that pays.
 //!
-//! A fork is two calls. What it leaves behind, now and then, is a note on the stack that says what
-//! is to be run second; once a beat, and if a worker has nothing to do, the oldest note is made a
-//! [`Task`]. So a fork costs nanoseconds, and however fine the forks are, what is made tasks of
-//! them costs a fixed share of the time.
+//! A fork is two calls. Now and then it leaves behind a note on the stack that says what is to be
+//! run second; once a beat, and if a worker has nothing to do, the oldest note is made a [`Task`].
+//! So a fork costs nanoseconds, and however fine the forks are, making tasks of them costs a fixed
+//! share of the time.
 //!
 //! | file | what is in it |
 //! |---|---|
@@ -12,8 +12,8 @@
 //!
 //! After Acar, Charguéraud, Guatto, Rainey and Sieczkowski, "Heartbeat scheduling: provable
 //! efficiency for nested parallelism" (PLDI 2018). There a signal, and in others' libraries a
-//! thread, tells of the beat; here it is a look at the clock each so many forks, so many that it is
-//! a small part of a beat. Nothing is to be told where all work.
+//! thread, tells of the beat; here the thread looks at the clock after a number of forks that makes
+//! this a small part of a beat. Nothing is to be told where all work.
 
 mod forks;
 mod note;
@@ -26,23 +26,23 @@ pub use forks::{Aside, Forks};
 
 use note::Note;
 
-/// The worker that the calling thread is, for those who fork on it.
+/// The worker that the calling thread is, for code that forks on it.
 ///
 /// # Safety
 ///
 /// [`forks`](Self::forks) are the calling thread's, and always the same: notes of its stack are on
 /// them.
 pub unsafe trait Forker: Sized {
-    /// Where it runs.
+    /// The platform of the worker.
     type Platform: Platform;
-    /// What a closure has returned, or that it has panicked.
+    /// The value that a closure has returned, or that it has panicked.
     type Outcome<T>;
 
-    /// Has `ask` ask the notes of the calling thread.
+    /// Calls `ask` with the notes of the calling thread.
     fn forks<R>(ask: impl FnOnce(&Forks<Self::Platform>) -> R) -> R;
 
-    /// Whether the caller is a worker: if not, nothing is made a task. If its thread is none, that
-    /// may be told to [`pass_all`](Forks::pass_all).
+    /// Whether the caller is a worker: if not, nothing is made a task. If its thread is none, the
+    /// implementation may tell the notes to [`pass_all`](Forks::pass_all).
     fn is_worker() -> bool;
 
     /// Whether a worker has nothing to do. Asked once a beat.
@@ -58,7 +58,7 @@ pub unsafe trait Forker: Sized {
     ///
     /// # Errors
     ///
-    /// If there is no room: the task.
+    /// The task, if there is no room.
     fn put(task: Task<Self::Platform>) -> Result<(), Task<Self::Platform>>;
 
     /// Waits; runs other tasks meanwhile.
@@ -67,11 +67,11 @@ pub unsafe trait Forker: Sized {
     /// Runs a closure. Does not panic.
     fn run<T>(work: impl FnOnce() -> T) -> Self::Outcome<T>;
 
-    /// What the closure has returned; panics if it has. `None`: it was never run.
+    /// The value that the closure has returned; panics if it has. `None`: it was never run.
     fn unwrap<T>(outcome: Option<Self::Outcome<T>>) -> T;
 }
 
-/// Runs both, the second perhaps on another worker meanwhile; returns what they return.
+/// Runs both closures, the second perhaps on another worker meanwhile; returns what they return.
 ///
 /// If one of them panics, so does this, when both are done.
 #[inline]
@@ -104,10 +104,10 @@ where
     }
     let note = Note::<F, B, RB>::new(second);
     // SAFETY: the note stays where it is, and `settle` or its drop takes it away again: the last
-    // first, as all calls between have returned.
+    // first, because all calls between have returned.
     let left = unsafe { note.leave() };
     F::forks(Forks::tick::<F>);
-    // Its panic waits: what is run meanwhile is others'.
+    // A panic of the first closure waits: what is run meanwhile belongs to others.
     let returned = F::run(first);
     let settled = left.settle();
     (F::unwrap(Some(returned)), F::unwrap(settled))

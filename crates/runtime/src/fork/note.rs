@@ -1,6 +1,6 @@
 //! A note: what a fork runs second, on the stack of the thread that forks.
 //!
-//! | what became of it | `work` | `handle` | `task` |
+//! | state of the note | `work` | `handle` | `task` |
 //! |---|---|---|---|
 //! | nothing yet | some | none | none |
 //! | a task that others find | none | some | none |
@@ -21,10 +21,10 @@ pub(super) struct Note<F: Forker, B, R: Send> {
     task: Cell<Option<Task<F::Platform>>>,
 }
 
-/// What to wait by for the task that a note was made.
+/// The handle by which the forker waits for the task that a note was made.
 type Awaits<F, R> = Handle<<F as Forker>::Platform, <F as Forker>::Outcome<R>>;
 
-/// A note that was left: dropped, what is to be run second is dropped, or done.
+/// A note that was left. When this is dropped, what is to be run second is dropped, or done.
 pub(super) struct Left<'a, F: Forker, B, R: Send>(&'a Note<F, B, R>);
 
 impl<F, B, R> Note<F, B, R>
@@ -43,11 +43,11 @@ where
         }
     }
 
-    /// Leaves it among those of the thread.
+    /// Leaves the note among those of the thread.
     ///
     /// # Safety
     ///
-    /// What is returned is settled or dropped, before that of any note that was left earlier.
+    /// The returned value is settled or dropped, before that of any note that was left earlier.
     pub(super) unsafe fn leave(&self) -> Left<'_, F, B, R> {
         // The address of all of it: `promote` goes back to that from its link.
         let link = NonNull::from(self).cast();
@@ -64,8 +64,8 @@ where
     R: Send,
     F::Outcome<R>: Send,
 {
-    /// The first is done: runs the second, or waits for who does; returns what came of it, `None`
-    /// if it was never run.
+    /// The first closure is done: runs the second, or waits for the worker that does. Returns its
+    /// outcome; `None` if it was never run.
     pub(super) fn settle(self) -> Option<F::Outcome<R>> {
         let note = self.0;
         if F::forks(|forks| forks.pop(&note.link)) {
@@ -87,7 +87,7 @@ impl<F: Forker, B, R: Send> Left<'_, F, B, R> {
         }
         if let Some(mut handle) = note.handle.take() {
             F::wait(&handle.awaited());
-            // It is, unless the forker comes back too early.
+            // The task is done, unless the forker comes back too early.
             handle.awaited().wait();
             note.handle.set(Some(handle));
         }
@@ -98,7 +98,7 @@ impl<F: Forker, B, R: Send> Drop for Left<'_, F, B, R> {
     fn drop(&mut self) {
         let note = self.0;
         if !F::forks(|forks| forks.pop(&note.link)) {
-            // Not begun by anybody: nobody is going to.
+            // No worker has begun the task, and none is going to.
             drop(note.task.take());
             self.wait();
         }

@@ -1,4 +1,4 @@
-//! The table of actions: what a message may have run.
+//! The table of actions: the code that messages may run.
 //!
 //! ```text
 //!            register           it is written              unregister
@@ -7,8 +7,8 @@
 //!    └─────────────── no batch runs it any more, and it is dropped ───────────┘ until the last
 //! ```
 //!
-//! - ACTION-1: what is in an entry is written and dropped by one thread, the one that has made it
-//!   `FILLING` or `LEAVING`, and read by batches that have seen it `LIVE` with the generation of
+//! - ACTION-1: the content of an entry is written and dropped by one thread, the one that has made
+//!   it `FILLING` or `LEAVING`, and read by batches that have seen it `LIVE` with the generation of
 //!   their message.
 //! - ACTION-2: after `unregister`, no batch runs the action: those that began before are over, and
 //!   those that begin later see that it is not live (PULSE-1).
@@ -56,7 +56,7 @@ struct Pulses<P: Platform> {
     list: UnsafeCell<Vec<Arc<Pulse<P>>>>,
 }
 
-// SAFETY: the list is touched by who holds the lock; pulses are atomics.
+// SAFETY: the list is touched by the holder of the lock only; pulses are atomics.
 unsafe impl<P: Platform> Send for Pulses<P> {}
 // SAFETY: as above.
 unsafe impl<P: Platform> Sync for Pulses<P> {}
@@ -65,22 +65,22 @@ unsafe impl<P: Platform> Sync for Pulses<P> {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableFull;
 
-/// Why an action was not unregistered.
+/// The reason why an action was not unregistered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// It is not registered: never was in this table, or somebody has unregistered it.
+    /// The action is not registered: it never was in this table, or was unregistered already.
     Unknown,
     /// The caller is in an action, and would wait for itself or for another that does the same.
-    /// Have a thread, or a fiber, do it that is not running one.
+    /// Unregister it on a thread, or a fiber, that is not running an action.
     FromAction,
 }
 
 impl<P: Platform> Actions<P> {
-    /// How many actions that messages run a table can hold at most.
+    /// The greatest number of actions for messages in a table.
     pub const MOST: usize = (1 << ActionId::INDEX_BITS) - SIGNALS;
 
-    /// A table for so many actions that messages run, [`MOST`](Self::MOST) at most, beside
-    /// [`SIGNALS`] that signals run.
+    /// Creates a table for `capacity` actions that messages run, at most [`MOST`](Self::MOST),
+    /// beside [`SIGNALS`] that signals run.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let entry = |_| Entry { state: P::U32::ZERO, action: UnsafeCell::new(None) };
@@ -89,7 +89,8 @@ impl<P: Platform> Actions<P> {
         Self(Arc::new(Table { entries, pulses }))
     }
 
-    /// Has messages run `action`, on the thread whose mailbox they are posted to. Does not block.
+    /// Registers `action` for messages: they run it on the thread whose mailbox they are posted to.
+    /// Does not block.
     ///
     /// No two actions of a table have one name, so an entry is used up after 4 194 303 of them.
     ///
@@ -103,8 +104,8 @@ impl<P: Platform> Actions<P> {
         self.fill(SIGNALS..self.0.entries.len(), Box::new(action))
     }
 
-    /// Has signals run `action`. It must bear being run for no reason: a signal of an action that
-    /// was unregistered may still be pending when another takes its place.
+    /// Registers `action` for signals. It must bear being run for no reason: a signal of an action
+    /// that was unregistered may still be pending when another takes its place.
     ///
     /// # Errors
     ///
@@ -140,14 +141,15 @@ impl<P: Platform> Actions<P> {
         Err(TableFull)
     }
 
-    /// Has messages run `id` no more: when this returns, no thread is running it, none will, and it
-    /// was dropped. Messages for it that are still under way are delivered as
+    /// Unregisters the action `id` for messages: when this returns, no thread is running it, none
+    /// will, and it was dropped. Messages for it that are still under way are delivered as
     /// [strays](super::Delivered::strays).
     ///
     /// Blocks until all batches are over that owners were running when it was called, whatever
     /// actions those ran: spins for a moment, and then sleeps and looks. So the caller must not
-    /// hold what an action waits for, nor be an action of another table that somebody unregisters
-    /// from one of this: nobody can tell, and both wait for ever.
+    /// hold what an action waits for. Nor may it be an action of another table while an action of
+    /// this table unregisters one from that table: neither call can see this, and both wait for
+    /// ever.
     ///
     /// # Errors
     ///
@@ -161,7 +163,7 @@ impl<P: Platform> Actions<P> {
         let entry = self.0.entries.get(id.index()).ok_or(Refused::Unknown)?;
         let generation = id.live().generation();
         let leaving = State::new(generation, State::LEAVING);
-        // Relaxed: the fence acquires the action, which we drop. Who comes second finds it leaving.
+        // Relaxed: the fence acquires the action, which we drop. A second caller finds it leaving.
         let exchanged = entry.state.compare_exchange(id.live().0, leaving.0, Relaxed, Relaxed);
         exchanged.map_err(|_| Refused::Unknown)?;
         // PULSE-1: pairs with the fence in `Pulse::begin`.
@@ -202,11 +204,11 @@ impl<P: Platform> Actions<P> {
         true
     }
 
-    /// As [`run`](Self::run), the action that signals of this index run.
+    /// Like [`run`](Self::run), for the action that signals of this index run.
     ///
     /// # Safety
     ///
-    /// As of `run`.
+    /// See `run`.
     pub(super) unsafe fn run_signal(&self, index: usize) -> bool {
         // Relaxed: which action it is; `run` looks again.
         let state = State(self.0.entries[index].state.load(Relaxed));
@@ -214,14 +216,14 @@ impl<P: Platform> Actions<P> {
         unsafe { self.run(ActionId::new(index, state.generation()), [0; 3]) }
     }
 
-    /// Counts a mailbox in.
+    /// Adds a mailbox.
     pub(super) fn join(&self) -> Arc<Pulse<P>> {
         let pulse = Arc::new(Pulse::NEW);
         self.0.pulses.with(|list| list.push(pulse.clone()));
         pulse
     }
 
-    /// Counts a mailbox out.
+    /// Removes a mailbox.
     pub(super) fn leave(&self, pulse: &Arc<Pulse<P>>) {
         self.0.pulses.with(|list| list.retain(|other| !Arc::ptr_eq(other, pulse)));
     }

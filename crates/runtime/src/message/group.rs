@@ -9,25 +9,26 @@ use super::{Message, NotPosted, Park, Sender};
 /// Senders of several mailboxes, by socket.
 ///
 /// A broadcast is a post to each, one socket after the other, so that no member gets it twice and
-/// the sender knows who did not get it. *Turned down:* a head for each socket that posts to the
-/// others there: its action would have to wait, or to lose a message, where one of those is full.
+/// the sender knows which members did not get it. *Turned down:* a head for each socket that posts
+/// to the others there: its action would have to wait, or to lose a message, where one of those is
+/// full.
 #[derive(Clone, Debug)]
 pub struct Group<P: Platform, N: Notify = Park<P>> {
-    /// By socket; within one, as they came.
+    /// The members by socket; within one, in the order in which they were added.
     members: Vec<(SocketId, Sender<P, N>)>,
 }
 
 /// A member that a message was not posted to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missed {
-    /// Which one: the place in [`Group::members`].
+    /// The place of the member in [`Group::members`].
     pub member: usize,
-    /// Why, and the message.
+    /// The reason, and the message.
     pub why: NotPosted,
 }
 
 impl<P: Platform, N: Notify> Group<P, N> {
-    /// Nobody yet.
+    /// Creates a group without members.
     #[must_use]
     pub const fn new() -> Self {
         Self { members: Vec::new() }
@@ -49,16 +50,16 @@ impl<P: Platform, N: Notify> Group<P, N> {
     ///
     /// # Errors
     ///
-    /// Those that it was not posted to. All others have it.
+    /// The members that it was not posted to. All others have it.
     pub fn broadcast(&self, message: Message) -> Result<(), Vec<Missed>> {
         self.post_if(message, |_| true)
     }
 
-    /// As [`broadcast`](Self::broadcast), to the members on one socket.
+    /// Like [`broadcast`](Self::broadcast), to the members on one socket.
     ///
     /// # Errors
     ///
-    /// As of `broadcast`.
+    /// See `broadcast`.
     pub fn multicast(&self, socket: SocketId, message: Message) -> Result<(), Vec<Missed>> {
         self.post_if(message, |of| of == socket)
     }

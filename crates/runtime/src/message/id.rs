@@ -1,4 +1,4 @@
-//! What an action is called, and what its entry of the table is.
+//! The name of an action, and the state of its entry in the table.
 //!
 //! | bits of an entry's `state` | field | meaning |
 //! |---|---|---|
@@ -8,15 +8,15 @@
 //! | bits of an [`ActionId`] | field |
 //! |---|---|
 //! | 0–9 | index of the entry |
-//! | 10–31 | generation, from 1 on: a name that is zero is nobody's |
+//! | 10–31 | generation, from 1 on: a name that is zero names no action |
 
 use super::SIGNALS;
 
-/// Names an action that messages run: its entry, and which of those that have had it.
+/// The name of an action that messages run: its entry, and which of the actions that have had it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ActionId(u32);
 
-/// Names an action that signals run.
+/// The name of an action that signals run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SignalId(pub(super) ActionId);
 
@@ -65,19 +65,19 @@ impl ActionId {
         State::new(self.0 >> Self::INDEX_BITS, State::LIVE)
     }
 
-    /// As one word, to be sent along.
+    /// The name as one word, to be sent along.
     #[must_use]
     pub const fn bits(self) -> u32 {
         self.0
     }
 
-    /// Whether signals run what it names; so they do by the index of a name that is zero.
+    /// Whether signals run the named action; a name that is zero counts as such, by its index.
     pub(super) const fn is_of_signals(self) -> bool {
         self.index() < SIGNALS
     }
 
-    /// What [`bits`](Self::bits) returned, which is never 0. A word of another origin names an
-    /// action that may not be there; messages for it run nothing.
+    /// The name of a word that [`bits`](Self::bits) returned, which is never 0. A word of another
+    /// origin names an action that may not be there; messages for it run nothing.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
@@ -85,7 +85,7 @@ impl ActionId {
 }
 
 impl SignalId {
-    /// The bit of a mailbox's word that stands for it.
+    /// The bit of a mailbox's word for this signal.
     pub(super) const fn bit(self) -> u64 {
         1 << self.0.index()
     }
@@ -96,7 +96,7 @@ impl SignalId {
         if action.is_of_signals() { Some(Self(action)) } else { None }
     }
 
-    /// What runs it, for [`Actions::unregister`](super::Actions::unregister).
+    /// The name by which [`Actions::unregister`](super::Actions::unregister) removes it.
     #[must_use]
     pub const fn action(self) -> ActionId {
         self.0

@@ -1,7 +1,7 @@
-//! What the owner of a mailbox does that has nothing to run: it spins, and then it sleeps.
+//! An owner of a mailbox that has nothing to run: it spins, and then it sleeps.
 //!
-//! First it spins for a moment, which is worth neither a look at how crowded the machine is nor
-//! being counted among those who spin: whoever waits for an answer of a thread that runs has it
+//! First it spins for a moment, for which it neither checks how crowded the machine is nor counts
+//! itself among the spinners: an owner that waits for an answer of a running thread has the answer
 //! then. What it leaves and looks at before it sleeps is in [`bell`](crate::sleep).
 
 use core::sync::atomic::Ordering::Relaxed;
@@ -12,14 +12,14 @@ use antiphon_sync::nap;
 use super::mailbox::Shared;
 use super::{Delivered, Mailbox};
 
-/// The moment, in nanoseconds.
+/// How long the moment is, in nanoseconds.
 const MOMENT_NS: u32 = 1_000;
 /// How long signals may go unseen while the owner spins for messages, in nanoseconds.
 const SLICE_NS: u32 = 500;
 
 impl<P: Platform, N: Notify> Mailbox<P, N> {
-    /// How long [`wait`](Self::wait) spins before it sleeps, in nanoseconds, if nothing else is
-    /// said: about what it costs to sleep and be woken.
+    /// How long [`wait`](Self::wait) spins by default before it sleeps, in nanoseconds: about as
+    /// long as it takes to sleep and be woken.
     pub const SPIN_NS: u32 = 20_000;
 
     /// Delivers what is there, or waits until something is: spins for a while, and then sleeps.
@@ -36,7 +36,7 @@ impl<P: Platform, N: Notify> Mailbox<P, N> {
         }
     }
 
-    /// Spins until something is there, or for no longer than is worth it: then `false`.
+    /// Spins until something is there, or for as long as that is worth it: then `false`.
     fn spin(&self, deadline: Option<Deadline>) -> bool {
         let moment = self.spin_ns.min(MOMENT_NS);
         if self.spin_for(before::<P>(deadline, moment)) {
@@ -52,7 +52,7 @@ impl<P: Platform, N: Notify> Mailbox<P, N> {
         seen
     }
 
-    /// Spins until something is there, or for so many nanoseconds: then `false`.
+    /// Spins until something is there, or for `left` nanoseconds: then `false`.
     fn spin_for(&self, mut left: u32) -> bool {
         while left > 0 {
             let slice = left.min(SLICE_NS);
@@ -103,7 +103,7 @@ pub struct Doze<'a, P: Platform, N: Notify> {
 }
 
 impl<P: Platform, N: Notify> Doze<'_, P, N> {
-    /// As [`Mailbox::notifier`].
+    /// See [`Mailbox::notifier`].
     #[must_use]
     pub fn notifier(&self) -> &N {
         &self.shared.notify

@@ -3,18 +3,18 @@
 //! | line | what | written by |
 //! |---|---|---|
 //! | | the [`Ring`] | posters, and the owner |
-//! | 0 | `signals`: bit `i` is that of action `i`, bit 63 is `CLOSED` | who signals, the owner |
-//! | 1 | `bell` | the owner before and after it sleeps, who wakes it |
-//! | 2 | `room`: who waits for room | those |
+//! | 0 | `signals`: bit `i` is that of action `i`, bit 63 is `CLOSED` | signallers, the owner |
+//! | 1 | `bell` | the owner before and after it sleeps, its waker |
+//! | 2 | `room`: the posters that wait for room | those |
 //! | 3 | the [`Mailbox`] itself: how far it has read | the owner |
 //!
-//! Each is two lines, since prefetchers take neighbours for one, and the first two are written to
-//! while somebody else polls beside them. Where the owner's place lay beside another mailbox, as in
-//! an array, a message took 2.3 times a bare hand-off instead of 1.4 ([`ring`](super::ring)).
+//! Each is two lines, because prefetchers take neighbours for one, and the first two are written to
+//! while another thread polls beside them. Where the owner's place lay beside another mailbox, as
+//! in an array, a message took 2.3 times a bare hand-off instead of 1.4 ([`ring`](super::ring)).
 //!
-//! - ROOM (no lost wake): who waits for room is on the list, and then tries once more; the owner
-//!   makes room, and then looks at the list, when it polls next or is about to sleep. For each slot
-//!   it makes free it notifies one.
+//! - ROOM (no lost wake): a poster that waits for room is on the list, and then tries once more;
+//!   the owner makes room, and then looks at the list, when it polls next or is about to sleep. For
+//!   each slot that it makes free it notifies one.
 //!
 //! The look at the list is left until then because a batch, and a sleep, begin with a fence anyway.
 
@@ -35,10 +35,10 @@ use crate::sleep::{Bell, Park};
 /// How many messages a [`Mailbox::poll`] delivers at most.
 pub const BATCH: u32 = 64;
 
-/// In `signals`.
+/// The bit of `signals` that says that the mailbox is closed.
 pub(super) const CLOSED: u64 = 1 << 63;
 
-/// What both ends share.
+/// The state that both ends share.
 pub(super) struct Shared<P: Platform, N: Notify> {
     pub(super) ring: Ring<P>,
     pub(super) signals: Lines<P::U64>,
@@ -49,7 +49,8 @@ pub(super) struct Shared<P: Platform, N: Notify> {
     pub(super) pulse: Arc<Pulse<P>>,
 }
 
-/// The owner's end: whoever has it runs what is posted. It may be sent to another thread.
+/// The owner's end: the thread that has it runs the actions of what is posted. It may be sent to
+/// another thread.
 ///
 /// When it is dropped it is closed, and what was not delivered is gone: see
 /// [`close`](Self::close).
@@ -57,14 +58,14 @@ pub(super) struct Shared<P: Platform, N: Notify> {
 pub struct Mailbox<P: Platform, N: Notify = Park<P>> {
     pub(super) shared: Arc<Shared<P, N>>,
     pub(super) cursor: Cursor,
-    /// How many slots were freed since waiting posters were told.
+    /// How many slots were freed since waiting posters were last told.
     pub(super) freed: u64,
     /// The signals that were taken and not yet run: those behind one whose action has panicked.
     signalled: u64,
     pub(super) spin_ns: u32,
 }
 
-/// What a poll has delivered.
+/// The counts of what a poll has delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Delivered {
@@ -77,7 +78,7 @@ pub struct Delivered {
 }
 
 impl Delivered {
-    /// Whether there was nothing.
+    /// Whether nothing was delivered.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.messages == 0 && self.signals == 0 && self.strays == 0
@@ -89,8 +90,8 @@ impl Delivered {
 }
 
 impl<P: Platform, N: Notify> Mailbox<P, N> {
-    /// A mailbox for at least `capacity` messages (the next power of two), which run actions of
-    /// `actions`.
+    /// Creates a mailbox for at least `capacity` messages (the next power of two), which run
+    /// actions of `actions`.
     ///
     /// # Panics
     ///
@@ -103,11 +104,11 @@ impl<P: Platform, N: Notify> Mailbox<P, N> {
         Self::with_notify(actions, capacity, N::default())
     }
 
-    /// As [`new`](Self::new), with an owner that sleeps in its own way.
+    /// Like [`new`](Self::new), with an owner that sleeps in its own way.
     ///
     /// # Panics
     ///
-    /// As `new`.
+    /// See `new`.
     #[must_use]
     pub fn with_notify(actions: &Actions<P>, capacity: usize, notify: N) -> Self {
         let shared = Shared {
@@ -123,27 +124,27 @@ impl<P: Platform, N: Notify> Mailbox<P, N> {
         Self { shared, cursor, freed: 0, signalled: 0, spin_ns: Self::SPIN_NS }
     }
 
-    /// Has [`wait`](Self::wait) spin for so many nanoseconds before it sleeps; 0 is not at all.
-    /// Where threads outnumber CPUs it does so for a microsecond at most.
+    /// Sets how long [`wait`](Self::wait) spins before it sleeps, in nanoseconds; 0 is not at all.
+    /// Where threads outnumber CPUs it spins for a microsecond at most.
     #[must_use]
     pub fn spinning(mut self, ns: u32) -> Self {
         self.spin_ns = ns;
         self
     }
 
-    /// What posts to this mailbox.
+    /// A sender that posts to this mailbox.
     #[must_use]
     pub fn sender(&self) -> Sender<P, N> {
         Sender(self.shared.clone())
     }
 
-    /// How the owner sleeps, for event loops that do so by themselves: see [`doze`](Self::doze).
+    /// The notifier, for event loops that sleep by themselves: see [`doze`](Self::doze).
     #[must_use]
     pub fn notifier(&self) -> &N {
         &self.shared.notify
     }
 
-    /// Delivers what is there: signals, and [`BATCH`] messages at most. Does not block, but for
+    /// Delivers what is there: signals, and [`BATCH`] messages at most. Does not block, except for
     /// what the actions do.
     pub fn poll(&mut self) -> Delivered {
         let mut delivered = Delivered::default();
@@ -178,7 +179,8 @@ impl<P: Platform, N: Notify> Mailbox<P, N> {
     }
 
     /// Closes the mailbox, and returns the messages that were not delivered, in their order. Posts
-    /// are refused from now on, and those who wait for room are told. Pending signals are dropped.
+    /// are refused from now on, and posters that wait for room are told. Pending signals are
+    /// dropped.
     ///
     /// Waits for posters that are in the middle of a post, which is a few instructions.
     #[must_use = "these messages were posted and not delivered"]
@@ -189,7 +191,7 @@ impl<P: Platform, N: Notify> Mailbox<P, N> {
     fn shut(&mut self) -> Vec<Message> {
         let Shared { ring, signals, room, .. } = &*self.shared;
         let end = ring.close();
-        // Relaxed: nobody acts on what it drops.
+        // Relaxed: no thread acts on what it drops.
         signals.0.fetch_or(CLOSED, Relaxed);
         // ROOM: pairs with the fence in `Sender::post_wait`.
         P::fence(SeqCst);
@@ -200,7 +202,7 @@ impl<P: Platform, N: Notify> Mailbox<P, N> {
 }
 
 impl<P: Platform, N: Notify> Shared<P, N> {
-    /// Notifies one of those who wait for room for each slot that was `freed`, before a fence.
+    /// Notifies one waiting poster for each slot that was `freed`, before a fence.
     pub(super) fn tell_of_room(&self, freed: &mut u64) {
         while *freed > 0 && self.room.notify_one() {
             *freed -= 1;
@@ -214,7 +216,7 @@ impl<P: Platform, N: Notify> Shared<P, N> {
     ///
     /// The caller is the owner, in a batch.
     unsafe fn run_signals(&self, left: &mut u64, delivered: &mut Delivered) {
-        // Relaxed: whether there are any.
+        // Relaxed: it only says whether there are any.
         if self.signals.0.load(Relaxed) != 0 {
             // Acquire: what came before each of them; pairs with the releases in `Sender::signal`,
             // each of which carries on those before it.
@@ -222,7 +224,7 @@ impl<P: Platform, N: Notify> Shared<P, N> {
         }
         while *left != 0 {
             let index = left.trailing_zeros() as usize;
-            // Before it is run: if that panics, this one had its turn.
+            // Before the action is run: if it panics, this signal has had its turn.
             *left &= *left - 1;
             // SAFETY: the caller's promise.
             let ran = unsafe { self.actions.run_signal(index) };
@@ -246,7 +248,7 @@ impl<P: Platform> Drop for Reading<'_, P> {
 
 impl<P: Platform, N: Notify> Drop for Mailbox<P, N> {
     fn drop(&mut self) {
-        // Dropped with its owner, who did not ask for them.
+        // Dropped with its owner, which did not ask for them.
         drop(self.shut());
     }
 }

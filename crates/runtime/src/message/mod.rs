@@ -1,5 +1,5 @@
-//! Active messages: a sender names an action and gives it a few words, and the thread whose mailbox
-//! it is runs the action when it next looks.
+//! Active messages: a sender names an action and gives it a few words, and the owner of the mailbox
+//! runs the action when it next looks.
 //!
 //! After von Eicken, Culler, Goldstein and Schauser, "Active Messages", ISCA 1992; and Hale and
 //! Dinda, "An Evaluation of Asynchronous Software Events on Modern Hardware", MASCOTS 2018, whose
@@ -18,7 +18,7 @@
 //! | `pulse` | whether an owner is running actions now |
 //! | `ring` | the messages of a mailbox |
 //! | `mailbox`, `sender` | both ends |
-//! | `idle` | what an owner does that has nothing to run |
+//! | `idle` | an owner that has nothing to run |
 //! | `group` | several mailboxes, by socket |
 //!
 //! Actions run at the owner's safe points and nowhere else: where it calls [`Mailbox::poll`], in
@@ -27,17 +27,17 @@
 //!
 //! # What to know
 //!
-//! - **An action should be short** and must not wait for messages of its own mailbox, which nobody
-//!   delivers meanwhile: it posts by [`Sender::post`], and keeps for later what is refused.
+//! - **An action should be short** and must not wait for messages of its own mailbox, which no
+//!   thread delivers meanwhile: it posts by [`Sender::post`], and keeps for later what is refused.
 //! - **An action that panics** unwinds through the owner's `poll`. Its message was delivered; what
 //!   is behind it is there for the next one.
 //!   The same holds for signals.
 //! - **An action that keeps a sender** keeps the mailbox, whose table keeps the action: it is gone
 //!   when it is unregistered, and not with the last mailbox. A [`SignalId`] or [`ActionId`] means
 //!   something to its own table only; elsewhere it runs another action, or none.
-//! - **A poster that is stopped** in the middle of a post keeps back what was posted after it. What
-//!   it has claimed is a slot of the ring, no lock.
-//! - **A mailbox is its process's**: what a `fork` has in the child is of no use there.
+//! - **A poster that is stopped** in the middle of a post keeps back what was posted after it. It
+//!   has claimed a slot of the ring, not a lock.
+//! - **A mailbox belongs to its process**: the copy that a `fork` makes in the child is of no use.
 
 mod actions;
 mod group;
@@ -56,14 +56,14 @@ pub use idle::Doze;
 pub use mailbox::{BATCH, Delivered, Mailbox};
 pub use sender::{NotPosted, NotSignalled, Sender};
 
-/// What a message carries to its action.
+/// The words that a message carries to its action.
 pub type Payload = [u64; 3];
 
-/// An action to be run, and what with.
+/// An action to be run, and the words for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What to run.
+    /// The action to run.
     pub action: ActionId,
-    /// What it is given.
+    /// The words that the action is given.
     pub payload: Payload,
 }

@@ -1,32 +1,32 @@
-//! The pulse of a mailbox: whether its owner is running actions, and who that is.
+//! The pulse of a mailbox: whether its owner is running actions, and which task that is.
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
 //! | 0–7 | `batch` | how many batches of actions were begun and ended: odd while one is under way |
-//! | 8–15 | `task` | who runs the batch, as [`Platform::task`] has it; 0 if nobody does |
+//! | 8–15 | `task` | the task that runs the batch, as [`Platform::task`] has it; 0: none |
 //!
-//! - PULSE-1: who has withdrawn an action, and then [waited](Pulse::wait), comes after all batches
-//!   that may have seen the action; those that begin later see that it was withdrawn.
+//! - PULSE-1: a thread that has withdrawn an action, and then [waited](Pulse::wait), comes after
+//!   all batches that may have seen the action; those that begin later see that it was withdrawn.
 //! - PULSE-2: `task` names the caller if and only if the caller is in a batch: it alone writes its
 //!   name, and takes it away. A fiber may go on with its batch on another thread.
 //!
-//! That is an epoch a mailbox, on lines of its own: to run an action writes to no line that others
-//! write to. A count in the action's entry would, and counts of many mailboxes' deliveries would
-//! meet there.
+//! That is one epoch per mailbox, on lines of its own: to run an action writes to no line that
+//! others write to. A count in the action's entry would, and the counts of many mailboxes'
+//! deliveries would meet there.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use antiphon_platform::{Atomic, Budget, Platform};
 use antiphon_sync::nap;
 
-/// One mailbox's.
+/// The pulse of one mailbox.
 #[repr(C, align(128))]
 pub(super) struct Pulse<P: Platform> {
     batch: P::U64,
     task: P::U64,
 }
 
-/// How long who waits spins first, and then sleeps between two looks.
+/// How long a waiting thread first spins; then it sleeps for `NAP_NS` between two looks.
 const SPIN: Budget = Budget::ns(2_000);
 const NAP_NS: u64 = 100_000;
 
@@ -42,8 +42,8 @@ impl<P: Platform> Pulse<P> {
         // Relaxed: PULSE-2.
         self.task.store(P::task(), Relaxed);
         self.step();
-        // PULSE-1: either we see that an action was withdrawn, or who did that sees our batch.
-        // Pairs with the fence in `Actions::unregister`.
+        // PULSE-1: either we see that an action was withdrawn, or the thread that did that sees our
+        // batch. Pairs with the fence in `Actions::unregister`.
         P::fence(SeqCst);
         Beat(self)
     }
@@ -52,18 +52,18 @@ impl<P: Platform> Pulse<P> {
     fn step(&self) {
         // Relaxed: only the owner writes it.
         let next = self.batch.load(Relaxed).wrapping_add(1);
-        // Release: what the actions of the batch that ends did, or of the one before, if who waits
-        // sees this one; pairs with the acquires in `wait`.
+        // Release: what the actions of the batch that ends did, or of the one before, if the
+        // waiting thread sees this one; pairs with the acquires in `wait`.
         self.batch.store(next, Release);
     }
 
-    /// Whether that task, the caller's, is running a batch.
+    /// Whether `task`, which is the caller's, is running a batch.
     pub(super) fn is_of(&self, task: u64) -> bool {
         // Relaxed: PULSE-2.
         self.task.load(Relaxed) == task
     }
 
-    /// PULSE-1: waits until the batch is over that is under way. Spins for a moment and then sleeps
+    /// PULSE-1: waits until the batch that is under way is over. Spins for a moment and then sleeps
     /// and looks.
     pub(super) fn wait(&self) {
         // Acquire, here and below: what the batch did; pairs with the release in `step`.
@@ -77,7 +77,7 @@ impl<P: Platform> Pulse<P> {
     }
 }
 
-/// A batch of the owner's, which ends when this is dropped.
+/// A batch of the owner, which ends when this is dropped.
 pub(super) struct Beat<'a, P: Platform>(&'a Pulse<P>);
 
 impl<P: Platform> Drop for Beat<'_, P> {

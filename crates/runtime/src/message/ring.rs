@@ -5,7 +5,7 @@
 //! | 0 | `tail`: how many slots were claimed, and `CLOSED` | posters | posters |
 //! | 0 | `head_seen`: a `head` that some poster has seen | posters | posters |
 //! | 1 | `head`: how many slots are free again | the owner | posters that find no room |
-//! | each slot | `stamp`, `action`, `payload` | who has claimed it | the owner |
+//! | each slot | `stamp`, `action`, `payload` | the poster that has claimed it | the owner |
 //!
 //! ```text
 //!          claim (exchange of `tail`)        stamp = position + 1          head > position
@@ -18,7 +18,7 @@
 //!
 //! - RING-1: a position is claimed by one poster, and not before the owner has read what the lap
 //!   before left in its slot.
-//! - RING-2: who sees a stamp sees the message, and what its poster did before.
+//! - RING-2: a thread that sees a stamp sees the message, and what its poster did before.
 //! - RING-3: no position is claimed after the ring was closed: what was claimed before is all there
 //!   is, and is filled soon.
 //!
@@ -65,14 +65,14 @@ use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform};
 use super::{ActionId, Message};
 use crate::lines::Lines;
 
-/// Why a message was not taken.
+/// The reason why a message was not taken.
 #[derive(Debug)]
 pub(super) enum Refusal {
     Full,
     Closed,
 }
 
-/// A bounded queue with many producers; its one consumer is whoever holds the [`Cursor`].
+/// A bounded queue with many producers; its one consumer is the thread that holds the [`Cursor`].
 pub(super) struct Ring<P: Platform> {
     ends: Lines<Ends<P>>,
     head: Lines<P::U64>,
@@ -91,9 +91,9 @@ struct Slot<P: Platform> {
     payload: [P::U64; 3],
 }
 
-/// In `tail`.
+/// The bit of `tail` that says that the ring is closed.
 const CLOSED: u64 = 1 << 63;
-/// How many slots a ring has at most: a stamp tells two laps of so many apart.
+/// The greatest number of slots of a ring: a stamp tells two laps of that many slots apart.
 pub(super) const MOST: usize = 1 << 31;
 
 /// The owner's place in a ring.
@@ -141,7 +141,7 @@ impl<P: Platform> Ring<P> {
 
     fn claim(&self) -> Result<u64, Refusal> {
         let ends = &self.ends.0;
-        // Relaxed: who has claimed a slot is told by the exchange, and that it is free by `head`.
+        // Relaxed: the exchange tells which poster has claimed a slot, and `head` that it is free.
         let mut tail = ends.tail.load(Relaxed);
         loop {
             if tail & CLOSED != 0 {
@@ -188,7 +188,7 @@ impl<P: Platform> Ring<P> {
     /// Spins until a message is there, or the budget is spent: then `false`.
     pub(super) fn spin(&self, at: &Cursor, budget: Budget) -> bool {
         let due = stamp(at.next);
-        // Relaxed: whether there is one; `pop` acquires it.
+        // Relaxed: it only says whether there is a message; `pop` acquires it.
         self.slot(at.next).stamp.spin_while(Relaxed, budget, |stamp| stamp != due).is_ok()
     }
 
@@ -200,7 +200,7 @@ impl<P: Platform> Ring<P> {
         (slot.stamp.load(Acquire) == stamp(at.next)).then(|| Self::read(slot, at))
     }
 
-    /// As [`pop`](Self::pop), of a slot that was claimed: waits until it is filled.
+    /// Like [`pop`](Self::pop), for a slot that was claimed: waits until it is filled.
     pub(super) fn pop_claimed(&self, at: &mut Cursor, end: u64) -> Option<Message> {
         if at.next == end {
             return None;
@@ -220,7 +220,7 @@ impl<P: Platform> Ring<P> {
         }
     }
 
-    /// Makes the slots free of which the messages were taken out; returns how many.
+    /// Makes the slots free whose messages were taken out; returns how many.
     pub(super) fn free(&self, at: &mut Cursor) -> u64 {
         let freed = at.next - at.freed;
         if freed != 0 {
@@ -232,7 +232,7 @@ impl<P: Platform> Ring<P> {
     }
 }
 
-/// What the slot of a position holds when it is filled. Never zero in the first lap.
+/// The stamp of the slot of a position when it is filled. Never zero in the first lap.
 fn stamp(position: u64) -> u32 {
     (position as u32).wrapping_add(1)
 }

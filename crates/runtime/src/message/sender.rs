@@ -1,4 +1,4 @@
-//! The end of a mailbox that others have.
+//! The end of a mailbox that other threads have.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -15,18 +15,18 @@ use super::{Message, Park, SignalId};
 /// Posts to one mailbox. A clone posts to the same.
 pub struct Sender<P: Platform, N: Notify = Park<P>>(pub(super) Arc<Shared<P, N>>);
 
-/// Why a message was not posted; here it is.
+/// The reason why a message was not posted, with the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotPosted {
     /// There was no room, until the deadline if there was one.
     Full(Message),
     /// The mailbox was closed, or its owner is gone.
     Closed(Message),
-    /// Its action is one that signals run, or the word zero was taken for a name.
+    /// The message's action is one that signals run, or the word zero was taken for a name.
     ForSignals(Message),
 }
 
-/// Why a signal was not given.
+/// The reason why a signal was not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotSignalled {
     /// The action is not registered any more.
@@ -60,7 +60,7 @@ impl<P: Platform, N: Notify> Sender<P, N> {
 
     /// Posts a message; blocks while there is no room, asleep, until the owner's next poll that
     /// makes some. An action should not call it: where the owners of two mailboxes post to each
-    /// other so, and both are full, nobody makes room.
+    /// other in this way, and both are full, neither makes room.
     ///
     /// # Errors
     ///
@@ -90,13 +90,13 @@ impl<P: Platform, N: Notify> Sender<P, N> {
         tried
     }
 
-    /// Ends a wait for room; returns whether nobody has ended it before.
+    /// Ends a wait for room; returns whether it had not been ended before.
     fn finish(&self, entry: Entry<P>) -> bool {
         // SAFETY: prepared by the same condition variable.
         matches!(unsafe { self.0.room.finish(entry) }, End::GaveUp)
     }
 
-    /// Has the owner run the action of `id` at least once from now on. Signals of one action that
+    /// Makes the owner run the action of `id` at least once from now on. Signals of one action that
     /// the owner has not seen yet are one. Does not block; makes a system call if the owner sleeps.
     ///
     /// What the caller did before happens before the action.
@@ -108,12 +108,13 @@ impl<P: Platform, N: Notify> Sender<P, N> {
         if !self.0.actions.knows(id.action()) {
             return Err(NotSignalled::Unregistered);
         }
-        // An exchange though the bit may be set: whoever takes it must come after us. Release: what
-        // the caller did; pairs with the acquire in `Mailbox::run_signals`.
+        // An exchange even if the bit is set: the owner that takes it must come after us. Release:
+        // what the caller did; pairs with the acquire in `Mailbox::run_signals`.
         if self.0.signals.0.fetch_or(id.bit(), Release) & CLOSED != 0 {
             return Err(NotSignalled::Closed);
         }
-        // Though others were pending: who has set those may have been stopped before this.
+        // Even if others were pending: the thread that has set those may have been stopped before
+        // this.
         self.0.bell.0.ring(&self.0.notify);
         Ok(())
     }

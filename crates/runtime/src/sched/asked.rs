@@ -16,7 +16,7 @@ impl<'a, Q> Asked<'a, Q> {
         Self { queues, last: Cell::new(usize::MAX) }
     }
 
-    /// `None`: at nobody's.
+    /// `None`: no queue was looked at.
     pub(super) fn last(&self) -> Option<u32> {
         u32::try_from(self.last.get()).ok()
     }

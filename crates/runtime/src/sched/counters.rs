@@ -4,28 +4,30 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::{Atomic, Platform};
 
-/// What the workers of a crew have done so far; each figure by itself, none of one moment.
+/// The counts of what the workers of a crew have done so far. Each is read by itself: no two are of
+/// one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Tasks that workers were handed to run, as of when each last looked outside: of its present
-    /// ones up to 60 may be missing, and for good if its seat was taken from it meanwhile.
+    /// Tasks that workers were handed to run. Each worker counts when it looks outside: up to 60
+    /// tasks of a present worker may be missing, and for good if its seat was taken from it
+    /// meanwhile.
     pub tasks: u64,
     /// Tasks that workers made ready, and for which there was no room.
     pub refused: u64,
     /// How often workers that had nothing looked for tasks of others.
     pub searches: u64,
-    /// How often they got some.
+    /// How often a search found tasks.
     pub steals: u64,
     /// How often a worker's seat was given to another because it was in one task for too long.
     pub hogs: u64,
-    /// Of the tasks that were too long the longest, in nanoseconds: as far as the watchdog has
-    /// looked, which it does as long as not all workers rest. 0: none was.
+    /// The longest of the tasks that were too long, in nanoseconds, as far as the watchdog has
+    /// looked. It looks as long as not all workers rest. 0: there was none.
     pub longest_ns: u64,
-    /// How often they rested.
+    /// How often workers rested.
     pub rests: u64,
 }
 
-/// Those of one worker.
+/// The counters of one worker.
 pub(super) struct Counters<P: Platform> {
     tasks: P::U64,
     refused: P::U64,
@@ -43,29 +45,29 @@ impl<P: Platform> Counters<P> {
         rests: P::U64::ZERO,
     };
 
-    /// The worker's: it was handed so many tasks in all.
+    /// Called by the worker: `tasks` is how many tasks it was handed in all.
     pub(super) fn take(&self, tasks: u64) {
         // Relaxed: a figure.
         self.tasks.store(tasks, Relaxed);
     }
 
-    /// How many tasks those of this seat were handed.
+    /// How many tasks the workers of this seat were handed.
     pub(super) fn taken(&self) -> u64 {
-        // Relaxed: whoever was here before has released the seat.
+        // Relaxed: an earlier worker has released the seat.
         self.tasks.load(Relaxed)
     }
 
-    /// The worker's: it has nothing to do.
+    /// Called by the worker when it has nothing to do.
     pub(super) fn rest(&self) {
         more::<P>(&self.rests);
     }
 
-    /// The worker's.
+    /// Called by the worker when a task was refused.
     pub(super) fn refuse(&self) {
         more::<P>(&self.refused);
     }
 
-    /// The worker's: it has looked, and got something or not.
+    /// Called by the worker after a search: `got` says whether it found a task.
     pub(super) fn search(&self, got: bool) {
         more::<P>(&self.searches);
         if got {
@@ -73,7 +75,7 @@ impl<P: Platform> Counters<P> {
         }
     }
 
-    /// Adds them to those of others.
+    /// Adds the counters to `sum`.
     pub(super) fn add_to(&self, sum: &mut Stats) {
         // Relaxed: figures.
         sum.tasks += self.tasks.load(Relaxed);

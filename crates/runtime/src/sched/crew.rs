@@ -39,20 +39,20 @@ use super::worker::Worker;
 use crate::flight::{self, Event, Log, Records};
 use crate::lines::Lines;
 
-/// Workers that share tasks, by a policy. Tasks are [items](Item): what they are, who runs them
-/// knows.
+/// Workers that share tasks, by a policy. Tasks are [items](Item): the caller that runs them knows
+/// what they are.
 pub struct Crew<P: Platform, Y: Policy<P>> {
     pub(super) policy: Y,
     pub(super) queues: Box<[Lines<Y::Queue>]>,
     pub(super) seats: Seats<P>,
     pub(super) shared: RelaxedQueue<P>,
     pub(super) surplus: Surplus<P>,
-    /// Those who wait for room.
+    /// The threads that wait for room.
     pub(super) room: EventCount<P>,
     pub(super) idlers: Idlers<P>,
     pub(super) watch: Watch<P>,
     pub(super) counters: Box<[Lines<Counters<P>>]>,
-    /// Of each worker, or of none.
+    /// The records of each worker, or empty if events are not recorded.
     records: Box<[Lines<Records<P>>]>,
     /// 0, [`CLOSED`] or [`OVER`].
     closed: P::U32,
@@ -202,7 +202,8 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
 
     pub(super) fn accept(&self, task: Item, rank: Option<u64>) -> Result<(), Full> {
         let pushed = self.policy.submit(&self.shared, task, rank);
-        // If it was refused, too: perhaps for a debt, which is settled by who looks for tasks.
+        // Also after a refusal: the reason may be a debt, which a worker that looks for tasks
+        // settles.
         self.idlers.notify(self.turn());
         pushed
     }
@@ -248,9 +249,9 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     /// Lets workers end that find nothing more to do, once no other worker is in a task or has
     /// tasks that wait. They wait for each [`Worker`] that is not as far as they are.
     pub fn close(&self) {
-        // Release: what was put in before; pairs with the acquire in `is_closed`. Who rests sees it
-        // by the fence of `notify_all`.
-        // One that is over stays so.
+        // Release: what was put in before; pairs with the acquire in `is_closed`. A resting worker
+        // sees it by the fence of `notify_all`.
+        // A crew that is `OVER` stays so.
         let _: Result<u32, u32> = self.closed.compare_exchange(0, CLOSED, Release, Relaxed);
         self.idlers.notify_all();
         self.room.notify_all();
@@ -289,8 +290,8 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        // Acquire: CREW-3, who looks into the queues then sees what was put in before; pairs with
-        // the release in `close`.
+        // Acquire: CREW-3, a worker that looks into the queues then sees what was put in before;
+        // pairs with the release in `close`.
         self.closed.load(Acquire) != 0
     }
 
@@ -300,11 +301,12 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         // Acquire: as in `is_closed`; pairs with the releases in `close`, and below.
         match self.closed.load(Acquire) {
             0 => return false,
-            // One that has come to its end since then may have made some.
+            // A worker that has come to its end meanwhile may have made some.
             OVER => return !self.has_tasks(),
             _ => {}
         }
-        // CREW-3, CREW-6: in this order. Who gives its seat away is there, or is away then.
+        // CREW-3, CREW-6: in this order. A worker that gives its seat away is counted there, or is
+        // away then.
         let there = self.seats.count();
         let is_over = !self.seats.is_any_away()
             && self.idlers.resting() + usize::from(!rests) >= there

@@ -5,8 +5,8 @@
 //! | 0–1 | `counts`, bits 0–20 | all | how many search: look into all queues, or are woken to |
 //! | | bits 21–41 | all | how many rest |
 //! | | bits 42–62 | all | how many of these wait for something: they have a task, or fibers |
-//! | each 2 | `sets` | those who rest | a bit for each worker: it rests, or has just ended |
-//! | each 2 | `seats` | its worker; who wakes it | whether it is to rest, and what it sleeps by |
+//! | each 2 | `sets` | resting workers | a bit for each worker: it rests, or has just ended |
+//! | each 2 | `seats` | its worker; its waker | whether it is to rest, and what it sleeps by |
 //!
 //! ```text
 //!             search                    rest
@@ -73,7 +73,7 @@ pub(super) const MOST: usize = 1 << 21;
 
 const SEARCHER: u64 = 1;
 const RESTER: u64 = MOST as u64;
-/// One that waits rests, too.
+/// A worker that waits for something is counted as resting, too.
 const WAITER: u64 = RESTER * RESTER;
 
 const fn searchers(counts: u64) -> u64 {
@@ -88,13 +88,13 @@ const fn waiters(counts: u64) -> u64 {
     counts / WAITER
 }
 
-/// Whether one is to be woken: nobody searches, and somebody rests.
+/// Whether a worker is to be woken: none searches, and at least one rests.
 const fn is_wanted(counts: u64) -> bool {
     searchers(counts) == 0 && counts >= RESTER
 }
 
 impl<P: Platform> Idlers<P> {
-    /// So many workers, all running.
+    /// Creates the state for `workers` workers, all running.
     #[must_use]
     pub fn new(workers: usize) -> Self {
         let seat = || Seat { state: P::U32::ZERO, bell: Bell::NEW };
@@ -107,14 +107,15 @@ impl<P: Platform> Idlers<P> {
         }
     }
 
-    /// Something was put where workers look: wakes one of them, the nearest to worker `near` by
-    /// number, unless one searches already or all run.
+    /// Wakes one resting worker for something that was put where workers look: the one nearest to
+    /// worker `near` by number. Wakes none if a worker searches already or all run.
     #[inline]
     pub fn notify(&self, near: usize) {
         self.notify_many(near, 1);
     }
 
-    /// As [`notify`](Self::notify), of so many tasks, one at least: wakes as many workers.
+    /// Like [`notify`](Self::notify), but for `tasks` tasks (at least 1): wakes up to `tasks`
+    /// workers.
     #[inline]
     pub fn notify_many(&self, near: usize, tasks: u32) {
         // IDLE-1; pairs with the fences in `rest` and `found`.
@@ -125,36 +126,38 @@ impl<P: Platform> Idlers<P> {
         }
     }
 
-    /// Whether one searches or rests; may be stale at once.
+    /// Whether a worker searches or rests; may be stale at once.
     #[must_use]
     pub fn are_any(&self) -> bool {
         // Relaxed: a hint.
         self.counts.0.load(Relaxed) != 0
     }
 
-    /// Whether all rest; may be stale at once.
+    /// Whether all workers rest; may be stale at once.
     pub(super) fn all_rest(&self) -> bool {
         // Relaxed: a hint.
         resters(self.counts.0.load(Relaxed)) == self.seats.len() as u64
     }
 
-    /// Whether that worker rests; may be stale at once.
+    /// Whether worker `worker` rests; may be stale at once.
     pub(super) fn rests(&self, worker: usize) -> bool {
         // Relaxed: a hint.
         self.seats[worker].0.state.load(Relaxed) == RESTS
     }
 
-    /// How many rest, and wait for nothing but tasks; may be stale at once.
+    /// How many workers rest and wait for nothing but tasks; may be stale at once.
     pub(super) fn resting(&self) -> usize {
-        // Acquire: what they have made ready before; pairs with the release in `rest`.
+        // Acquire: what the resting workers have made ready before; pairs with the release in
+        // `rest`.
         let counts = self.counts.0.load(Acquire);
         (resters(counts) - waiters(counts)) as usize
     }
 
-    /// A worker that has nothing begins to search, unless enough do: `false`.
+    /// Counts a worker that has nothing to do as a searcher. Returns `false` if enough workers
+    /// search.
     #[must_use]
     pub fn search(&self) -> bool {
-        // Relaxed, both: a bound that may be missed by a few, and IDLE-1 is about the end.
+        // Relaxed, both: the bound may be missed by a few, and IDLE-1 is about the end of a search.
         let counts = self.counts.0.load(Relaxed);
         let awake = (self.seats.len() as u64).saturating_sub(resters(counts));
         if searchers(counts) >= awake.div_ceil(2) {
@@ -164,11 +167,11 @@ impl<P: Platform> Idlers<P> {
         true
     }
 
-    /// Worker `me` has searched, and found something: wakes the next if it was the last to search,
-    /// and there is more to be `seen`.
+    /// Worker `me` has searched, and found something. Wakes the next worker if `me` was the last
+    /// searcher and `seen` says that there is more.
     pub fn found(&self, me: usize, seen: impl FnOnce() -> bool) {
-        // Release: what it has moved to its own queue, for who begins to rest and sees that it
-        // searches no more; pairs with the fence there.
+        // Release: what it has moved to its own queue, for a worker that begins to rest and sees
+        // that this one searches no more; pairs with the fence there.
         if searchers(self.counts.0.fetch_sub(SEARCHER, Release)) == 1 {
             // IDLE-1; pairs with the fence in `notify_many`.
             P::fence(SeqCst);
@@ -178,17 +181,17 @@ impl<P: Platform> Idlers<P> {
         }
     }
 
-    /// Worker `me`, which may be a searcher, has nothing to do: rests until it is told, or at once
-    /// if something is to be `seen`. That is told whether nobody else searches; unless, it need not
-    /// look for work, but for what [`notify_all`](Self::notify_all) tells of. It searches when this
-    /// returns.
+    /// Puts worker `me`, which may be a searcher and has nothing to do, to rest until it is told,
+    /// or not at all if `seen` returns true. The argument of `seen` says whether no other worker
+    /// searches. If another does, `seen` need not look for work, but only for what
+    /// [`notify_all`](Self::notify_all) tells of. The worker is a searcher when this returns.
     ///
-    /// Spins for as long as `spin` says first, and then sleeps.
+    /// First spins for as long as `spin` says, then sleeps.
     pub fn rest(&self, me: usize, searcher: bool, spin: Budget, seen: impl FnOnce(bool) -> bool) {
         self.rest_until(me, searcher, Until { spin, awaited: None, deadline: None }, seen);
     }
 
-    /// As [`rest`](Self::rest), with other ends.
+    /// Like [`rest`](Self::rest), with further ends.
     pub(super) fn rest_until(
         &self,
         me: usize,
@@ -213,13 +216,13 @@ impl<P: Platform> Idlers<P> {
         }
     }
 
-    /// Tells all that rest.
+    /// Tells all workers that rest.
     pub fn notify_all(&self) {
         // IDLE-1; pairs with the fence in `rest`.
         P::fence(SeqCst);
         let mut missed = false;
         for (group, set) in self.sets.iter().enumerate() {
-            // Relaxed: who is not there yet sees what we are about to tell.
+            // Relaxed: a worker that is not there yet sees what we are about to tell.
             for at in ones(set.0.load(Relaxed)) {
                 // IDLE-2, and Acquire: as in `wake`.
                 self.counts.0.fetch_add(SEARCHER, Acquire);
@@ -255,7 +258,8 @@ impl<P: Platform> Idlers<P> {
         let lasts = || seat.state.load(Relaxed) == RESTS && !over();
         let ticket = self.notify.begin();
         loop {
-            // Each time: who was late to wake us from an earlier rest may have taken the ticket.
+            // Each time: a thread that was late to wake us from an earlier rest may have taken the
+            // ticket.
             seat.bell.arm(ticket);
             if let Some(awaited) = awaited {
                 awaited.arm(ticket);
@@ -276,14 +280,14 @@ impl<P: Platform> Idlers<P> {
         unsafe { self.notify.end(ticket) };
     }
 
-    /// Wakes so many, or all that rest, if nobody searches.
+    /// Wakes up to `most` of the workers that rest, if none searches.
     #[cold]
     fn wake(&self, near: usize, most: u32) {
         let mut counts = self.counts.0.load(Relaxed);
         while is_wanted(counts) {
             let wanted = resters(counts).min(most.into());
             let more = counts + wanted * SEARCHER;
-            // Acquire: seats and bits of those who rest; pairs with the releases in `rest`.
+            // Acquire: seats and bits of resting workers; pairs with the releases in `rest`.
             if let Err(now) = self.counts.0.compare_exchange(counts, more, Acquire, Relaxed) {
                 counts = now;
                 continue;
@@ -300,7 +304,8 @@ impl<P: Platform> Idlers<P> {
         }
     }
 
-    /// Tells the first from `near` on that rest, so many at the most; how many these were.
+    /// Tells the first resting workers from `near` on, at most `wanted`. Returns how many these
+    /// were.
     fn tell_some(&self, near: usize, wanted: u64) -> u64 {
         let (groups, bits) = (self.sets.len(), u64::BITS as usize);
         let (home, from) = (near / bits % groups, near % bits);
@@ -329,7 +334,7 @@ impl<P: Platform> Idlers<P> {
     }
 }
 
-/// What ends a rest, beside being told.
+/// The ends of a rest, beside being told.
 pub(super) struct Until<'a, P: Platform> {
     /// How long the worker spins before it sleeps.
     pub(super) spin: Budget,
@@ -341,14 +346,14 @@ pub(super) struct Until<'a, P: Platform> {
 struct Rest<'a, P: Platform> {
     idlers: &'a Idlers<P>,
     me: usize,
-    /// As what it is counted.
+    /// How it is counted: as a resting worker, or as one that waits.
     rester: u64,
 }
 
 impl<P: Platform> Drop for Rest<'_, P> {
     fn drop(&mut self) {
         let (counts, seat) = (&self.idlers.counts.0, &self.idlers.seats[self.me].0);
-        // Relaxed: IDLE-2, who is told is counted as a searcher.
+        // Relaxed: IDLE-2, a worker that was told is counted as a searcher.
         if seat.state.load(Relaxed) == TOLD {
             counts.fetch_sub(self.rester, Relaxed);
         } else {

@@ -5,38 +5,39 @@ use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen};
 
 use super::policy::{Others, Own, Policy};
 
-/// Another policy, of which a worker has others share in its tasks only once it makes many.
+/// A wrapper of a policy that shares a worker's tasks only once the worker makes many.
 ///
-/// While a worker makes tasks more seldom than one in `wake_ns`, what is about the time that a wake
-/// takes, it has no room for them, so that it runs each at once: nobody is woken, and no line goes
-/// to another CPU. When it has made them faster for as long as that, it puts them into its queue,
-/// as the other policy has it; what finds no room there, it runs at once, too.
+/// While a worker makes tasks less often than one in `wake_ns`, which is about the time that a wake
+/// takes, the policy has no room for them. So the worker runs each at once: no worker is woken, and
+/// no cache line goes to another CPU. When it has made tasks faster than that for as long as
+/// `wake_ns`, the tasks go to its queue, as the wrapped policy says. The worker also runs at once
+/// what finds no room there.
 ///
-/// For tasks that are shorter than `wake_ns`: a long one keeps its maker from all others, though
-/// other workers have nothing to do.
+/// For tasks that are shorter than `wake_ns`: a long one keeps its maker from all other tasks, even
+/// if other workers have nothing to do.
 #[derive(Clone, Copy, Debug)]
 pub struct Lazy<Y> {
     policy: Y,
     wake_ns: u64,
 }
 
-/// What a worker remembers.
+/// The state of a worker.
 #[derive(Debug, Default)]
 pub struct Made<S> {
     state: S,
-    /// When it made the last task.
+    /// When the worker made its last task.
     last_ns: u64,
-    /// For how long it has made them fast.
+    /// For how long the worker has made tasks fast.
     fast_ns: u64,
 }
 
 impl<Y> Lazy<Y> {
-    /// Wakes cost so many nanoseconds.
+    /// Creates the policy for a machine on which a wake costs `wake_ns` nanoseconds.
     pub const fn new(policy: Y, wake_ns: u64) -> Self {
         Self { policy, wake_ns }
     }
 
-    /// Whether the worker, which makes a task now, has not made many fast.
+    /// Whether the worker, which makes a task at `now`, has not made many fast.
     fn is_few<S>(&self, made: &mut Made<S>, now: u64) -> bool {
         let gap = now.saturating_sub(made.last_ns);
         made.last_ns = now;
@@ -92,7 +93,7 @@ unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Lazy<Y> {
         self.policy.steal(own, &mut made.state, others)
     }
 
-    /// Nowhere: its maker runs it.
+    /// Always refused: the maker of the task runs it.
     fn overflow(&self, _: &RelaxedQueue<P>, task: Item) -> Result<(), Full> {
         Err(Full(task))
     }

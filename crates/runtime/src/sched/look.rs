@@ -16,10 +16,10 @@ use super::policy::Policy;
 pub struct Look {
     /// The workers that are there.
     pub workers: Vec<Working>,
-    /// By seat: how many tasks are in its queue, or blocks of them; less those that it keeps to
-    /// itself.
+    /// By seat: how many tasks, or blocks of tasks, are in its queue, without those that the queue
+    /// keeps to its worker.
     pub queued: Vec<u64>,
-    /// How many tasks are in the queue that they come in by from outside, or had no room elsewhere.
+    /// How many tasks are in the queue for tasks from outside, or had no room elsewhere.
     pub shared: u64,
     /// Whether the policy has tasks in queues of its own: it does not say how many.
     pub policy_has_tasks: bool,
@@ -28,34 +28,37 @@ pub struct Look {
 /// What a worker does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Working {
-    /// Its number among all that may be there, with a seat and without: from 0 on.
+    /// The number of the worker among all workers that may be there, with a seat and without: from
+    /// 0 on.
     pub number: usize,
-    /// Its seat, or that which it had.
+    /// The seat that the worker has or had.
     pub seat: usize,
-    /// Changes with each task that it takes; and where it looks for one in vain.
+    /// A number that changes with each task that the worker takes, and when it looks for one in
+    /// vain.
     pub turn: u64,
-    /// What it is at.
+    /// The activity of the worker.
     pub state: State,
-    /// If its seat was taken from it, since when it was seen in its task: of
-    /// [`Clock::Monotonic`](antiphon_platform::Clock), in nanoseconds.
+    /// When the worker was first seen in its task, if its seat was taken from it: nanoseconds of
+    /// [`Clock::Monotonic`](antiphon_platform::Clock).
     pub since_ns: Option<u64>,
 }
 
-/// What a worker is at.
+/// The activity of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It has nothing to do: it rests, and is woken for tasks, or what it waits for.
+    /// The worker has nothing to do: it rests, and is woken for tasks, or for what it waits for.
     Rests,
-    /// It looks for a task.
+    /// The worker looks for a task.
     Searches,
-    /// It is in a task, or in fibers.
+    /// The worker is in a task, or in fibers.
     Runs,
-    /// As `Runs`, and it has no seat: another has it.
+    /// The worker is in a task, and another worker has its seat.
     Away,
 }
 
 impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
-    /// What its workers do now. Does not block, nor stop them; each figure may be stale at once.
+    /// Returns the present activity of the workers. Does not block or stop them; each figure may be
+    /// stale at once.
     #[must_use]
     pub fn look(&self) -> Look {
         let count = |queue: &crate::lines::Lines<Y::Queue>| queue.0.count();
@@ -67,7 +70,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         }
     }
 
-    /// Whether all that have a seat rest, and no task is to be seen; may be stale at once.
+    /// Whether all workers that have a seat rest, and no task is visible; may be stale at once.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         self.idlers.all_rest() && !self.has_tasks()

@@ -24,8 +24,8 @@ const AGE_NS: u64 = 1_000_000;
 /// | order | |
 /// |---|---|
 /// | `fifo`, `lifo` | [`Fifo`], [`Lifo`] |
-/// | `stochastic-N` | [`Stochastic`]: the first in so many of 256 cases; without, in 64 |
-/// | `switch-N`, `reverse-N` | [`Switch`] and [`Reverse`] each so many tasks; without, 16 and 8 |
+/// | `stochastic-N` | [`Stochastic`]: the first in `N` of 256 cases; without `-N`, in 64 |
+/// | `switch-N`, `reverse-N` | [`Switch`], [`Reverse`] at each `N` tasks; without `-N`, 16 and 8 |
 /// | `adaptive` | [`Adaptive`]: `lifo` until some have waited for a millisecond |
 /// | `lifo-slot` | [`LifoSlot`] |
 ///

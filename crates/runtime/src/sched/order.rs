@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`Fifo`] | the first that became ready | yes |
 //! | [`Lifo`] | the last, whose data is in the cache still | no |
-//! | [`Stochastic`] | the first, in so many of 256 cases, else the last | almost surely |
+//! | [`Stochastic`] | the first, in `first` of 256 cases, else the last | almost surely |
 //! | [`Switch`] | the first ones for a while, then the last ones | yes |
 //! | [`Reverse`] | the last; each `every`th time the first | yes |
 //! | [`Adaptive`] | the last, until some have waited for long; then these, the first first | yes |
@@ -69,7 +69,7 @@ impl Order for Lifo {
 /// First in, first out by lot; last in, first out otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct Stochastic {
-    /// In how many of 256 cases the first.
+    /// In how many of 256 cases the first is taken.
     pub first: u8,
 }
 
@@ -85,12 +85,12 @@ impl Order for Stochastic {
 /// The other end after each `every` tasks.
 #[derive(Clone, Copy, Debug)]
 pub struct Switch {
-    /// How many tasks of one end; 0 is as 1.
+    /// How many tasks are taken from one end; 0 counts as 1.
     pub every: u32,
 }
 
 impl Order for Switch {
-    /// How many tasks there were.
+    /// How many tasks were taken.
     type State = u32;
 
     #[inline]
@@ -101,15 +101,15 @@ impl Order for Switch {
     }
 }
 
-/// Last in, first out, but for each `every`th task.
+/// Last in, first out, except that each `every`th task is the first.
 #[derive(Clone, Copy, Debug)]
 pub struct Reverse {
-    /// After how many tasks the first is next; 0 is as 1.
+    /// After how many tasks the first is next; 0 counts as 1.
     pub every: u32,
 }
 
 impl Order for Reverse {
-    /// How many tasks there were.
+    /// How many tasks were taken.
     type State = u32;
 
     #[inline]
@@ -121,24 +121,25 @@ impl Order for Reverse {
 
 /// Last in, first out, until some tasks have waited for `age_ns` nanoseconds; then these, the first
 /// first.
-///
-/// A worker remembers when it has last looked, and how many tasks there were then. So a task waits
-/// for twice that time at most before its turn comes, and then for those that were there before it.
+/// A worker remembers when it has last read the clock for this, and how many tasks there were then.
+/// So a task waits at most twice that time before its turn comes, and then for the tasks that were
+/// there before it. The order costs a reading of the clock for each task, unless that is the only
+/// one.
 /// It costs a look at the clock for a task, unless that is the only one.
 #[derive(Clone, Copy, Debug)]
 pub struct Adaptive {
-    /// For how long the last ones are first.
+    /// For how long the last tasks go first, in nanoseconds.
     pub age_ns: u64,
 }
 
 /// What a worker of an [`Adaptive`] order remembers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mark {
-    /// How many of its tasks were there then, at most: thieves take from these, unseen.
+    /// How many of the worker's tasks were there then, at most: thieves take from these, unseen.
     old: u64,
     /// When that was.
     since_ns: u64,
-    /// Whether it is their turn.
+    /// Whether these old tasks are next.
     due: bool,
 }
 
@@ -173,7 +174,8 @@ mod tests {
 
     use super::*;
 
-    /// Draws 64, 128 and so on; has so many tasks, and time that goes on by one a look.
+    /// Draws 64, 128 and so on, reports `tasks` tasks, and its time advances by one at each
+    /// reading.
     struct Fake {
         random: Cell<u32>,
         tasks: Cell<u64>,

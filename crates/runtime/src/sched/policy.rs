@@ -130,7 +130,7 @@ pub unsafe trait Policy<P: Platform>: Send + Sync {
 pub struct Own<'a, Q> {
     pub(super) queue: &'a Q,
     seat: usize,
-    /// Of one thread.
+    /// The queue stays with one thread.
     owner: PhantomData<*const ()>,
 }
 

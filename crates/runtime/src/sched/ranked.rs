@@ -5,10 +5,10 @@ use antiphon_sync::queue::{Full, Item, Lot, RankedQueue, RelaxedQueue, Stolen};
 
 use super::policy::{Others, Own, Policy};
 
-/// What is first by its key is next, of all workers' tasks and those from outside.
+/// The task with the least key is next, of the tasks of all workers and those from outside.
 ///
-/// All take from one [`RankedQueue`]. With one shard the order is exact; with two for each worker
-/// they meet seldom, and take what is nearly first.
+/// All workers take from one [`RankedQueue`]. With one shard the order is exact; with two for each
+/// worker they meet seldom, and take tasks that are nearly first.
 ///
 /// ```
 /// use antiphon_platform::Platform;
@@ -28,20 +28,20 @@ pub struct Ranked<P: Platform, K> {
     tasks: RankedQueue<P>,
 }
 
-/// What tasks are ordered by.
+/// The keys that tasks are ordered by.
 pub trait Key: Send + Sync {
-    /// The key of a task that is ready at `now_ns`, by its rank if it has one. What has the least
-    /// is next.
+    /// The key of a task that is ready at `now_ns`, by its rank if it has one. The least key is
+    /// next.
     fn key(&self, rank: Option<u64>, now_ns: impl FnOnce() -> u64) -> u64;
 }
 
 /// A rank is a deadline, in nanoseconds of the monotonic clock: the earliest first.
 ///
-/// Starvation-free if deadlines go on with time; whoever gives those that have passed for ever has
-/// the others starve.
+/// Starvation-free if deadlines advance with time; tasks whose deadlines have long passed, added
+/// for ever, starve the others.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadlines {
-    /// When a task is due that was given no deadline, from when it is ready.
+    /// The time from when a task is ready until it is due, if it was given no deadline.
     pub usual_ns: u64,
 }
 
@@ -51,9 +51,9 @@ impl Key for Deadlines {
     }
 }
 
-/// A rank is a level of priority, 0 the most urgent; each level is worth so much time. A task is
-/// overtaken by those that become ready within that time, for each level that they are above it.
-/// So it is starvation-free.
+/// A rank is a level of priority, 0 the most urgent; each level is worth `level_ns`. A task is
+/// overtaken by those that become ready within that time, for each level that they are above it. So
+/// it is starvation-free.
 #[derive(Clone, Copy, Debug)]
 pub struct Aging {
     /// How much older a task has to be to go first, for each level below.
@@ -70,11 +70,11 @@ impl Key for Aging {
 }
 
 impl<P: Platform, K: Key> Ranked<P, K> {
-    /// With so many shards, and room for `capacity` tasks in each.
+    /// A policy of `shards` shards, with room for `capacity` tasks in each.
     ///
     /// # Panics
     ///
-    /// As [`RankedQueue::new`].
+    /// See [`RankedQueue::new`].
     pub fn new(key: K, shards: usize, capacity: usize) -> Self {
         Self { key, tasks: RankedQueue::new(shards, capacity) }
     }

@@ -18,10 +18,10 @@ use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen};
 use super::policy::{Others, Own, Policy};
 use crate::lines::Lines;
 
-/// A policy whose workers don't steal: who has nothing asks one that has tasks, drawn by lot, and
-/// that one hands over its first, when it makes the next ready. So the queues are written to by
-/// their workers alone; and who is in a long task, and makes none, answers nobody: others look
-/// again and again for as long as it has some.
+/// A policy whose workers don't steal. A worker without tasks asks a worker drawn by lot. The
+/// worker that was asked hands over its first task when it makes the next one ready. So only its
+/// own worker writes to a queue; and a worker that is in a long task, and makes none ready, answers
+/// no request: the others look again and again for as long as it has tasks.
 ///
 /// The dissertation's requests, and as slow here as there: steal, unless your queues can't be
 /// stolen from.
@@ -36,18 +36,21 @@ struct Desk<P: Platform> {
     handed: P::U64,
 }
 
-/// The desk is of one who is about to hand something over. No [`Item`] is this.
+/// The desk's request is being answered: a worker is about to hand a task over. No [`Item`] is
+/// this.
 const TAKEN: u64 = 1;
 
 impl<P: Platform, Y: Policy<P>> Requests<P, Y> {
-    /// For so many workers. Those beyond do as the policy says, find what others were handed and
-    /// have not taken, and are not asked. Who has nothing asks another when it looks again.
+    /// For `workers` workers. Workers beyond these do as the policy says, take tasks that were
+    /// handed to others and not taken, and are not asked. A worker without tasks asks another one
+    /// when it looks again.
     pub fn new(policy: Y, workers: usize) -> Self {
         let desk = || Lines(Desk { asked: P::U32::ZERO, handed: P::U64::ZERO });
         Self { policy, is_sticky: false, desks: (0..workers).map(|_| desk()).collect() }
     }
 
-    /// As [`new`](Self::new); but who has asked one asks no other before that has answered.
+    /// Like [`new`](Self::new), but a worker that has asked one worker asks no other before that
+    /// one has answered.
     pub fn sticky(policy: Y, workers: usize) -> Self {
         Self { is_sticky: true, ..Self::new(policy, workers) }
     }
@@ -78,12 +81,12 @@ impl<P: Platform, Y: Policy<P>> Requests<P, Y> {
         desk.handed.store(word, Release);
     }
 
-    /// DESK-2: takes what is on a desk, of one who has something else to do, or rests.
+    /// DESK-2: takes a task from a desk whose worker has something else to do, or rests.
     fn left(&self) -> Option<Item> {
         self.desks.iter().find_map(|desk| desk.0.take())
     }
 
-    /// Asks one, unless one is asked already that it sticks to.
+    /// Asks a worker, unless the policy is sticky and one is asked already.
     fn ask(&self, me: usize, last: &mut Option<u32>, others: &Others<'_, Y::Queue>) {
         let name = me as u32 + 1;
         // Relaxed, here and below: as in `answer`.
@@ -91,7 +94,7 @@ impl<P: Platform, Y: Policy<P>> Requests<P, Y> {
             if self.is_sticky && asked.load(Relaxed) == name {
                 return;
             }
-            // Answered, if it is another's.
+            // If it names another worker, it was answered.
             let _: Result<u32, u32> = asked.compare_exchange(name, 0, Relaxed, Relaxed);
         }
         let all = self.desks.len();
@@ -107,7 +110,7 @@ impl<P: Platform, Y: Policy<P>> Requests<P, Y> {
 
 impl<P: Platform> Desk<P> {
     fn is_empty(&self) -> bool {
-        // Relaxed: who relies on it has fenced.
+        // Relaxed: a thread that relies on it has fenced.
         self.handed.load(Relaxed) == 0
     }
 
@@ -125,7 +128,7 @@ impl<P: Platform> Desk<P> {
 // SAFETY: what the policy has handed out goes to one desk, and comes from there once (DESK-1).
 unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Requests<P, Y> {
     type Queue = Y::Queue;
-    /// The policy's, and whom the worker has asked last.
+    /// The policy's state, and the worker that was asked last.
     type State = (Y::State, Option<u32>);
 
     fn queue(&self) -> Y::Queue {
@@ -158,7 +161,7 @@ unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Requests<P, Y> {
     }
 
     fn pop(&self, own: &Own<'_, Y::Queue>, state: &mut Self::State) -> Option<Item> {
-        // First, as a worker with tasks of its own for ever would leave it there.
+        // First, because a worker with tasks of its own for ever would leave it there.
         let handed = self.desk(own.seat()).and_then(Desk::take);
         handed.or_else(|| self.policy.pop(own, &mut state.0))
     }
@@ -178,7 +181,7 @@ unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Requests<P, Y> {
         if let Some(task) = desk.take() {
             return Stolen::Got(task);
         }
-        // Relaxed: as in `answer`. It has nothing, and that is the answer.
+        // Relaxed: as in `answer`. The worker has nothing, and that is the answer.
         if desk.asked.load(Relaxed) != 0 {
             desk.asked.store(0, Relaxed);
         }

@@ -1,5 +1,5 @@
-//! Policies made of three parts: in which order a worker runs its tasks, how tasks spread, and what
-//! each worker has them in.
+//! Policies made of three parts: the order in which a worker runs its tasks, how tasks spread, and
+//! the queue that holds the tasks of a worker.
 
 use core::marker::PhantomData;
 
@@ -10,8 +10,7 @@ use super::order::{Ask, End, Order};
 use super::policy::{Others, Own, Policy};
 use super::spread::Spread;
 
-/// A policy of an order and a spread, on a queue for each worker: a [`Deque`] if nothing else is
-/// said.
+/// A policy of an order and a spread, on a queue for each worker: a [`Deque`] by default.
 ///
 /// ```
 /// use antiphon_runtime::sched::{InBlocks, Lifo, Neighbours, Scheme, Share};
@@ -28,40 +27,41 @@ pub struct Scheme<O, S, K = Deques> {
     queues: K,
 }
 
-/// What each worker has its tasks in.
+/// The kind of queue that holds a worker's tasks.
 ///
 /// # Safety
 ///
-/// Each queue is a new one, with nothing in it, and hands out what was put in, once: what workers
-/// find there they run.
+/// Each queue is a new one, with nothing in it, and hands out what was put in, once: workers run
+/// what they find there.
 pub unsafe trait Queues: Send + Sync {
     /// The queue.
     type Queue<P: Platform>: WorkQueue + Send + Sync + 'static;
 
-    /// An empty one.
+    /// Returns an empty queue.
     fn queue<P: Platform>(&self) -> Self::Queue<P>;
 }
 
 /// A [`Deque`], in which others find each task at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Deques {
-    /// Room for so many tasks at first.
+    /// Room for this many tasks at first.
     pub capacity: usize,
-    /// And for so many at most.
+    /// Room for at most this many tasks.
     pub most: usize,
 }
 
-/// [`Blocks`], of which others find each when it is full: so a worker looks once in `SIZE` tasks
-/// whether somebody is to be woken, and a thief takes half of the blocks. That is for many cores
-/// and many short tasks.
+/// A queue of [`Blocks`]: other workers find a block when it is full. So a worker checks once in
+/// `SIZE` tasks whether a worker is to be woken, and a thief takes half of the blocks. That is for
+/// many cores and many short tasks.
 ///
-/// What is in the block that a worker fills is its own to run: a task that takes long keeps what
-/// it, or one before it, has made, though others have nothing to do; and one that waits for such a
-/// task by other means than the worker's waits for ever. [`Worker::share`](super::Worker::share)
+/// Only the worker can run the tasks of the block that it fills. A task that takes long keeps back
+/// what it, or one before it, has made, even if other workers have nothing to do; and a task that
+/// waits for such a task by other means than the worker's waits for ever.
+/// [`Worker::share`](super::Worker::share) lets other workers find these tasks.
 /// has others find it.
 #[derive(Clone, Copy, Debug)]
 pub struct InBlocks<const SIZE: usize = 16> {
-    /// Others find so many blocks at most.
+    /// The number of blocks that other workers find, at most.
     pub blocks: usize,
 }
 
@@ -109,7 +109,7 @@ impl<O, S> Scheme<O, S> {
         self.queues(Deques { capacity, most })
     }
 
-    /// Each worker has its tasks in such a queue.
+    /// Sets the kind of queue that holds each worker's tasks.
     #[must_use]
     pub fn queues<K: Queues>(self, queues: K) -> Scheme<O, S, K> {
         Scheme { order: self.order, spread: self.spread, queues }
@@ -142,14 +142,14 @@ unsafe impl<P: Platform, O: Order, S: Spread, K: Queues> Policy<P> for Scheme<O,
     }
 }
 
-/// Tells a worker's order what it asks, of a queue of any kind.
+/// Answers what a worker's order asks, for a queue of any kind.
 pub struct Asked<'a, 'b, P, Q> {
     own: &'a Own<'b, Q>,
     platform: PhantomData<P>,
 }
 
 impl<'a, 'b, P: Platform, Q: WorkQueue> Asked<'a, 'b, P, Q> {
-    /// Of the worker with this queue.
+    /// For the worker with the queue `own`.
     pub fn of(own: &'a Own<'b, Q>) -> Self {
         Self { own, platform: PhantomData }
     }

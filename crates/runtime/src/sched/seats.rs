@@ -35,7 +35,7 @@ use antiphon_platform::{Atomic, Platform};
 
 use crate::lines::Lines;
 
-/// The seats of a crew, and who may sit there.
+/// The seats of a crew, and the workers that may have them.
 pub(super) struct Seats<P: Platform> {
     taken: Box<[Lines<P::U32>]>,
     sitters: Box<[Lines<Sitter<P>>]>,
@@ -53,7 +53,7 @@ pub(super) struct Seat<'a, P: Platform> {
     seats: &'a Seats<P>,
     number: usize,
     sitter: &'a Sitter<P>,
-    /// Which one that is.
+    /// The number of the worker.
     worker: usize,
     turn: u64,
 }
@@ -70,7 +70,8 @@ const OUTSIDE: u64 = 1;
 const TASK: u64 = 2;
 
 impl<P: Platform> Seats<P> {
-    /// So many seats, for so many workers: what these are more may be without one, in a task.
+    /// Creates `seats` seats, for `workers` workers. There may be more workers than seats: the
+    /// others are in a task, without a seat.
     pub(super) fn new(seats: usize, workers: usize) -> Self {
         let sitter = || Sitter {
             seat: P::U32::ZERO,
@@ -89,8 +90,8 @@ impl<P: Platform> Seats<P> {
         self.sitters.len()
     }
 
-    /// A seat for a worker that comes: `None` if there is no such seat, somebody has it, or there
-    /// are as many workers as there may be.
+    /// Takes a seat for an arriving worker. `None` if there is no such seat, another worker has it,
+    /// or there are as many workers as there may be.
     pub(super) fn take(&self, number: usize) -> Option<Seat<'_, P>> {
         let (seat, name) = (&self.taken.get(number)?.0, number as u32 + 1);
         // Acquire: SEAT-1, what its last owner has done; pairs with the release in `free`.
@@ -104,24 +105,25 @@ impl<P: Platform> Seats<P> {
             return None;
         };
         let Lines(sitter) = &self.sitters[worker];
-        // Inside, as whoever went before left it, and as 0 is.
+        // Inside, as the worker before left it, and as 0 is.
         let turn = sitter.turn.load(Relaxed).wrapping_add(TASK);
-        // Relaxed: nobody sees a turn outside before `exit`.
+        // Relaxed: no thread sees a turn outside before `exit`.
         sitter.turn.store(turn, Relaxed);
         Some(Seat { seats: self, number, sitter, worker, turn })
     }
 
-    /// Which task a worker is in or was in last, and whether it is outside now; `None`: nobody.
+    /// The task that a worker is in or was in last, and whether it is outside now; `None`: no
+    /// worker is there.
     pub(super) fn turn_of(&self, sitter: usize) -> Option<(Turn, bool)> {
         let Sitter { seat, turn, .. } = &self.sitters[sitter].0;
-        // Acquire: its seat is not one of before; pairs with the release in `exit`.
+        // Acquire: the seat is not that of an earlier worker; pairs with the release in `exit`.
         let turn = turn.load(Acquire);
         // Relaxed: `take_from` looks again.
         let is_there = seat.load(Relaxed) != 0;
         is_there.then_some((Turn(turn | OUTSIDE), turn % TASK == OUTSIDE))
     }
 
-    /// The seat that a worker has, or had; `None`: nobody is there. May be stale at once.
+    /// The seat that a worker has, or had; `None`: no worker is there. May be stale at once.
     pub(super) fn seat_of(&self, sitter: usize) -> Option<usize> {
         // Relaxed: a hint.
         self.sitters[sitter].0.seat.load(Relaxed).checked_sub(1).map(|seat| seat as usize)
@@ -133,13 +135,13 @@ impl<P: Platform> Seats<P> {
         self.sitters[sitter].0.claim.load(Relaxed) == TAKEN
     }
 
-    /// Its seat was taken from it, in a task that it was seen in since then.
+    /// Notes that the seat of a worker was taken from it, and since when it was seen in its task.
     pub(super) fn note_since(&self, sitter: usize, since_ns: u64) {
         // Relaxed: a figure.
         self.sitters[sitter].0.since_ns.store(since_ns, Relaxed);
     }
 
-    /// Since when a worker that has lost its seat was seen in its task; `None`: it is not away, or
+    /// When a worker that has lost its seat was first seen in its task; `None`: it is not away, or
     /// has left by itself.
     pub(super) fn away_since_ns(&self, sitter: usize) -> Option<u64> {
         // Relaxed: a figure.
@@ -147,25 +149,26 @@ impl<P: Platform> Seats<P> {
         (self.is_away(sitter) && since_ns != 0).then_some(since_ns)
     }
 
-    /// How many are taken.
+    /// How many seats are taken.
     pub(super) fn count(&self) -> usize {
-        // Acquire: CREW-6, who has left one is away; pairs with the release in `free`.
+        // Acquire: CREW-6, a worker that has left a seat is away; pairs with the release in `free`.
         self.taken.iter().filter(|seat| seat.0.load(Acquire) != 0).count()
     }
 
-    /// Whether a worker is there that has lost its seat, and has not gone yet.
+    /// Whether a worker that has lost its seat is still there.
     pub(super) fn is_any_away(&self) -> bool {
-        // Acquire: CREW-6, what one that has gone has put in; pairs with the release in the drop.
+        // Acquire: CREW-6, what a worker that has gone has put in; pairs with the release in the
+        // drop.
         self.sitters.iter().any(|sitter| sitter.0.claim.load(Acquire) == TAKEN)
     }
 
-    /// Takes its seat from a worker that is still in that task: the seat is free then. `None` if it
-    /// is in that no more, or the platform has no fence.
+    /// Takes the seat from a worker that is still in the task `seen`; the seat is free then. `None`
+    /// if the worker is no longer in that task, or the platform has no heavy fence.
     ///
     /// One caller at a time: SEAT-4.
     pub(super) fn take_from(&self, sitter: usize, seen: Turn) -> Option<usize> {
         let Sitter { seat, claim, turn, .. } = &self.sitters[sitter].0;
-        // Relaxed: SEAT-3, if it is another worker's, so is the turn, below.
+        // Relaxed: SEAT-3, if the seat is another worker's, so is the turn, below.
         let number = seat.load(Relaxed).checked_sub(1)? as usize;
         // Acquire: SEAT-3, that a worker is inside, or gone; pairs with the releases in `insist`
         // and the drop.
@@ -189,7 +192,7 @@ impl<P: Platform> Seats<P> {
 }
 
 impl Turn {
-    /// It as a number.
+    /// The turn as a number.
     pub(super) fn number(self) -> u64 {
         self.0
     }
@@ -217,14 +220,14 @@ impl<P: Platform> Seat<'_, P> {
         self.sitter.claim.load(Relaxed) == NONE || self.insist()
     }
 
-    /// There is a claim.
+    /// Handles a claim; returns whether the worker still has its seat.
     #[cold]
     fn insist(&mut self) -> bool {
         // Release: SEAT-3, that the worker is inside; pairs with the acquire in `take_from`.
         let has_seat =
             self.sitter.claim.compare_exchange(ASKED, NONE, Release, Relaxed) != Err(TAKEN);
         if !has_seat {
-            // It goes on with its task.
+            // The worker goes on with its task.
             self.exit();
         }
         has_seat
@@ -245,11 +248,11 @@ impl<P: Platform> Seat<'_, P> {
         self.exit();
     }
 
-    /// The worker, which is inside, leaves its seat: it is without one from now on.
+    /// The worker, which is inside, leaves its seat and has none from now on.
     pub(super) fn leave(&mut self) {
         // Relaxed: a figure.
         self.sitter.since_ns.store(0, Relaxed);
-        // Relaxed: who claims sees it inside.
+        // Relaxed: a claiming thread sees it inside.
         self.sitter.claim.store(TAKEN, Relaxed);
         self.seats.free(self.number);
     }
@@ -260,7 +263,7 @@ impl<P: Platform> Drop for Seat<'_, P> {
         if self.enter() {
             self.seats.free(self.number);
         } else {
-            // Inside, for who claims from here on. Relaxed: published with the claim.
+            // Inside, for a thread that claims from here on. Relaxed: published with the claim.
             self.sitter.turn.store(self.turn & !OUTSIDE, Relaxed);
             // Release: SEAT-3, that the worker is gone; CREW-6, what it has put in; pairs with the
             // acquires in `take_from` and `is_any_away`.

@@ -22,7 +22,7 @@ impl<'a, P: Platform> Own<'a, Several<P>> {
         self.part(|queues| &queues.queues[policy])
     }
 
-    /// What is put in next goes to this policy.
+    /// Sends what is put in next to this policy.
     pub(super) fn turn_to(&self, policy: usize) {
         let last = &self.queue.last;
         // Relaxed, both: the worker's own.

@@ -6,11 +6,11 @@ use antiphon_sync::queue::{Item, Slotted, Stolen};
 use super::policy::{Others, Own, Policy};
 use super::spread::Spread;
 
-/// The task that was made ready last is next, so many in a row at most, whose data is in the cache
-/// still; else the first. Starvation-free.
+/// The task that was made ready last is next, because its data is still in the cache, but at most
+/// `in_a_row` times in a row; then the first is next. Starvation-free.
 ///
-/// That task is in a [slot](Slotted) of its own, from which others take it when it is so old: a
-/// worker that is busy for long keeps no task to itself.
+/// The last task is in a [slot](Slotted) of its own, from which other workers take it when it is
+/// `age_ns` old: a worker that is busy for long keeps no task to itself.
 ///
 /// ```
 /// use antiphon_runtime::sched::{LifoSlot, Share, Steal};
@@ -34,13 +34,13 @@ impl<S> LifoSlot<S> {
         Self { spread, in_a_row: 3, age_ns: 100_000, capacity: 256, most: 1 << 20 }
     }
 
-    /// After so many tasks in a row from the slot, the first is next.
+    /// After `in_a_row` tasks in a row from the slot, the first is next.
     #[must_use]
     pub fn in_a_row(self, in_a_row: u32) -> Self {
         Self { in_a_row, ..self }
     }
 
-    /// Others take what has been in the slot for so many nanoseconds.
+    /// Other workers take a task that has been in the slot for `age_ns` nanoseconds.
     #[must_use]
     pub fn age_ns(self, age_ns: u64) -> Self {
         Self { age_ns, ..self }

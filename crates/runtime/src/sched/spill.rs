@@ -5,9 +5,10 @@ use antiphon_sync::queue::{Full, Item, Lot, MultiQueue, RankedQueue, RelaxedQueu
 
 use super::policy::{Others, Own, Policy};
 
-/// A policy with a queue, apart from that for tasks from outside, for what its workers have no
-/// room for: of so many shards, so that they meet less. All take from it, before they steal, and
-/// each so many tasks, so that what is there does not starve.
+/// A policy with an overflow queue, apart from the queue for tasks from outside, for tasks that its
+/// workers have no room for. The queue has several shards, so that workers meet less. All workers
+/// take from it before they steal, and after every `EVERY` tasks, so that what is there does not
+/// starve.
 ///
 /// The dissertation's overflow queues are one that is [locked](Self::locked), one that is not, and
 /// one of five shards. Of one shard this is the second, and what a policy does by itself is much
@@ -19,15 +20,15 @@ pub struct Spill<P: Platform, Y> {
 
 enum Spilt<P: Platform> {
     Free(MultiQueue<P>),
-    /// Of one shard, by a rank that is the same for all: first in, first out.
+    /// A queue of one shard, by a rank that is the same for all: first in, first out.
     Locked(RankedQueue<P>),
 }
 
-/// A worker looks at what was spilt first each so many tasks.
+/// Period, in tasks, at which a worker looks first at the overflow queue.
 const EVERY: u32 = 61;
 
 impl<P: Platform, Y: Policy<P>> Spill<P, Y> {
-    /// With so many shards, each with room for `capacity` tasks, rounded up to a power of two.
+    /// With `shards` shards, each with room for `capacity` tasks, rounded up to a power of two.
     ///
     /// # Panics
     ///
@@ -69,7 +70,7 @@ impl<P: Platform, Y: Policy<P>> Spill<P, Y> {
 // SAFETY: as of the policy in it; what that has no room for goes into one queue, and comes out.
 unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Spill<P, Y> {
     type Queue = Y::Queue;
-    /// The policy's, and how many tasks the worker has asked for.
+    /// The policy's state, and how many tasks the worker has asked for.
     type State = (Y::State, u32);
 
     fn queue(&self) -> Y::Queue {

@@ -11,11 +11,11 @@ use antiphon_sync::queue::{Stolen, WorkQueue};
 
 use super::policy::{Others, Own, Victim};
 
-/// How tasks spread.
+/// The way in which tasks spread.
 ///
 /// # Safety
 ///
-/// As of [`Policy`](super::Policy): what it hands out, it has stolen.
+/// As for [`Policy`](super::Policy): the spread hands out only tasks that it has stolen.
 pub unsafe trait Spread: Send + Sync {
     /// Takes tasks of others for a worker that has none.
     fn steal<Q: WorkQueue>(
@@ -26,7 +26,7 @@ pub unsafe trait Spread: Send + Sync {
     ) -> Stolen;
 }
 
-/// How much a thief takes of what there is.
+/// How many of the victim's tasks a thief takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Share {
     /// One.
@@ -34,8 +34,8 @@ pub enum Share {
     /// Half, rounded up.
     #[default]
     Half,
-    /// Half of so many at least; fewer are left to whom they belong, who is about to run them. So
-    /// they wait for a worker that is busy for long.
+    /// Half, if the victim has at least this many tasks; fewer are left to the victim, which is
+    /// about to run them. So they wait if that worker is busy for long.
     HalfOfMany(u64),
 }
 
@@ -47,7 +47,7 @@ impl Share {
         }
     }
 
-    /// Takes that much of the victim's.
+    /// Takes this share of the victim's tasks.
     pub(super) fn take<Q: WorkQueue>(self, own: &Own<'_, Q>, victim: Victim<'_, Q>) -> Stolen {
         match self {
             Self::HalfOfMany(least) if victim.tasks() < least => match victim.tasks() {
@@ -59,10 +59,10 @@ impl Share {
     }
 }
 
-/// From anybody.
+/// Steals from any worker.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Steal {
-    /// How much.
+    /// How many tasks a thief takes.
     pub share: Share,
 }
 
@@ -81,13 +81,14 @@ unsafe impl Spread for Steal {
 
 /// From the `range` nearest first, and then from the rest.
 ///
-/// The dissertation's neighbours take from these alone, and spin for ever; here who finds nothing
-/// among them looks farther before it sleeps, or a task could wait for a worker that sleeps.
+/// The dissertation's neighbours take from these alone, and spin for ever. Here a thief that finds
+/// nothing among them looks farther before it sleeps; otherwise a task could wait for a worker that
+/// sleeps.
 #[derive(Clone, Copy, Debug)]
 pub struct Neighbours {
-    /// How many.
+    /// How many workers are near.
     pub range: usize,
-    /// How much.
+    /// How many tasks a thief takes.
     pub share: Share,
 }
 
@@ -107,15 +108,15 @@ unsafe impl Spread for Neighbours {
     }
 }
 
-/// From anybody, and first from one that is drawn by weight.
+/// Steals from any worker, and first from one that is drawn by weight.
 ///
-/// A worker on a CPU of half the capacity takes twice as long for what it has: with a weight of 2
-/// it is asked first twice as often.
+/// A worker on a CPU of half the capacity takes twice as long for its tasks: with a weight of 2 it
+/// is asked first twice as often.
 #[derive(Clone, Debug)]
 pub struct ByWeight {
-    /// Of each worker, by number; 0 of those that are not there.
+    /// The weights of the workers, by number; 0 for those that are not there.
     pub weights: Box<[u32]>,
-    /// How much.
+    /// How many tasks a thief takes.
     pub share: Share,
 }
 
@@ -156,7 +157,7 @@ fn drawn(weights: &[u32], me: usize, random: u32) -> Option<usize> {
 /// The numbers below `count`, each once, the first of them drawn evenly.
 fn shuffled(count: usize, random: u32) -> impl Iterator<Item = usize> {
     let (low, high) = (random as usize & 0xffff, random as usize >> 16);
-    // Where there is none, nothing is asked for below.
+    // Without others, nothing is asked for below.
     let of = count.max(1);
     let step = (high % of + 1..).find(|&step| coprime(step, of)).unwrap_or(1);
     (0..count).map(move |turn| (low + turn * step) % of)

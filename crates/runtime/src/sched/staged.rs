@@ -8,11 +8,11 @@ use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen};
 use super::policy::{Others, Own, Policy};
 
 /// A task's rank is its stage, from 0 on; each stage has a queue, first in, first out. A worker
-/// runs what its own stage has, and where that has nothing what others have, the last stage first:
-/// what is begun is finished before more is begun.
+/// runs the tasks of its own stage. If that has none, it runs those of other stages, the last stage
+/// first: what is begun is finished before more is begun.
 ///
-/// Workers are at home at the stages in turn, worker 0 at stage 0. Starvation-free if there are as
-/// many workers as stages at least: a stage that is nobody's home waits for the others.
+/// Workers are at home at the stages in turn, worker 0 at stage 0. Starvation-free if there are at
+/// least as many workers as stages: a stage without a home worker waits for the others.
 ///
 /// The staged architecture of SEDA (SOSP 2001) and of the dissertation has threads for each stage,
 /// which do nothing else. That is a pool for each stage, whose tasks spawn into the next; here
@@ -22,8 +22,8 @@ pub struct Staged<P: Platform> {
 }
 
 impl<P: Platform> Staged<P> {
-    /// So many stages, each with room for `capacity` tasks, rounded up to a power of two. What has
-    /// no rank is of stage 0, what has one that is too large of the last.
+    /// Creates `stages` stages, each with room for `capacity` tasks, rounded up to a power of two.
+    /// A task without a rank is of stage 0, one whose rank is too large of the last stage.
     ///
     /// # Panics
     ///

@@ -39,11 +39,11 @@ struct Node<P: Platform> {
     next: P::U64,
 }
 
-/// How many are taken at once, at most.
+/// How many tasks are taken at once, at most.
 const BATCH: usize = 32;
 
 impl<P: Platform> Surplus<P> {
-    /// An empty one.
+    /// Creates an empty queue.
     pub(super) const fn new() -> Self {
         let taken = Taken { count: P::U64::ZERO, busy: P::U32::ZERO, first: P::U64::ZERO };
         Self { top: Lines(P::U64::ZERO), taken: Lines(taken) }
@@ -53,7 +53,8 @@ impl<P: Platform> Surplus<P> {
     pub(super) fn push(&self, item: Item) {
         let node = Box::leak(Box::new(Node::<P> { item: P::U64::ZERO, next: P::U64::ZERO }));
         let address = (&raw mut *node).expose_provenance() as u64;
-        // Relaxed: who takes it looks for it, and who rests sees this by the fence of `notify`.
+        // Relaxed: a consumer looks for it, and a resting worker sees this by the fence of
+        // `notify`.
         self.taken.0.count.fetch_add(1, Relaxed);
         // Relaxed, both: published by the exchange.
         node.item.store(item.word(), Relaxed);
@@ -68,7 +69,7 @@ impl<P: Platform> Surplus<P> {
         }
     }
 
-    /// Takes the first, and gives the next ones to `more` while that has room.
+    /// Takes the first task, and gives the next ones to `more` while that has room.
     pub(super) fn take(&self, mut more: impl FnMut(Item) -> Result<(), Full>) -> Stolen {
         if self.is_empty() {
             return Stolen::Empty;
@@ -77,7 +78,7 @@ impl<P: Platform> Surplus<P> {
         if self.taken.0.busy.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
             return Stolen::Retry;
         }
-        // `more` may panic.
+        // The guard is needed because `more` may panic.
         let _busy = Busy::<P>(&self.taken.0.busy);
         let Some(item) = self.pop_if(|_| Ok(())) else {
             return Stolen::Retry;
@@ -90,7 +91,7 @@ impl<P: Platform> Surplus<P> {
         Stolen::Got(item)
     }
 
-    /// How many there are, or are about to be; may be stale at once.
+    /// How many tasks there are, or are about to be; may be stale at once.
     pub(super) fn len(&self) -> u64 {
         // Relaxed: a hint.
         self.taken.0.count.load(Relaxed)
@@ -102,12 +103,12 @@ impl<P: Platform> Surplus<P> {
         self.taken.0.count.load(Relaxed) == 0
     }
 
-    /// Takes the first if there is one, and `take` takes it. The caller is the one that is busy.
+    /// Takes the first task, if there is one, and gives it to `take`. The caller has set `busy`.
     ///
-    /// What `take` has refused stays, or what it has given back for it.
+    /// If `take` refuses, the task that it gives back stays in its place.
     fn pop_if(&self, take: impl FnOnce(Item) -> Result<(), Full>) -> Option<Item> {
         let Taken { count, first, .. } = &self.taken.0;
-        // Relaxed: the caller's, who has acquired it.
+        // Relaxed: it belongs to the caller, which has acquired `busy`.
         let mut address = first.load(Relaxed);
         if address == 0 {
             // Acquire: SURPLUS-1, the nodes; pairs with the release in `push`.
@@ -116,9 +117,9 @@ impl<P: Platform> Surplus<P> {
         }
         let node = node::<P>(address)?;
         let item = Item::new(node.item.load(Relaxed))?;
-        // Before it is taken: should `take` panic, it is not to be taken again.
+        // Before it is taken: if `take` panics, the task must not be taken again.
         first.store(node.next.load(Relaxed), Relaxed);
-        // Relaxed, both: who has taken it runs it, or notifies.
+        // Relaxed, both: the consumer runs the task, or notifies.
         count.fetch_sub(1, Relaxed);
         if let Err(Full(back)) = take(item) {
             node.item.store(back.word(), Relaxed);
@@ -126,13 +127,13 @@ impl<P: Platform> Surplus<P> {
             count.fetch_add(1, Relaxed);
             return None;
         }
-        // SAFETY: of `push`, and SURPLUS-2: nobody else has it.
+        // SAFETY: of `push`, and SURPLUS-2: no other thread has it.
         drop(unsafe { Box::from_raw(with_exposed_provenance_mut::<Node<P>>(address as usize)) });
         Some(item)
     }
 }
 
-/// Nobody is busy taking out when this is dropped.
+/// Clears `busy` when it is dropped.
 struct Busy<'a, P: Platform>(&'a P::U32);
 
 impl<P: Platform> Drop for Busy<'_, P> {
@@ -142,14 +143,14 @@ impl<P: Platform> Drop for Busy<'_, P> {
     }
 }
 
-/// The node at this address, which is the caller's.
+/// The node at this address, which belongs to the caller.
 fn node<'a, P: Platform>(address: u64) -> Option<&'a Node<P>> {
     let node = with_exposed_provenance_mut::<Node<P>>(address as usize);
     // SAFETY: null, or of `push`, and the caller's until it is freed.
     unsafe { node.as_ref() }
 }
 
-/// The list at this address turned round.
+/// Reverses the list at this address.
 fn reversed<P: Platform>(mut address: u64) -> u64 {
     let mut done = 0;
     while let Some(node) = node::<P>(address) {

@@ -3,7 +3,7 @@
 //! - SWAP-1: a task stays in a queue of the policy that it was given to, and that policy hands it
 //!   out. So a change of policy moves no task and stops no worker.
 //! - SWAP-2: a worker that sees a new policy in charge first asks the others until they have
-//!   nothing for it; it does so again after a theft from their queues, and every so many tasks, for
+//!   nothing for it. It does so again after a theft from their queues, and every `EVERY` tasks, for
 //!   tasks queued by threads that had not seen the change. So tasks that were ready before do not
 //!   starve.
 
@@ -20,9 +20,10 @@ use super::several::{Parts, Several};
 /// Policies of which one is in charge: the first, until [`put_in_charge`](Self::put_in_charge) says
 /// otherwise, at any time, while workers run.
 ///
-/// Each worker follows from its next decision on: what is made ready then goes to the new policy.
-/// What is ready already is handed out first, by the policy that it was given to. A worker has a
-/// queue for each, and a decision costs what it costs a [`BoxedPolicy`], and a look at a word.
+/// Each worker follows from its next decision on: tasks made ready then go to the new policy. Tasks
+/// that are ready already are handed out first, by the policy that they were given to. A worker has
+/// a queue for each policy, and a decision costs as much as for a [`BoxedPolicy`], plus a read of a
+/// word.
 ///
 /// ```
 /// use antiphon_runtime::sched::{BoxedPolicy, Swap};
@@ -39,8 +40,8 @@ pub struct Swap<P: Platform> {
     in_charge: P::U32,
 }
 
-/// What a worker remembers: for each policy, which was in charge when it looked last, how many
-/// tasks it has asked for, and whether others than that one may have some.
+/// The state of a worker: the state of each policy, which policy was in charge when it looked last,
+/// how many tasks it has asked for, and whether other policies than that one may have some.
 #[derive(Default)]
 pub struct Charge {
     states: Box<[AnyState]>,
@@ -49,15 +50,15 @@ pub struct Charge {
     left: bool,
 }
 
-/// A worker asks those that are not in charge each so many tasks.
+/// Period, in tasks, at which a worker asks the policies that are not in charge.
 const EVERY: u32 = 61;
 
 impl<P: Platform> Swap<P> {
-    /// These policies, the first in charge.
+    /// Creates a swap of these policies, with the first in charge.
     ///
     /// # Panics
     ///
-    /// If there are none, or more than 2³².
+    /// If there are no policies, or more than 2³².
     pub fn new(policies: impl IntoIterator<Item = BoxedPolicy<P>>) -> Self {
         let policies: Box<[_]> = policies.into_iter().collect();
         assert!(!policies.is_empty(), "no policy to be in charge");
@@ -65,8 +66,9 @@ impl<P: Platform> Swap<P> {
         Self { policies, in_charge: P::U32::ZERO }
     }
 
-    /// Has the policy of this number decide from now on, 0 is the first; `false` if there is none.
-    /// Does not block; a worker follows when it is asked next, and one that runs a long task later.
+    /// Puts the policy of number `policy` in charge from now on (0 is the first); `false` if there
+    /// is none. Does not block. A worker follows at its next decision: one that runs a long task
+    /// does so later.
     #[must_use = "there may be no such policy"]
     pub fn put_in_charge(&self, policy: usize) -> bool {
         let is_one = policy < self.policies.len();
@@ -93,7 +95,7 @@ impl<P: Platform> Swap<P> {
         let now = self.in_charge();
         if charge.states.is_empty() {
             charge.states = self.policies.iter().map(|_| AnyState::default()).collect();
-            // Of who had the seat before.
+            // For what the worker that had the seat before has left.
             charge.left = true;
         }
         charge.left |= charge.seen != now;
@@ -174,7 +176,7 @@ unsafe impl<P: Platform> Policy<P> for Swap<P> {
                 Stolen::Empty => {}
                 Stolen::Retry => told = Stolen::Retry,
                 got @ Stolen::Got(_) => {
-                    // SWAP-2: others may have come with it.
+                    // SWAP-2: other tasks may have come with it.
                     charge.left = true;
                     return got;
                 }
@@ -234,7 +236,7 @@ mod tests {
         assert!(crew.policy().put_in_charge(1));
         push(&mut worker, &[4, 5]);
         takes(&mut worker, &[3, 2, 1, 4]);
-        // There and back, before it was asked anything.
+        // There and back, before the worker asks for anything.
         assert!(crew.policy().put_in_charge(0));
         assert!(crew.policy().put_in_charge(1));
         push(&mut worker, &[6]);
@@ -250,7 +252,8 @@ mod tests {
         assert_eq!(swap.in_charge(), 1);
     }
 
-    /// One that has not seen the change yet has put them in; who steals them keeps none back.
+    /// A worker that has not seen the change yet has put the tasks in; a thief that takes them
+    /// keeps none back.
     #[test]
     fn others_steal_what_was_ready_before() {
         let crew = Crew::<Linux, _>::new(Swap::new([boxed(Fifo), boxed(Fifo)]), 2, 8);
@@ -265,8 +268,8 @@ mod tests {
         takes(&mut busy, &[3, 4]);
     }
 
-    /// It was put in for a policy in charge no more, where all workers take from, and they have
-    /// enough to do by the other.
+    /// The task was put in for a policy that is no longer in charge, where all workers take from,
+    /// while the other policy has enough for them to do.
     #[test]
     fn what_comes_late_has_its_turn() {
         let ranked = Ranked::<Linux, _>::new(Deadlines { usual_ns: 0 }, 1, 8);
@@ -288,7 +291,8 @@ mod tests {
         assert!(ran.into_iter().any(|task| task == 2));
     }
 
-    /// Of a policy that is not in charge, where nobody looks but who has the seat.
+    /// The tasks are of a policy that is not in charge: only the worker that has the seat looks
+    /// there.
     #[test]
     fn who_comes_next_has_what_is_there() {
         let crew = Crew::<Linux, _>::new(Swap::new([boxed(Fifo), boxed(Fifo)]), 1, 8);
@@ -301,7 +305,7 @@ mod tests {
         takes(&mut worker, &[1, 2, 3]);
     }
 
-    /// As one queue, as the crew has it.
+    /// The crew sees the queues of all policies as one queue.
     #[test]
     fn queues_are_one_to_who_does_not_know() {
         let mut crew = Crew::<Linux, _>::new(Swap::new([boxed(Lifo), boxed(Fifo)]), 1, 8);

@@ -6,26 +6,26 @@ use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen};
 use super::policy::{Others, Own, Policy};
 use super::spread::Share;
 
-/// A policy whose workers leave a ticket, with their number, each so many tasks that they make
-/// ready; who has nothing draws tickets first, and steals from whose they are. So it need not ask
-/// many to find the one that has something, of a hundred workers.
+/// A policy whose workers leave a ticket, with their number, every `every` tasks that they make
+/// ready. A worker without tasks first draws tickets, and steals from the workers that they name.
+/// So among a hundred workers it need not ask many to find the one that has something.
 ///
-/// A ticket is a hint: what it was left for may be gone. So who has drawn a few in vain does as the
-/// policy says. The dissertation's busy-to-free tickets.
+/// A ticket is a hint: the tasks that it was left for may be gone. So a worker that has drawn a few
+/// in vain does as the policy says. The dissertation's busy-to-free tickets.
 pub struct Tickets<P: Platform, Y> {
     policy: Y,
     every: u32,
     share: Share,
-    /// A seat each.
+    /// Each ticket names a seat.
     tickets: RelaxedQueue<P>,
 }
 
-/// How many tickets one draws.
+/// How many tickets a worker draws.
 const DRAWS: usize = 4;
 
 impl<P: Platform, Y: Policy<P>> Tickets<P, Y> {
-    /// A ticket each `every` tasks, 0 is as 1; who draws one steals that share. Not more than
-    /// `tickets` are there, rounded up to a power of two.
+    /// Leaves a ticket every `every` tasks (0 counts as 1); a worker that draws one steals `share`
+    /// of the tasks. At most `tickets` tickets are there, rounded up to a power of two.
     ///
     /// # Panics
     ///
@@ -46,7 +46,7 @@ impl<P: Platform, Y: Policy<P>> Tickets<P, Y> {
     }
 }
 
-/// The lowest word that is an [`Item`], and how far apart they are.
+/// The lowest word that is an [`Item`], and the distance between items.
 const LEAST: u64 = 4096;
 const STEP: u64 = 8;
 
@@ -61,7 +61,7 @@ fn seat(ticket: Item) -> usize {
 // SAFETY: as of the policy in it.
 unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Tickets<P, Y> {
     type Queue = Y::Queue;
-    /// The policy's, and how many tasks the worker has made ready.
+    /// The policy's state, and how many tasks the worker has made ready.
     type State = (Y::State, u32);
 
     fn queue(&self) -> Y::Queue {

@@ -44,7 +44,7 @@ pub(super) struct Watch<P: Platform> {
     longest_ns: P::U64,
 }
 
-/// Who looks after workers that are in a task for too long, on the thread that does.
+/// The watchdog for workers that are in a task for too long, on the thread that calls it.
 pub struct Watchdog<'a, P: Platform, Y: Policy<P>> {
     crew: &'a Crew<P, Y>,
     patience_ns: u64,
@@ -68,7 +68,7 @@ pub struct Long {
     age_ns: u64,
 }
 
-/// In which task a worker was seen, and when first.
+/// The task in which a worker was seen, and when it was first seen.
 #[derive(Clone, Copy)]
 struct Seen {
     turn: Turn,
@@ -85,13 +85,13 @@ impl<P: Platform> Watch<P> {
         longest_ns: P::U64::ZERO,
     };
 
-    /// A worker rests no more.
+    /// A worker no longer rests.
     pub(super) fn ring(&self) {
         // WATCH-1: the fence is in there.
         self.work.ring(&Park::<P>::NEW);
     }
 
-    /// There is nobody to look after any more.
+    /// No worker is left to watch.
     pub(super) fn dismiss(&self) {
         // Relaxed: ordered by the fences in `ring`, and in `arm`.
         self.dismissed.store(1, Relaxed);
@@ -107,14 +107,14 @@ impl<P: Platform> Watch<P> {
 
 impl<'a, P: Platform, Y: Policy<P>> Watchdog<'a, P, Y> {
     pub(super) fn new(crew: &'a Crew<P, Y>, patience_ns: u64) -> Option<Self> {
-        // Acquire: what the last one has done; pairs with the release in the drop.
+        // Acquire: what the last watchdog has done; pairs with the release in the drop.
         crew.watch.there.compare_exchange(0, 1, Acquire, Relaxed).ok()?;
         let seen = (0..crew.seats.sitters()).map(|_| None).collect();
         Some(Self { crew, patience_ns, seen })
     }
 
-    /// Sleeps until it is time to [look](Self::look): for half of the patience, and if all workers
-    /// rest until one does not. `false` when it was [dismissed](Crew::dismiss).
+    /// Sleeps until it is time to [look](Self::look): for half of the patience or, if all workers
+    /// rest, until one does not. Returns `false` if the watchdog was [dismissed](Crew::dismiss).
     pub fn wait(&mut self) -> bool {
         let (watch, park) = (&self.crew.watch, Park::<P>::NEW);
         let ticket = park.begin();
@@ -138,8 +138,8 @@ impl<'a, P: Platform, Y: Policy<P>> Watchdog<'a, P, Y> {
         !dismissed
     }
 
-    /// Looks at all workers: tells `found` of each that is in a task for too long. It can't keep
-    /// what it is told (SEAT-4).
+    /// Looks at all workers, and calls `found` for each that is in a task for too long. `found`
+    /// can't keep the [`Hog`] (SEAT-4).
     pub fn look(&mut self, mut found: impl FnMut(Hog<'_, P, Y>)) {
         let (crew, now_ns) = (self.crew, P::now(Clock::Monotonic));
         for (worker, seen) in self.seen.iter_mut().enumerate() {
@@ -151,11 +151,11 @@ impl<'a, P: Platform, Y: Policy<P>> Watchdog<'a, P, Y> {
             let since_ns = first.map_or(now_ns, |seen| seen.since_ns);
             *seen = Some(Seen { turn, since_ns });
             let age_ns = now_ns.saturating_sub(since_ns);
-            // One inside has ended its task, or goes on with it in a moment.
+            // A worker inside has ended its task, or goes on with it in a moment.
             if !is_outside || age_ns < self.patience_ns {
                 continue;
             }
-            // Relaxed: a figure, which nobody else writes.
+            // Relaxed: a figure, which no other thread writes.
             if age_ns > crew.watch.longest_ns.load(Relaxed) {
                 crew.watch.longest_ns.store(age_ns, Relaxed);
             }
@@ -167,8 +167,8 @@ impl<'a, P: Platform, Y: Policy<P>> Watchdog<'a, P, Y> {
 }
 
 impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
-    /// Whether the worker is in that task still; may be stale at once. One that has lost its seat
-    /// is taken to be until it goes.
+    /// Whether the worker is still in that task; may be stale at once. A worker that has lost its
+    /// seat counts as in the task until it goes.
     #[must_use]
     pub fn lasts(&self, long: &Long) -> bool {
         self.seats.turn_of(long.worker) == Some((long.turn, true))
@@ -176,19 +176,19 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
 }
 
 impl Long {
-    /// The number of the worker: that which [it has](super::Worker::number).
+    /// The number of the worker, as [`Worker::number`](super::Worker::number) returns it.
     #[must_use]
     pub fn worker(&self) -> usize {
         self.worker
     }
 
-    /// For how long it was seen in the task, in nanoseconds.
+    /// For how long the worker was seen in the task, in nanoseconds.
     #[must_use]
     pub fn age_ns(&self) -> u64 {
         self.age_ns
     }
 
-    /// Whether both are of one task.
+    /// Whether both are of one task of one worker.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         (self.worker, self.turn) == (other.worker, other.turn)
@@ -196,20 +196,20 @@ impl Long {
 }
 
 impl<P: Platform, Y: Policy<P>> Hog<'_, P, Y> {
-    /// What is known of it.
+    /// The facts about the task, which outlive the hog.
     #[must_use]
     pub fn long(&self) -> Long {
         Long { worker: self.worker, turn: self.turn, age_ns: self.age_ns }
     }
 
-    /// Takes its seat from it, if it is still in that task: the number of the seat, for another
-    /// worker.
+    /// Takes the seat from the worker, if it is still in that task. Returns the number of the seat,
+    /// for another worker.
     #[must_use]
     pub fn take(self) -> Option<usize> {
         let seat = self.crew.seats.take_from(self.worker, self.turn)?;
         self.crew.seats.note_since(self.worker, self.since_ns);
         let hogs = &self.crew.watch.hogs;
-        // Relaxed: a figure, which nobody else writes.
+        // Relaxed: a figure, which no other thread writes.
         hogs.store(hogs.load(Relaxed) + 1, Relaxed);
         Some(seat)
     }

@@ -26,18 +26,18 @@ pub struct Worker<'a, P: Platform, Y: Policy<P>> {
     seat: Seat<'a, P>,
     me: usize,
     state: Y::State,
-    /// How many tasks those of its seat were handed.
+    /// How many tasks the workers of this seat were handed.
     taken: u64,
-    /// Of which number the next is that it looks for outside first.
+    /// The value of `taken` at which the worker next looks outside first.
     outside_at: u64,
     log: Log<'a, P>,
-    /// Whether it is counted among those who search: between two tasks.
+    /// Whether the worker is counted among the searchers: between two tasks.
     searches: bool,
     /// After the seat: fields are dropped in this order.
     _farewell: Farewell<'a, P, Y>,
 }
 
-/// What ends a search in vain: something that is over, or a time; or that the crew is.
+/// The ends of a search in vain, beside the end of the crew: an awaited event, or a time.
 struct Ends<'a, P: Platform> {
     awaited: Option<&'a Awaited<'a, P>>,
     deadline: Option<Deadline>,
@@ -47,13 +47,13 @@ impl<P: Platform> Ends<'_, P> {
     const NEVER: Self = Self { awaited: None, deadline: None };
 }
 
-/// Tells those that rest when a worker has gone.
+/// Tells the resting workers when a worker has gone.
 struct Farewell<'a, P: Platform, Y: Policy<P>> {
     crew: &'a Crew<P, Y>,
     me: usize,
 }
 
-/// Ends a search that the policy has panicked in.
+/// Ends a search in which the policy has panicked.
 struct Panicked<'w, 'a, P: Platform, Y: Policy<P>>(&'w mut Worker<'a, P, Y>);
 
 /// Period, in tasks, at which a worker looks at the queue for tasks from outside first, so that its
@@ -67,7 +67,7 @@ const FUTILE: u32 = 4;
 const NAP_NS: u64 = 50_000;
 
 impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
-    /// Who has the seat `me`, of which those before were handed so many tasks.
+    /// Creates the worker of seat `me`. The workers of this seat were handed `taken` tasks before.
     pub(super) fn new(
         crew: &'a Crew<P, Y>,
         seat: Seat<'a, P>,
@@ -80,32 +80,32 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         Self { crew, seat, me, state, taken, outside_at, log, searches: false, _farewell }
     }
 
-    /// Puts a task in that the worker has made ready. Does not block.
+    /// Puts in a task that the worker has made ready. Does not block.
     ///
     /// # Errors
     ///
-    /// If there is no room: the task.
+    /// The task, if there is no room.
     #[inline]
     pub fn push(&mut self, task: Item) -> Result<(), Full> {
         self.put(task, None)
     }
 
-    /// As [`push`](Self::push), of a task that has a rank.
+    /// Like [`push`](Self::push), for a task that has a rank.
     ///
     /// # Errors
     ///
-    /// As of that.
+    /// See [`push`](Self::push).
     #[inline]
     pub fn push_ranked(&mut self, task: Item, rank: u64) -> Result<(), Full> {
         self.put(task, Some(rank))
     }
 
-    /// Puts a task in, and tells nobody: others are to be [told](Crew::tell) next, of all that were
-    /// put in so. Whether they find more by it.
+    /// Puts a task in and wakes no worker: the caller [tells](Crew::tell) the others next, once for
+    /// all tasks that were put in so. Returns whether other workers find more by it.
     ///
     /// # Errors
     ///
-    /// As of [`push`](Self::push).
+    /// See [`push`](Self::push).
     #[inline]
     pub fn push_untold(&mut self, task: Item) -> Result<bool, Full> {
         if !self.seat.enter() {
@@ -116,7 +116,7 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         pushed.map(|()| is_found)
     }
 
-    /// Puts a task in, and has somebody look for it.
+    /// Puts a task in, and wakes a worker to look for it.
     #[inline]
     fn put(&mut self, task: Item, rank: Option<u64>) -> Result<(), Full> {
         if !self.seat.enter() {
@@ -130,8 +130,8 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         pushed
     }
 
-    /// Puts a task in, elsewhere if the policy has no room for it; and whether others find more
-    /// now. The worker is inside.
+    /// Puts a task in, elsewhere if the policy has no room for it. Also returns whether other
+    /// workers find more now. The worker is inside.
     #[inline]
     fn place(&mut self, task: Item, rank: Option<u64>) -> (Result<(), Full>, bool) {
         let (crew, own) = (self.crew, own(self.crew, self.me));
@@ -145,13 +145,13 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
             return (pushed, true);
         }
         crew.counters[self.me].0.refuse();
-        // As in `accept`; but nobody is to be woken for nothing.
+        // As in `accept`; but no worker is to be woken for nothing.
         let nothing = crew.shared.is_empty() && crew.queues[self.me].0.is_empty();
         (pushed, !nothing || crew.policy.has_tasks())
     }
 
-    /// As [`push`](Self::push), of a task that must not be refused: where there is no room, room is
-    /// made.
+    /// Like [`push`](Self::push), for a task that must not be refused: where there is no room, room
+    /// is made.
     pub fn push_always(&mut self, task: Item) {
         if let Err(Full(task)) = self.push(task) {
             self.crew.surplus.push(task);
@@ -159,8 +159,9 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         }
     }
 
-    /// Has others find the tasks that the worker's queue keeps for it, where it keeps some, as
-    /// [`InBlocks`](super::InBlocks): before the worker does something that takes long.
+    /// Lets other workers find the tasks that the worker's queue keeps to its worker, as
+    /// [`InBlocks`](super::InBlocks) does. Call it before the worker does something that takes
+    /// long.
     pub fn share(&mut self) {
         if self.seat.enter() {
             own(self.crew, self.me).share();
@@ -169,16 +170,16 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         }
     }
 
-    /// The task to be run next; waits until there is one. `None` when the crew is closed, no worker
-    /// is in a task, and there is nothing to do; or when the worker has no seat any more.
+    /// Returns the task to be run next; waits until there is one. `None` when the crew is closed,
+    /// no worker is in a task, and there is nothing to do; or when the worker has lost its seat.
     #[inline]
     pub fn next_task(&mut self) -> Option<Item> {
         self.inside(|worker| worker.pop().or_else(|| worker.search(&Ends::NEVER)))
     }
 
-    /// As [`next_task`](Self::next_task), for a worker that waits for something, until a time if it
-    /// is given one, and closed or not: `None` when that is over, or the worker has no seat any
-    /// more.
+    /// Like [`next_task`](Self::next_task), for a worker that waits for `awaited`, until `deadline`
+    /// if there is one, whether the crew is closed or not. `None` when that is over, or the worker
+    /// has lost its seat.
     pub fn next_until(
         &mut self,
         awaited: &Awaited<'_, P>,
@@ -191,30 +192,30 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         self.inside(|worker| worker.pop().or_else(|| worker.search(&ends)))
     }
 
-    /// As [`next_task`](Self::next_task), of what the worker has, or comes from outside. Does not
-    /// wait.
+    /// Like [`next_task`](Self::next_task), but only for tasks that the worker has or that come
+    /// from outside. Does not wait.
     #[inline]
     pub fn try_next_task(&mut self) -> Option<Item> {
         self.inside(Self::pop)
     }
 
-    /// As [`try_next_task`](Self::try_next_task), of what comes from outside first, and at last of
-    /// what others have: for a worker that has something else to do as well, now and then.
+    /// Like [`try_next_task`](Self::try_next_task), but tries tasks from outside first, and tasks
+    /// of other workers last. For a worker that also has something else to do, now and then.
     pub fn try_any_task(&mut self) -> Option<Item> {
         self.inside(|worker| {
             worker.outside_at = worker.taken;
             worker.pop().or_else(|| {
                 let (task, _) = worker.look()?;
                 worker.taken += 1;
-                // What came with it is where it was not seen before.
+                // What came with the task is where it was not seen before.
                 worker.crew.idlers.notify(worker.me);
                 Some(task)
             })
         })
     }
 
-    /// Gives up its seat, for another worker, before it does something long: the number. The queue
-    /// stays with the seat. `None`: it has none any more.
+    /// Gives up the seat, for another worker, before this worker does something long. Returns the
+    /// number of the seat; its queue stays with it. `None`: the worker has lost its seat already.
     pub fn leave(&mut self) -> Option<usize> {
         let has_seat = self.seat.enter();
         if has_seat {
@@ -225,7 +226,7 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         has_seat.then_some(self.me)
     }
 
-    /// Has `next` ask for the next task.
+    /// Asks `next` for the next task, inside the seat.
     #[inline]
     fn inside(&mut self, next: impl FnOnce(&mut Self) -> Option<Item>) -> Option<Item> {
         if !self.seat.enter() {
@@ -251,8 +252,8 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         Some(task)
     }
 
-    /// Looks outside first, once in so many tasks, and who waits for room; and there first at what
-    /// had no room, so that what has some can't keep it out.
+    /// Looks outside first, once in `OUTSIDE_EVERY` tasks, and for threads that wait for room.
+    /// Looks first at tasks that had no room, so that a queue that has some can't keep these out.
     fn look_outside(&mut self) -> Option<Item> {
         self.outside_at = self.taken + OUTSIDE_EVERY;
         self.counted();
@@ -260,13 +261,13 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         self.surplus().or_else(|| self.outside())
     }
 
-    /// Says how many tasks it was handed.
+    /// Publishes how many tasks the worker was handed.
     fn counted(&self) {
         self.crew.counters[self.me].0.take(self.taken);
     }
 
-    /// Records a further event of its own, if it has its seat still: else that of another would be
-    /// written to by two.
+    /// Records a further event of the worker, if it still has its seat: else two threads would
+    /// write to the record of another worker.
     pub fn record(&mut self, event: Event) {
         if self.seat.enter() {
             self.log.note(event);
@@ -274,8 +275,8 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         }
     }
 
-    /// It is between two things that are no tasks, fibers that went on, and has looked at the
-    /// clock: what is recorded of it is told apart there, as if it took a task.
+    /// Marks a switch between two activities that are not tasks (fibers that went on), with a
+    /// reading of the clock: records are told apart there, as if the worker took a task.
     pub fn passes(&mut self, now_ns: u64) {
         if self.seat.enter() {
             self.log.passes(self.taken, now_ns);
@@ -283,13 +284,13 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         }
     }
 
-    /// When it has looked for tasks of others last, the end of that, in nanoseconds of the
-    /// monotonic clock; 0 where nothing is recorded.
+    /// When the worker's last look for tasks of others ended, in nanoseconds of the monotonic
+    /// clock; 0 where nothing is recorded.
     pub fn resumed_ns(&self) -> u64 {
         self.log.resumed_ns()
     }
 
-    /// What it has done until it leaves its seat.
+    /// Records what the worker has done until it leaves its seat.
     fn end_record(&mut self) {
         self.counted();
         self.log.pause(self.taken);
@@ -311,7 +312,8 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         task
     }
 
-    /// As [`search`](Self::search); whose it was, and whether the worker has rested.
+    /// Searches as [`search`](Self::search) does. Also returns where the task was found, and
+    /// whether the worker has rested.
     fn find(&mut self, ends: &Ends<'_, P>) -> (Option<(Item, Found)>, bool) {
         let (crew, awaited) = (self.crew, ends.awaited);
         let is_over = |rests| match awaited {
@@ -319,8 +321,9 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
             None => crew.is_over(rests),
         };
         self.searches = self.searches || crew.idlers.search();
-        // Enough others search; but one that is being woken is one of them, and takes long. What is
-        // outside is not left to those: of many short tasks each would have a wake to itself.
+        // Enough others search; but a worker that is being woken counts as one, and takes long.
+        // Tasks from outside are not left to those: each of many short tasks would have a wake to
+        // itself.
         if !self.searches
             && let Some(task) = self.outside()
         {
@@ -346,7 +349,7 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
             futile = if gives_up { 0 } else { futile + 1 };
             let naps = || Some(nap::earlier::<P>(ends.deadline, NAP_NS));
             let deadline = if gives_up { naps() } else { ends.deadline };
-            // Where others want the CPU, it is theirs.
+            // Where others want the CPU, the worker does not spin.
             let spin = if P::crowded() { Budget::NONE } else { crew.policy.idle() };
             let until = Until { spin, awaited, deadline };
             let searcher = replace(&mut self.searches, true);
@@ -356,14 +359,14 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         }
     }
 
-    /// Is no searcher any more, if it was one.
+    /// Stops being a searcher, if the worker was one.
     fn end_search(&mut self) {
         if take(&mut self.searches) {
             self.crew.idlers.found(self.me, || self.crew.has_tasks());
         }
     }
 
-    /// Looks into the queues of all, once.
+    /// Looks once into the queues of all workers.
     fn look(&mut self) -> Option<(Item, Found)> {
         let crew = self.crew;
         if let Some(task) = self.outside() {
@@ -383,7 +386,7 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         Some(task)
     }
 
-    /// Takes a task that had no room, and others, as the worker has room for them.
+    /// Takes a task that had no room; moves others to the worker's queue, as far as it has room.
     fn surplus(&mut self) -> Option<Item> {
         let (crew, own) = (self.crew, own(self.crew, self.me));
         let task =
@@ -393,7 +396,7 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         Some(task)
     }
 
-    /// Tells one that waits for room, if it is seen.
+    /// Wakes a thread that waits for room, if one is seen.
     #[inline]
     fn makes_room(&self) {
         if self.crew.room.has_waiters() {
@@ -401,17 +404,18 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         }
     }
 
-    /// Whether it has a seat: if not it will never have one again. May be stale at once.
+    /// Whether the worker has a seat: once lost, it never has one again. May be stale at once.
     pub fn has_seat(&self) -> bool {
         self.seat.is_here()
     }
 
-    /// Its number among those that are there, as of [`Long::worker`](super::Long::worker).
+    /// The number of the worker among those that are there, as of
+    /// [`Long::worker`](super::Long::worker).
     pub fn number(&self) -> usize {
         self.seat.worker()
     }
 
-    /// Which seat it has, or had.
+    /// The seat that the worker has, or had.
     pub fn seat(&self) -> usize {
         self.me
     }
@@ -431,7 +435,7 @@ impl<P: Platform, Y: Policy<P>> Drop for Worker<'_, P, Y> {
             return;
         }
         self.end_record();
-        // What it has kept to itself nobody else would find.
+        // No other worker would find what this one has kept to itself.
         own(self.crew, self.me).share();
     }
 }
@@ -453,7 +457,7 @@ impl<P: Platform, Y: Policy<P>> Drop for Panicked<'_, '_, P, Y> {
     fn drop(&mut self) {
         let Self(worker) = self;
         if take(&mut worker.searches) {
-            // The policy is not asked what there is: it might panic once more.
+            // The policy is not asked whether there is more: it might panic once more.
             worker.crew.idlers.found(worker.me, || true);
         }
         worker.seat.begin();

@@ -1,4 +1,4 @@
-//! Waiting for whichever of several things comes first, and having that one alone.
+//! Waiting for the first of several things, and taking that one alone.
 //!
 //! ```text
 //!            one is ready
@@ -12,9 +12,9 @@
 //! ```
 //!
 //! - SELECT-1: one is taken, or none; what the others have stays theirs: they are not tried.
-//! - SELECT-2 (no lost wake): who is told of something and does not try it passes that on
-//!   (SEVERAL-2). What it was told before it tries is used up by that, whatever it finds: as who
-//!   waits for that alone does.
+//! - SELECT-2 (no lost wake): a waiter that is told of something and does not try it passes that on
+//!   (SEVERAL-2). What it was told before it tries is used up by that, whatever it finds: so it is
+//!   for a waiter for that thing alone.
 //! - SELECT-3 (fair): the order in which all are tried is drawn by lot, anew each time.
 
 mod polled;
@@ -32,7 +32,7 @@ use crate::task::Awaited;
 pub use polled::{Alarm, select_polled};
 pub use sources::{Awaits, Holds, Receives, Sends};
 
-/// Something that may be waited for beside others. What is taken it keeps, for its maker.
+/// Something that may be waited for beside others. It keeps what is taken, for its maker.
 pub trait Source<P: Platform> {
     /// Takes what there is; says whether there was something. Does not block.
     fn try_take(&self) -> bool;
@@ -40,7 +40,7 @@ pub trait Source<P: Platform> {
     /// Begins a wait. `None`: there was something, and it is taken.
     fn stand<'a>(&'a self, several: &'a Several<P>) -> Option<Stand<'a, P>>;
 
-    /// From when on there is something, whoever tells it.
+    /// The time from when on there is something, whichever thread tells it.
     fn deadline(&self) -> Option<Deadline> {
         None
     }
@@ -53,25 +53,25 @@ pub struct Stand<'a, P: Platform>(Told<'a, P>);
 enum Told<'a, P: Platform> {
     /// To look when told.
     Looks(Place<'a, P>),
-    /// Who is told has it.
+    /// A waiter that is told has it.
     Had(Place<'a, P>),
     Rung(Awaited<'a, P>),
-    /// By nobody: it has a deadline.
+    /// No thread tells it: it has a deadline.
     Timed,
 }
 
 impl<'a, P: Platform> Stand<'a, P> {
-    /// In a place, where who is told tries to take it.
+    /// For a place in which a waiter that is told tries to take it.
     pub fn looks(place: Place<'a, P>) -> Self {
         Self(Told::Looks(place))
     }
 
-    /// In a place, where who is told has taken it.
+    /// For a place in which a waiter that is told has taken it.
     pub fn had(place: Place<'a, P>) -> Self {
         Self(Told::Had(place))
     }
 
-    /// For something that rings a bell, which nobody else waits for.
+    /// For something that rings a bell, and that no other waiter waits for.
     pub fn rung(awaited: Awaited<'a, P>, several: &Several<P>) -> Self {
         if let Some(ticket) = several.ticket() {
             awaited.arm(ticket);
@@ -92,8 +92,8 @@ impl<'a, P: Platform> Stand<'a, P> {
         }
     }
 
-    /// SELECT-2: what was told before the source is tried now is used up; whether it is had by
-    /// that.
+    /// SELECT-2: what was told before the source is tried now is used up. Returns whether the
+    /// source is had by that.
     fn use_up(&mut self) -> bool {
         match &mut self.0 {
             Told::Looks(place) => {
@@ -119,7 +119,7 @@ pub trait Sources<P: Platform> {
     /// How many there are.
     fn count(&self) -> usize;
 
-    /// The one of a number below that.
+    /// The source of a number below the count.
     fn source(&self, number: usize) -> &dyn Source<P>;
 }
 
@@ -133,24 +133,24 @@ impl<P: Platform> Sources<P> for [&dyn Source<P>] {
     }
 }
 
-/// What decides in which order sources are tried: a number, drawn from by lot.
+/// The order in which sources are tried, drawn by lot from a number.
 #[derive(Debug)]
 pub struct Lot(Cell<u64>);
 
 impl Lot {
-    /// The same number draws the same.
+    /// Creates a lot; the same seed draws the same.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(Cell::new(seed))
     }
 
-    /// What to go on from.
+    /// The number to go on from.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.0.get()
     }
 
-    /// Another one, which draws by itself.
+    /// Another lot, which draws by itself.
     #[must_use]
     pub fn split(&self) -> Self {
         Self::new(self.next())
@@ -174,8 +174,8 @@ impl Lot {
 /// How many sources need no allocation.
 const FEW: usize = 8;
 
-/// Takes what is there of one of the sources, if there is something, and says which; waits for that
-/// until the deadline, if there is one. Blocks as [`Several::wait`].
+/// Takes what is there of one of the sources, if there is something, and returns its number; waits
+/// for that until the deadline, if there is one. Blocks as [`Several::wait`] does.
 pub fn select<P: Platform>(
     sources: &(impl Sources<P> + ?Sized),
     deadline: Option<Deadline>,
@@ -184,7 +184,7 @@ pub fn select<P: Platform>(
     select_as::<P, Standard>(sources, deadline, lot)
 }
 
-/// As [`select`], with these numbers.
+/// Like [`select`], with the numbers of the form `F`.
 pub fn select_as<P: Platform, F: CrowdForm>(
     sources: &(impl Sources<P> + ?Sized),
     deadline: Option<Deadline>,
@@ -196,14 +196,14 @@ pub fn select_as<P: Platform, F: CrowdForm>(
     })
 }
 
-/// As [`select`]; does not wait.
+/// Like [`select`], but does not wait.
 pub fn try_select<P: Platform>(sources: &(impl Sources<P> + ?Sized), lot: &Lot) -> Option<usize> {
     with_order(sources.count(), |order| {
         first(order, lot, |number| sources.source(number).try_take())
     })
 }
 
-/// Has `f` use an order of so many numbers.
+/// Calls `f` with an order of `count` numbers.
 fn with_order<R>(count: usize, f: impl FnOnce(&mut [usize]) -> R) -> R {
     with_few(
         [0; FEW],
@@ -216,7 +216,7 @@ fn with_order<R>(count: usize, f: impl FnOnce(&mut [usize]) -> R) -> R {
     )
 }
 
-/// Has `f` use so many of these, or of others, in an allocation.
+/// Calls `f` with `count` of these, or of others in an allocation.
 fn with_few<T, R>(
     mut few: [T; FEW],
     other: impl Fn() -> T,
@@ -229,7 +229,7 @@ fn with_few<T, R>(
     }
 }
 
-/// SELECT-3: the first of all numbers, in an order that is drawn, of which `f` is true.
+/// SELECT-3: the first of all numbers, in an order that is drawn, for which `f` is true.
 fn first(order: &mut [usize], lot: &Lot, mut f: impl FnMut(usize) -> bool) -> Option<usize> {
     (0..order.len()).find_map(|at| {
         let left = order.len() - at;
@@ -256,7 +256,8 @@ fn wait<P: Platform, F: CrowdForm>(
             || None,
             count,
             |stands| {
-                // Begun with all, before one is tried: what comes meanwhile is told.
+                // The wait is begun with all sources before one is tried: what comes meanwhile is
+                // told.
                 let had = first(order, lot, |number| {
                     stands[number] = sources.source(number).stand(&several);
                     stands[number].is_none()
@@ -282,7 +283,7 @@ fn wait<P: Platform, F: CrowdForm>(
     }
 }
 
-/// The one that passes first.
+/// The deadline that passes first.
 pub(crate) fn sooner<P: Platform>(one: Option<Deadline>, other: Deadline) -> Option<Deadline> {
     let left_ns = |it: Deadline| it.ns.saturating_sub(P::now(it.clock));
     one.filter(|&one| left_ns(one) <= left_ns(other)).or(Some(other))

@@ -1,9 +1,9 @@
 //! Waiting for the first of several things in a future, which leaves its waker where a thread would
 //! sleep.
 //!
-//! - POLLED-SELECT: the waker is left after all were begun with and tried, and taken back before
-//!   they are looked at, or left. So SELECT-1 and SELECT-2 hold whenever the future is polled, by
-//!   whichever executor, and wherever it is dropped.
+//! - POLLED-SELECT: the waker is left after the wait was begun with all sources and they were
+//!   tried, and is taken back before they are looked at or left. So SELECT-1 and SELECT-2 hold
+//!   whenever the future is polled, by whichever executor, and wherever it is dropped.
 
 use alloc::vec::Vec;
 use core::future::poll_fn;
@@ -17,13 +17,13 @@ use super::{Lot, Sources, Stand, first, sooner};
 
 /// Wakes at a deadline, until it is dropped.
 pub trait Alarm<P: Platform>: Sized + Send {
-    /// For that one.
+    /// Creates an alarm for that deadline.
     fn new(deadline: Deadline, waker: Waker) -> Self;
 }
 
-/// As [`select`](super::select), of a future: the sources, of which one has what was there, and
-/// which. Dropped before it is ready, nothing is taken. Up to `N` sources are waited for without an
-/// allocation beside those of wakers.
+/// Like [`select`](super::select), as a future. It returns the sources, one of which has what was
+/// there, and the number of that one. If it is dropped before it is ready, nothing is taken. Up to
+/// `N` sources are waited for without an allocation beside those of wakers.
 pub async fn select_polled<P, S, A, const N: usize>(sources: S, lot: Lot) -> (S, usize)
 where
     P: PolledWait,
@@ -59,7 +59,7 @@ where
                 let Some(left) = several.leave_waker(waker) else { continue };
                 let _alarm = timed.map(|(until, waker)| A::new(until, waker));
                 pending().await;
-                // Where nobody tells it, it looks for itself.
+                // Where no thread tells it, it looks for itself.
                 if !left.is_told() || nap::passed::<P>(until) {
                     break;
                 }
@@ -72,7 +72,7 @@ where
     }
 }
 
-/// SELECT-2: takes what is there of one, or was told.
+/// SELECT-2: takes what is there of one source, or what it was told of.
 fn take<P: Platform>(
     sources: &impl Sources<P>,
     stands: &mut [Option<Stand<'_, P>>],
@@ -85,7 +85,7 @@ fn take<P: Platform>(
     })
 }
 
-/// So many of the few, or, if these are fewer, of many.
+/// Returns `count` of the few, or, if these are fewer, of many.
 fn some_of<'a, T>(
     few: &'a mut [T],
     many: &'a mut Vec<T>,

@@ -1,4 +1,4 @@
-//! What may be waited for beside others.
+//! The things that may be waited for beside others.
 
 use core::cell::Cell;
 use core::fmt;
@@ -18,12 +18,12 @@ pub struct Receives<'a, P: Platform, T> {
 }
 
 impl<'a, P: Platform, T> Receives<'a, P, T> {
-    /// Of that channel.
+    /// Creates a source of values from `channel`.
     pub fn new(channel: &'a Channel<P, T>) -> Self {
         Self { channel, received: Cell::new(None) }
     }
 
-    /// What was received, if it was chosen; or that the channel is closed.
+    /// The received value, if this source was chosen; or that the channel is closed.
     pub fn into_received(self) -> Option<Result<T, NotReceived>> {
         self.received.into_inner()
     }
@@ -51,17 +51,18 @@ pub struct Sends<'a, P: Platform, T> {
     closed: Cell<bool>,
 }
 
-// SAFETY: the cell is of a value that may be sent, and that was borrowed mutably: nobody else has
-// it. The channel of such values is for all threads.
+// SAFETY: the cell is of a value that may be sent, and that was borrowed mutably: no other thread
+// has it. The channel of such values is for all threads.
 unsafe impl<P: Platform, T: Send> Send for Sends<'_, P, T> {}
 
 impl<'a, P: Platform, T> Sends<'a, P, T> {
-    /// To that channel. A value that is not sent stays there; without one, there is never room.
+    /// Creates a source of room in `channel`. A value that is not sent stays there; without one,
+    /// there is never room.
     pub fn new(channel: &'a Channel<P, T>, value: &'a mut Option<T>) -> Self {
         Self { channel, value: Cell::from_mut(value), closed: Cell::new(false) }
     }
 
-    /// Whether it was chosen since the channel is closed.
+    /// Whether the source was chosen because the channel is closed.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.closed.get()
@@ -83,8 +84,8 @@ impl<P: Platform, T: Send> Source<P> for Sends<'_, P, T> {
     }
 }
 
-/// An event that is set. Who waits for it beside others may be handed a set that it does not use,
-/// and sets it again then: meanwhile nobody else has it.
+/// An event that is set. A waiter that waits for it beside others may be handed a set that it does
+/// not use, and then sets it again: meanwhile no other waiter has it.
 impl<P: Platform> Source<P> for Event<P> {
     fn try_take(&self) -> bool {
         self.try_wait()
@@ -128,7 +129,8 @@ pub struct Holds<'a, P: Platform, F> {
 }
 
 impl<'a, P: Platform, F: Fn() -> bool> Holds<'a, P, F> {
-    /// What is true of it may have been taken by that.
+    /// Creates a source of a condition. If `holds` takes something when it returns true, it is
+    /// taken.
     pub fn new(count: &'a EventCount<P>, holds: F) -> Self {
         Self { count, holds }
     }
@@ -144,22 +146,22 @@ impl<P: Platform, F: Fn() -> bool> Source<P> for Holds<'_, P, F> {
     }
 }
 
-/// What a task returns, or is promised.
+/// The value that a task returns, or that is promised.
 pub struct Awaits<'a, P: Platform, T> {
-    /// Ours alone, for `'a`.
+    /// The handle, which this source alone uses for `'a`.
     handle: &'a Handle<P, T>,
     returned: Cell<Option<T>>,
 }
 
 impl<'a, P: Platform, T> Awaits<'a, P, T> {
-    /// By that handle, which has nothing to return any more if this was chosen.
+    /// Creates a source by that handle, which has nothing left to return if this source was chosen.
     pub fn new(handle: &'a mut Handle<P, T>) -> Self {
         handle.unhook();
         Self { handle, returned: Cell::new(None) }
     }
 
-    /// What it was, if this was chosen; `None` if there was nothing: the task has panicked, or was
-    /// dropped.
+    /// The returned value, if this source was chosen; `None` if there was nothing: the task has
+    /// panicked, or was dropped.
     pub fn into_returned(self) -> Option<T> {
         self.returned.into_inner()
     }

@@ -1,15 +1,15 @@
-//! A bell: who has put something in, for an owner to find, wakes the owner if it sleeps, and only
-//! then.
+//! A bell: a thread that has put something in, for an owner to find, wakes the owner if it sleeps,
+//! and only then.
 //!
 //! | `ticket` | meaning |
 //! |---|---|
 //! | 0 | the owner is awake and looks by itself, or is being woken |
 //! | other | the owner sleeps, or is about to: what to tell its [`Notify`] |
 //!
-//! - BELL-1 (no lost wake): who puts something in, and then looks for a ticket, and who leaves a
-//!   ticket, and then looks for something: one of them sees the other.
-//! - BELL-2 (one notification): who takes a ticket away notifies, and nobody else. So however much
-//!   is put in while the owner sleeps, it is told once.
+//! - BELL-1 (no lost wake): a thread puts something in, and then looks for a ticket; the owner
+//!   leaves a ticket, and then looks for something. At least one of them sees the other.
+//! - BELL-2 (one notification): the thread that takes a ticket away notifies, and no other does. So
+//!   however much is put in while the owner sleeps, it is told once.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -29,12 +29,13 @@ impl<P: Platform> Bell<P> {
         }
     }
 
-    /// Something was put in: whom the caller is to notify, if the owner sleeps.
+    /// Something was put in: returns the ticket that the caller is to notify, if the owner sleeps.
     #[inline]
     pub(crate) fn take(&self) -> Option<Ticket> {
         // BELL-1: pairs with the fence in `arm`.
         P::fence(SeqCst);
-        // Relaxed: whether there is one. What was put in is acquired where it is taken out.
+        // Relaxed: it only says whether there is one. What was put in is acquired where it is taken
+        // out.
         if self.0.load(Relaxed) == 0 {
             return None;
         }
@@ -53,7 +54,7 @@ impl<P: Platform> Bell<P> {
 
     /// The owner is awake.
     pub(crate) fn disarm(&self) {
-        // Relaxed: who has taken the ticket before may be late, and who looks now finds none.
+        // Relaxed: a thread that took the ticket before may be late; one that looks now finds none.
         self.0.store(0, Relaxed);
     }
 }

@@ -1,8 +1,9 @@
-//! How somebody sleeps who is told that there is something to do: the owner of a mailbox, a worker.
+//! The sleep of a thread that is told when there is something to do: the owner of a mailbox, a
+//! worker.
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `bell` | who wakes the sleeper, and when nobody does |
+//! | `bell` | which thread wakes the sleeper, and when none does |
 //! | `notify` | how one sleeps: parked, or spinning |
 
 mod bell;

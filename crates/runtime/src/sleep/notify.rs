@@ -1,4 +1,4 @@
-//! How the owner of a mailbox sleeps, on any platform: parked, or spinning.
+//! The ways in which the owner of a mailbox sleeps, on any platform: parked, or spinning.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -49,14 +49,15 @@ impl<P: Platform> Notify for Park<P> {
         if let Some(node) = seen.and_then(|seen| Self::arena().resolve_index(seen.index)) {
             return P::park(node, deadline);
         }
-        // How it ended is of no matter: nobody knows this node, and its end is not the deadline's.
+        // How it ended does not matter: no other thread knows this node, and its end is not the
+        // deadline's.
         let _ = P::park(&Waiter::NEW, Some(nap::earlier::<P>(deadline, NAP_NS)));
         Parked::Woken
     }
 
     unsafe fn end(&self, ticket: Ticket) {
         let arena = Self::arena();
-        // Unless a parent process had it: then the node is nobody's here.
+        // Unless a parent process had it: then the node has no owner in this process.
         let is_own = |seen: &WaiterRef| arena.reference(seen.index) == Some(*seen);
         if let Some(seen) = reference(ticket).filter(is_own) {
             arena.give(WaiterId::new(P::epoch(), seen.index));

@@ -1,11 +1,11 @@
 //! Stages: items that wait in a line with a bound, and as many servers as they are worth, up to a
-//! width. Who serves, and when a server has its turn, is the caller's to say.
+//! width. The caller says which thread serves, and when a server has its turn.
 //!
 //! | bits of `state` | meaning |
 //! |---|---|
 //! | 0–29 | how many servers there are: they serve, or were asked for |
 //! | 30 | `CLOSED`: nothing is sent any more |
-//! | 31 | `OVER`: and nothing is left, and nobody serves |
+//! | 31 | `OVER`: closed, nothing is left, and no server is there |
 //!
 //! ```text
 //!           send: "start one"                 next: none left, "left"
@@ -14,11 +14,11 @@
 //!   └──────┘                  └────────────┘ ◄──┘              └──────┘
 //! ```
 //!
-//! - STAGE-1 (no item left): who puts one in, and then looks whether there are servers enough; and
-//!   a server that leaves, and then looks for an item that is ready: one of them sees the other. A
-//!   server that was asked for is one.
-//! - STAGE-2 (one end): it is over once, as one exchange decides; then all that servers have done
-//!   was done before, and nobody serves, or will.
+//! - STAGE-1 (no item left): a thread puts an item in, and then checks whether there are servers
+//!   enough; a server leaves, and then looks for an item that is ready. At least one of them sees
+//!   the other. A server that was asked for is one.
+//! - STAGE-2 (one end): a stage is over once, because one exchange decides; all that servers have
+//!   done was done before, and no server is there, or will be.
 //! - STAGE-3: there are no more servers than the width. With one, items are served in order.
 
 use core::fmt;
@@ -29,21 +29,21 @@ use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform};
 use crate::channel::{Channel, NotSent};
 use crate::lines::Lines;
 
-/// A line of items, and the count of those who serve them.
+/// A line of items, and the count of the servers.
 pub struct Stage<P: Platform, T> {
     items: Channel<P, T>,
     state: Lines<P::U32>,
     width: u32,
 }
 
-/// What a server does next.
+/// The next action of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next<T> {
-    /// Serves this.
+    /// Serve this item.
     Item(T),
-    /// It is no server any more: there is nothing left for it.
+    /// Leave: there is nothing left for this server, which no longer is one.
     Left,
-    /// As that, and the stage is over: it is the one to see to that.
+    /// Leave, and the stage is over: this server is the one to see to that.
     Over,
 }
 
@@ -55,11 +55,12 @@ const fn servers(state: u32) -> u32 {
 }
 
 impl<P: Platform, T: Send> Stage<P, T> {
-    /// With room for so many items, rounded up to a power of two, and so many servers at the most.
+    /// Creates a stage with room for `room` items, rounded up to a power of two, and at most
+    /// `width` servers.
     ///
     /// # Panics
     ///
-    /// If there is to be no room, or more than 2³¹; or no width, or 2³⁰ or more.
+    /// If `room` is 0, or more than 2³¹; or if `width` is 0, or 2³⁰ or more.
     #[must_use]
     pub fn new(room: usize, width: usize) -> Self {
         let most = (CLOSED - 1) as usize;
@@ -68,28 +69,28 @@ impl<P: Platform, T: Send> Stage<P, T> {
     }
 
     /// Puts an item in when there is room; waits for that, until the deadline if there is one.
-    /// Whether the caller is to start a server. Not to be called when the stage is closed.
+    /// Returns whether the caller is to start a server. Not to be called when the stage is closed.
     ///
     /// # Errors
     ///
-    /// If the deadline has passed: the item.
+    /// The item, if the deadline has passed.
     pub fn send(&self, item: T, deadline: Option<Deadline>) -> Result<bool, NotSent<T>> {
         self.items.send(item, deadline)?;
         Ok(self.ask())
     }
 
-    /// As [`send`](Self::send). Does not block.
+    /// Like [`send`](Self::send), but does not block.
     ///
     /// # Errors
     ///
-    /// If there is no room: the item.
+    /// The item, if there is no room.
     pub fn try_send(&self, item: T) -> Result<bool, NotSent<T>> {
         self.items.try_send(item)?;
         Ok(self.ask())
     }
 
-    /// Counts another server, if what waits is worth one: the first for the first item, and all of
-    /// the width where half of the room is taken.
+    /// Counts another server, if the waiting items are worth one: the first for the first item, and
+    /// all of the width where half of the room is taken.
     fn ask(&self) -> bool {
         // STAGE-1: pairs with the fence in `next`.
         P::fence(SeqCst);
@@ -98,7 +99,7 @@ impl<P: Platform, T: Send> Stage<P, T> {
         let wanted = (waiting * 2 * u64::from(self.width)).div_ceil(self.items.room() as u64);
         let wanted = wanted.min(self.width.into()) as u32;
         while servers(state) < wanted {
-            // Relaxed, both: what it is to serve is acquired from the line; STAGE-3 is about one
+            // Relaxed, both: the item to serve is acquired from the line; STAGE-3 is about one
             // word.
             match self.state.0.compare_exchange(state, state + 1, Relaxed, Relaxed) {
                 Ok(_) => return true,
@@ -108,21 +109,21 @@ impl<P: Platform, T: Send> Stage<P, T> {
         false
     }
 
-    /// For a server: what it does next. Does not block.
+    /// Called by a server: returns what it does next. Does not block.
     pub fn next(&self) -> Next<T> {
         loop {
             if let Ok(item) = self.items.try_recv() {
                 return Next::Item(item);
             }
             // Release: STAGE-2, what it has done; pairs with the acquire in `end`. Acquire: what
-            // others have that were servers, for the next who is.
+            // earlier servers have done, for the next server.
             let mut state = self.state.0.fetch_sub(1, AcqRel) - 1;
             // STAGE-1: pairs with the fence in `ask`.
             P::fence(SeqCst);
             if !self.items.has_next() {
                 return self.end();
             }
-            // It is one again, unless there are enough.
+            // It is a server again, unless there are enough.
             loop {
                 if servers(state) == self.width {
                     return Next::Left;
@@ -136,18 +137,18 @@ impl<P: Platform, T: Send> Stage<P, T> {
         }
     }
 
-    /// Nothing is sent any more, from now on; once. Whether the stage is over by that: then the
-    /// caller is the one to see to it.
+    /// Says that nothing is sent from now on; once. Returns whether the stage is over by that: then
+    /// the caller is the one to see to it.
     #[must_use]
     pub fn close(&self) -> bool {
-        // Release: what was done by those who have sent; Acquire: by those who have served. Pairs
-        // with itself, and the exchange in `next`.
+        // Release: what was done by threads that have sent; Acquire: by threads that have served.
+        // Pairs with itself, and the exchange in `next`.
         self.state.0.fetch_or(CLOSED, AcqRel);
         // STAGE-1: where there is an item and no server, one that has left is coming back.
         !self.items.has_next() && matches!(self.end(), Next::Over)
     }
 
-    /// Nothing is left: it is over, if it is closed and nobody serves.
+    /// Nothing is left: ends the stage, if it is closed and no server is there.
     fn end(&self) -> Next<T> {
         // Acquire: STAGE-2; pairs with the releases in `next` and `close`.
         let ended = self.state.0.compare_exchange(CLOSED, CLOSED | OVER, Acquire, Relaxed);

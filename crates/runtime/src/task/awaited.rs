@@ -1,4 +1,4 @@
-//! Something that one waits for: until a word says that it is over, and a bell is rung then.
+//! An event that a thread waits for: until a word says that it is over, and a bell is rung then.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -8,14 +8,15 @@ use antiphon_platform::{
 
 use crate::sleep::{Bell, Park};
 
-/// What the caller, and nobody else, waits for: by [`wait`](Self::wait), or as a worker that runs
-/// other tasks meanwhile, by [`Worker::next_until`](crate::sched::Worker::next_until).
+/// An event that the caller, and no other thread, waits for: by [`wait`](Self::wait), or as a
+/// worker that runs other tasks meanwhile, by
+/// [`Worker::next_until`](crate::sched::Worker::next_until).
 pub struct Awaited<'a, P: Platform> {
     pub(crate) word: &'a P::U32,
-    /// Whether it is not over, by the word.
+    /// Whether the event is not over, by the word.
     pub(crate) lasts: fn(u32) -> bool,
     pub(crate) bell: &'a Bell<P>,
-    /// What is added to the word by who is going to sleep.
+    /// The bits that a waiter adds to the word when it is going to sleep.
     pub(crate) watched: u32,
 }
 
@@ -23,11 +24,12 @@ impl<P: Platform> Awaited<'_, P> {
     /// Whether it is over.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        // Acquire: what was done until then; pairs with the releases of those who change the word.
+        // Acquire: what was done until then; pairs with the releases of threads that change the
+        // word.
         !(self.lasts)(self.word.load(Acquire))
     }
 
-    /// The caller is going to sleep by this ticket, unless it is over now.
+    /// The caller is going to sleep by this ticket, unless the event is over now.
     pub(crate) fn arm(&self, ticket: Ticket) {
         self.bell.arm(ticket);
         if self.watched != 0 {
@@ -46,7 +48,7 @@ impl<P: Platform> Awaited<'_, P> {
         self.wait_until(None);
     }
 
-    /// As [`wait`](Self::wait), and no longer than until then.
+    /// Like [`wait`](Self::wait), but no longer than until `deadline`.
     pub fn wait_until(&self, deadline: Option<Deadline>) {
         if self.is_over() {
             return;

@@ -3,13 +3,13 @@
 //! | byte | field | written by | meaning |
 //! |---|---|---|---|
 //! | 0–3 | `left` | all | the tasks that are not done; less 1 when their maker waits |
-//! | 4–7 | `let_go` | the last task | 1: it touches this no more |
+//! | 4–7 | `let_go` | the last task | 1: the task touches this no more |
 //! | 8–15 | `bell` | the maker, the last task | how the maker sleeps |
 //!
-//! - COUNT-1: who takes `left` below 0 is the last, and sees what was done by all that took one
-//!   away before.
-//! - COUNT-2: the maker goes on, and this may be gone, when nothing is left, and the last task, if
-//!   that was not the maker, has let go: it has taken the ticket that it will notify, then.
+//! - COUNT-1: the thread that takes `left` below 0 is the last, and sees what was done by all that
+//!   took one away before.
+//! - COUNT-2: the maker goes on, and this may be gone, when nothing is left and the last task, if
+//!   that was not the maker, has let go: it has taken the ticket that it will notify by then.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -31,10 +31,10 @@ pub struct Countdown<P: Platform> {
 const ALL_DONE: u32 = u32::MAX;
 
 impl<P: Platform> Countdown<P> {
-    /// Of no tasks yet.
+    /// Creates a countdown of no tasks yet.
     pub const NEW: Self = Self { left: P::U32::ZERO, let_go: P::U32::ZERO, bell: Bell::NEW };
 
-    /// One more task. The caller is the maker, or one of the tasks.
+    /// Adds a task. The caller is the maker, or one of the tasks.
     pub fn add(&self) {
         // Relaxed: the caller has one, which it takes away later.
         self.left.fetch_add(1, Relaxed);

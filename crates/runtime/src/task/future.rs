@@ -2,7 +2,7 @@
 //!
 //! | `state` | meaning |
 //! |---|---|
-//! | `WOKEN` | it was woken, and not polled since |
+//! | `WOKEN` | the future was woken, and not polled after that |
 //! | `RUNS` | a task is polling it, or it is done |
 //!
 //! ```text
@@ -13,8 +13,8 @@
 //!                        pending               ready: stays      pending: task
 //! ```
 //!
-//! - FUTURE-1: who moves the state from 0, or has polled and finds it woken, makes a task of it,
-//!   and nobody else. So it is polled by one at a time.
+//! - FUTURE-1: a thread that moves the state from 0, or has polled and finds the future woken,
+//!   makes a task of it, and no other thread does. So one thread at a time polls it.
 //! - FUTURE-2: what was done before a wake is seen by a poll after it.
 
 use alloc::sync::Arc;
@@ -32,9 +32,9 @@ use super::{Handle, Memory, Promise, Task};
 const WOKEN: u32 = 1;
 const RUNS: u32 = 2;
 
-/// Has tasks drive the future, which `put` puts where they are run: later, and by any thread.
-/// Nothing is polled here. What the future returns is to be had by the handle; nothing, if a poll
-/// has panicked, or what would wake it is gone. The tasks are in `M`, one at a time.
+/// Makes tasks drive the future. `put` puts the tasks where they are run: later, and by any thread.
+/// Nothing is polled here. The handle gives what the future returns; nothing, if a poll has
+/// panicked, or the wakers are gone. The tasks are in `M`, one at a time.
 pub fn drive<P, M, F, S>(memory: M, future: F, put: S) -> Handle<P, F::Output>
 where
     P: Platform,
@@ -56,9 +56,9 @@ struct Driven<P: Platform, M, F: Future, S> {
     memory: M,
 }
 
-/// What is of who moved the state to `RUNS`.
+/// The part that belongs to the thread that moved the state to `RUNS`.
 struct Rest<P: Platform, F: Future> {
-    /// Stays where it is until it is dropped there.
+    /// The future stays where it is until it is dropped there.
     future: Option<F>,
     promise: Option<Promise<P, F::Output>>,
 }
@@ -102,7 +102,7 @@ where
     F::Output: Send + 'static,
     S: Fn(Task<P>) + Send + Sync + 'static,
 {
-    /// FUTURE-1: it is ours to make a task of it.
+    /// FUTURE-1: makes a task of the future, which only this caller does.
     fn put(self: Arc<Self>) {
         let driven = self.clone();
         (self.put)(Task::detached_in(self.memory, move || driven.poll()));
@@ -143,7 +143,7 @@ where
 {
     /// The future is done.
     fn end(self, returned: F::Output) {
-        // Who goes on then finds that it is gone.
+        // A thread that goes on then finds that the future is gone.
         self.rest.future = None;
         if let Some(promise) = self.rest.promise.take() {
             promise.fulfil(returned);

@@ -1,4 +1,4 @@
-//! The other end of a task: who waits for what it returns.
+//! The other end of a task: for the thread that waits for what it returns.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -14,7 +14,7 @@ use antiphon_platform::{Atomic, AtomicInteger, Platform, Ticket};
 
 use super::{AWAITED, Act, Awaited, DONE, EMPTY, Header, OWED, POLLED, WATCHED, free, take_waker};
 
-/// What to wait for a task by, and to have what it returns. Dropped, the task goes on.
+/// A handle to wait for a task, and to take what it returns. If it is dropped, the task goes on.
 pub struct Handle<P: Platform, T> {
     header: NonNull<Header<P>>,
     returned: PhantomData<T>,
@@ -41,42 +41,42 @@ impl<P: Platform, T> Handle<P, T> {
     /// Whether the task was run, or dropped.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        // Acquire: TASK-1; pairs with the release of who has run it.
+        // Acquire: TASK-1; pairs with the release of the thread that has run it.
         self.header().state.load(Acquire) & DONE != 0
     }
 
-    /// That it is done; then [`take`](Self::take) does not block.
+    /// The event that the task is done; then [`take`](Self::take) does not block.
     pub fn awaited(&mut self) -> Awaited<'_, P> {
         self.unhook();
         self.awaited_shared()
     }
 
-    /// As [`awaited`](Self::awaited), of a handle that has left no waker, and that nobody else
-    /// waits by.
+    /// Like [`awaited`](Self::awaited), for a handle that has left no waker, and that no other
+    /// thread waits by.
     pub(crate) fn awaited_shared(&self) -> Awaited<'_, P> {
         let Header { state, bell, .. } = self.header();
         Awaited { word: state, lasts: |state| state & DONE == 0, bell, watched: WATCHED }
     }
 
-    /// What the task has returned; `None` if it has panicked, or was dropped. Blocks until it is
-    /// done.
+    /// Returns what the task has returned; `None` if it has panicked, or was dropped. Blocks until
+    /// it is done.
     #[must_use]
     pub fn take(mut self) -> Option<T> {
         self.awaited().wait();
         self.take_now()
     }
 
-    /// What it has returned, when it is done.
+    /// The returned value, once the task is done.
     fn take_now(&mut self) -> Option<T> {
         // SAFETY: the caller has it alone.
         unsafe { self.take_shared() }
     }
 
-    /// As that.
+    /// Like `take_now`, by a shared reference.
     ///
     /// # Safety
     ///
-    /// Nobody else uses the handle meanwhile.
+    /// No other thread uses the handle meanwhile.
     pub(crate) unsafe fn take_shared(&self) -> Option<T> {
         let state = &self.header().state;
         // Relaxed, below: what we leave is released by `drop`. Acquire: TASK-2; pairs with the
@@ -96,12 +96,12 @@ impl<P: Platform, T> Handle<P, T> {
 }
 
 impl<P: Platform, T> Handle<P, T> {
-    /// Leaves a waker, which is woken when the task is done; `false` if it is done.
+    /// Leaves a waker, which is woken when the task is done; `false` if it is done already.
     fn hook(&mut self, waker: &Waker) -> bool {
         let Header { state, bell, .. } = self.header();
         // Relaxed: we have set it.
         if state.load(Relaxed) & POLLED == 0 {
-            // A future that was forgotten has left its name, as one that sleeps: it is no waker.
+            // A future that was forgotten has left its name, as a sleeper does: it is no waker.
             bell.disarm();
         }
         // Release: TASK-4, no sleeper is there any more; pairs with the acquire in the end of the
@@ -109,7 +109,7 @@ impl<P: Platform, T> Handle<P, T> {
         if state.fetch_or(POLLED, AcqRel) & DONE != 0 {
             return false;
         }
-        // The one of the last poll, if it does.
+        // The waker of the last poll, if it wakes the same.
         let left = take_waker(bell).filter(|left| left.will_wake(waker));
         let left = Box::into_raw(left.unwrap_or_else(|| Box::new(waker.clone())));
         let ticket = Ticket::new(left.expose_provenance() as u64);
@@ -150,7 +150,8 @@ impl<P: Platform, T> Drop for Handle<P, T> {
     fn drop(&mut self) {
         self.unhook();
         if self.is_done() {
-            // Here, and not by who has run it: when we are back, what it borrows may go.
+            // Here, and not by the thread that has run it: when we are back, what it borrows may
+            // go.
             drop(self.take_now());
         }
         let state = &self.header().state;

@@ -1,4 +1,4 @@
-//! Where tasks are: by default, in an allocation each.
+//! The memory of tasks: by default, an allocation for each.
 
 use alloc::alloc::{alloc, dealloc, handle_alloc_error};
 use core::alloc::Layout;
@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 ///
 /// # Safety
 ///
-/// What `allocate` returns is as large and as aligned as its layout says, and is nobody else's
+/// What `allocate` returns is as large and as aligned as its layout says, and belongs to no other
 /// until it is freed.
 pub unsafe trait Memory: 'static {
     /// A place for a task of this layout, the size of which is not 0.
@@ -18,7 +18,7 @@ pub unsafe trait Memory: 'static {
     ///
     /// # Safety
     ///
-    /// It is of `allocate` with this layout, and nobody has it any more.
+    /// The place is of `allocate` with this layout, and no thread has it any more.
     unsafe fn free(place: NonNull<u8>, layout: Layout);
 }
 

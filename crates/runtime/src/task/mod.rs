@@ -1,29 +1,31 @@
-//! A task: a closure, and then what it returned, in one allocation that two share: who runs it, and
-//! who waits for it.
+//! A task: a closure, and then what it returned, in one allocation that two share: the thread that
+//! runs it, and the waiter.
 //!
 //! | byte | field | written by | meaning |
 //! |---|---|---|---|
 //! | 0–7 | `act` | – | how to run, drop and free what only the closure's type knows |
 //! | 8–11 | `state` | both | `OWED`, `AWAITED`, `DONE`, `EMPTY`, `WATCHED`, `POLLED` |
-//! | 16–23 | `bell` | both | how the one who waits is told: it sleeps, or has left a waker |
-//! | 24 … | `slot` | who runs it, who waits | the closure, and then what it returned |
+//! | 16–23 | `bell` | both | how the waiter is told: it sleeps, or has left a waker |
+//! | 24 … | `slot` | the runner, the waiter | the closure, and then what it returned |
 //!
 //! | state | meaning |
 //! |---|---|
-//! | `OWED` | somebody has the [`Task`] |
-//! | `AWAITED` | somebody has the [`Handle`] |
+//! | `OWED` | a thread has the [`Task`] |
+//! | `AWAITED` | a thread has the [`Handle`] |
 //! | `DONE` | the task was run, or dropped |
 //! | `EMPTY` | it has returned nothing: it has panicked or was dropped; or that was taken |
-//! | `WATCHED` | who waits sleeps, or is about to: the bell is to be rung |
+//! | `WATCHED` | the waiter sleeps, or is about to: the bell is to be rung |
 //! | `POLLED` | what the bell names is the address of a [`Waker`], and no sleeper |
 //!
-//! - TASK-1: who has the [`Task`] takes the closure out of the slot, once, and writes what it
+//! - TASK-1: the owner of the [`Task`] takes the closure out of the slot, once, and writes what it
 //!   returned into it; then it adds `DONE`. From then on the slot is the [`Handle`]'s.
-//! - TASK-2: who lets go of the allocation last frees it, with what is in the slot.
-//! - TASK-3: who waits adds `WATCHED` or `POLLED` before it looks for `DONE` and goes; who has run
-//!   the task and has seen neither adds `DONE` and lets go in one exchange, and tells nobody.
-//! - TASK-4: while the bell names something, `POLLED` says as what; and who adds `DONE` rings as
-//!   what it saw then. Whoever takes a waker's address out of the bell has the waker.
+//! - TASK-2: the thread that lets go of the allocation last frees it, with what is in the slot.
+//! - TASK-3: the waiter adds `WATCHED` or `POLLED` before it looks for `DONE` and goes. If the
+//!   thread that has run the task has seen neither, it adds `DONE` and lets go in one exchange, and
+//!   does not ring.
+//! - TASK-4: while the bell names something, `POLLED` says as what; and the thread that adds `DONE`
+//!   rings as what it saw then. The thread that takes a waker's address out of the bell has the
+//!   waker.
 
 mod awaited;
 mod countdown;
@@ -60,10 +62,10 @@ const EMPTY: u32 = 8;
 const WATCHED: u32 = 16;
 const POLLED: u32 = 32;
 
-/// Something to be run, once; dropped without, it is done with nothing returned.
+/// Something to be run, once. If it is dropped without, it is done with nothing returned.
 pub struct Task<P: Platform>(NonNull<Header<P>>);
 
-/// What the allocation begins with, whatever the closure.
+/// The first part of the allocation, whatever the closure.
 #[repr(C)]
 struct Header<P: Platform> {
     act: unsafe fn(NonNull<Self>, Act),
@@ -71,13 +73,13 @@ struct Header<P: Platform> {
     bell: Bell<P>,
 }
 
-/// What to do with the slot.
+/// The actions on the slot.
 enum Act {
     /// Run the closure, and keep what it returns.
     Run,
     /// Drop the closure.
     Drop,
-    /// Move what it has returned there.
+    /// Move what the closure has returned to `into`.
     Take { into: NonNull<()> },
     /// Free the allocation, and drop what the closure returned unless that is not there.
     Free { empty: bool },
@@ -98,7 +100,7 @@ union Slot<F, T> {
 unsafe impl<P: Platform> Send for Task<P> {}
 
 impl<P: Platform> Task<P> {
-    /// A task that nobody waits for.
+    /// A task that no thread waits for.
     pub fn detached<F>(work: F) -> Self
     where
         F: FnOnce() + Send + 'static,
@@ -106,7 +108,7 @@ impl<P: Platform> Task<P> {
         Self::detached_in(Heap, work)
     }
 
-    /// As [`detached`](Self::detached), in other memory.
+    /// Like [`detached`](Self::detached), in other memory.
     pub fn detached_in<M, F>(memory: M, work: F) -> Self
     where
         M: Memory,
@@ -116,7 +118,7 @@ impl<P: Platform> Task<P> {
         unsafe { Self::borrowing_in(memory, work) }
     }
 
-    /// A task, and what to wait for it by.
+    /// A task, and a handle to wait for it.
     pub fn new<F, T>(work: F) -> (Self, Handle<P, T>)
     where
         F: FnOnce() -> T + Send + 'static,
@@ -125,7 +127,7 @@ impl<P: Platform> Task<P> {
         Self::new_in(Heap, work)
     }
 
-    /// As [`new`](Self::new), in other memory.
+    /// Like [`new`](Self::new), in other memory.
     pub fn new_in<M, F, T>(memory: M, work: F) -> (Self, Handle<P, T>)
     where
         M: Memory,
@@ -136,7 +138,7 @@ impl<P: Platform> Task<P> {
         unsafe { Self::borrowing_new_in(memory, work) }
     }
 
-    /// As [`new_in`](Self::new_in), of what may borrow.
+    /// Like [`new_in`](Self::new_in), for a closure that may borrow.
     ///
     /// # Safety
     ///
@@ -154,7 +156,7 @@ impl<P: Platform> Task<P> {
         (Self(header), unsafe { Handle::new(header) })
     }
 
-    /// As [`detached`](Self::detached), of what may borrow, and in other memory.
+    /// Like [`detached`](Self::detached), for a closure that may borrow, and in other memory.
     ///
     /// # Safety
     ///
@@ -168,7 +170,7 @@ impl<P: Platform> Task<P> {
         Self(unsafe { allocate::<P, M, _, _>(work, OWED) })
     }
 
-    /// Runs it. If the closure panics, so does this, and the task has returned nothing.
+    /// Runs the task. If the closure panics, so does this, and the task has returned nothing.
     pub fn run(self) {
         let mut end = End { header: self.0, empty: true };
         forget(self);
@@ -177,7 +179,7 @@ impl<P: Platform> Task<P> {
         end.empty = false;
     }
 
-    /// A word that names it, for queues. Lost, so is the task.
+    /// A word that names the task, for queues. If the word is lost, so is the task.
     #[must_use]
     pub fn into_item(self) -> Item {
         let address = self.0.as_ptr().expose_provenance() as u64;
@@ -224,7 +226,7 @@ impl<P: Platform> End<P> {
         unsafe { self.header.as_ref() }
     }
 
-    /// Says that it is `done` to somebody who may sleep, and lets go.
+    /// Tells a waiter that may sleep that the task is `done`, and lets go.
     #[cold]
     fn ring(&self, done: u32) {
         let Header { state, bell, .. } = self.header();
@@ -238,7 +240,7 @@ impl<P: Platform> End<P> {
         // Last, when we are done with it: a waker may do anything.
         let _wakes = Wakes(waker);
         // Release: TASK-2, so that we are done with it; pairs with the acquire in `Handle::drop`.
-        // Acquire: so that who waited is; pairs with the release there.
+        // Acquire: so that the waiter is; pairs with the release there.
         if state.fetch_and(!OWED, AcqRel) & AWAITED == 0 {
             // SAFETY: TASK-2. What was returned may have been taken meanwhile.
             unsafe { free(self.header) };
@@ -250,7 +252,7 @@ impl<P: Platform> Drop for End<P> {
     fn drop(&mut self) {
         let state = &self.header().state;
         let done = DONE | if self.empty { EMPTY } else { 0 };
-        // Acquire: TASK-2, who waited has let go; pairs with the release in `Handle::drop`.
+        // Acquire: TASK-2, the waiter has let go; pairs with the release in `Handle::drop`.
         if state.load(Acquire) != OWED {
             const BOTH: u32 = OWED | AWAITED;
             // Release: TASK-1, TASK-2; pairs with the acquires in `Handle::is_done` and its `drop`.
@@ -277,14 +279,14 @@ impl Drop for Wakes {
     }
 }
 
-/// TASK-4: the waker that was left in the bell, if it is there still.
+/// TASK-4: takes the waker that was left in the bell, if it is still there.
 fn take_waker<P: Platform>(bell: &Bell<P>) -> Option<Box<Waker>> {
     let address = bell.take()?.get() as usize;
-    // SAFETY: left by `Handle::poll`, and whoever takes it has it.
+    // SAFETY: left by `Handle::poll`, and the thread that takes it has it.
     Some(unsafe { Box::from_raw(core::ptr::with_exposed_provenance_mut(address)) })
 }
 
-/// TASK-2: frees what nobody has any more.
+/// TASK-2: frees an allocation that no thread has any more.
 ///
 /// # Safety
 ///
@@ -316,7 +318,7 @@ where
         place.write(Body { header, slot });
         place.as_ref()
     };
-    // Relaxed: nobody else has it yet.
+    // Relaxed: no other thread has it yet.
     body.header.state.store(state, Relaxed);
     place.cast()
 }
@@ -344,7 +346,7 @@ where
             Act::Drop => ManuallyDrop::drop(&mut (*slot).work),
             Act::Take { into } => into.cast().write(ManuallyDrop::take(&mut (*slot).returned)),
             Act::Free { empty } => {
-                // What it drops may panic; then the memory is lost.
+                // The drop may panic; then the memory is lost.
                 if !empty {
                     ManuallyDrop::drop(&mut (*slot).returned);
                 }

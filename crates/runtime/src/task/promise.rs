@@ -1,4 +1,4 @@
-//! A promise: what somebody waits for that no closure returns.
+//! A promise: a value that a thread waits for and that no closure returns.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -9,21 +9,21 @@ use antiphon_platform::Platform;
 
 use super::{AWAITED, Body, End, Handle, Header, Heap, OWED, allocate};
 
-/// The duty to come up with a value for who has the [`Handle`]. Dropped, there is none.
+/// The duty to provide a value for the owner of the [`Handle`]. If it is dropped, there is none.
 pub struct Promise<P: Platform, T> {
     header: NonNull<Header<P>>,
     /// Invariant: a value goes in here, and comes out at the handle.
     promised: PhantomData<fn(T) -> T>,
 }
 
-/// Its allocation.
+/// The allocation of a promise.
 type Promised<P, T> = Body<P, fn() -> T, T>;
 
 // SAFETY: what comes into it is `Send`; the rest are atomics.
 unsafe impl<P: Platform, T: Send> Send for Promise<P, T> {}
 
 impl<P: Platform, T: Send + 'static> Promise<P, T> {
-    /// A promise, and what to wait for its value by.
+    /// A promise, and a handle to wait for its value.
     #[must_use]
     pub fn new() -> (Self, Handle<P, T>) {
         let never: fn() -> T = || unreachable!("nobody has it as a task");
@@ -33,7 +33,7 @@ impl<P: Platform, T: Send + 'static> Promise<P, T> {
         (Self { header, promised: PhantomData }, unsafe { Handle::new(header) })
     }
 
-    /// Comes up with the value.
+    /// Provides the value.
     pub fn fulfil(self, value: T) {
         let end = End { header: self.header, empty: false };
         forget(self);
@@ -47,7 +47,7 @@ impl<P: Platform, T: Send + 'static> Promise<P, T> {
 
 impl<P: Platform, T> Drop for Promise<P, T> {
     fn drop(&mut self) {
-        // What is in the slot has nothing to drop.
+        // The slot holds nothing to drop.
         drop(End { header: self.header, empty: true });
     }
 }

@@ -14,17 +14,17 @@ use core::iter::successors;
 use core::marker::PhantomPinned;
 use core::ptr::NonNull;
 
-/// A deadline, in the memory of who waits for it: in a [`Wheel`](super::Wheel), or not set.
+/// A deadline, in the memory of its waiter: in a [`Wheel`](super::Wheel), or not set.
 #[derive(Debug, Default)]
 pub struct Timer {
     at_ns: Cell<u64>,
     next: Cell<Option<NonNull<Self>>>,
     previous: Cell<Option<NonNull<Self>>>,
-    /// Others point to it.
+    /// Other timers and lists point to it.
     _pinned: PhantomPinned,
 }
 
-/// Timers that are linked in a ring: nothing of it is the list's but where it begins.
+/// Timers that are linked in a ring: the list itself has only its beginning.
 pub(super) struct List {
     first: Option<NonNull<Timer>>,
 }
@@ -32,21 +32,21 @@ pub(super) struct List {
 const _: () = assert!(size_of::<Timer>() == 24 && size_of::<List>() == 8);
 
 impl Timer {
-    /// Not set.
+    /// A timer that is not set.
     #[must_use]
     pub const fn new() -> Self {
         let (next, previous) = (Cell::new(None), Cell::new(None));
         Self { at_ns: Cell::new(0), next, previous, _pinned: PhantomPinned }
     }
 
-    /// Whether it is in a wheel: neither handed out nor taken away since it was set.
+    /// Whether the timer is in a wheel: neither handed out nor taken away after it was set.
     #[must_use]
     #[inline]
     pub fn is_set(&self) -> bool {
         self.next.get().is_some()
     }
 
-    /// The deadline that it was set for last, in nanoseconds; 0 if it never was.
+    /// The deadline that the timer was last set for, in nanoseconds; 0 if it never was.
     #[must_use]
     #[inline]
     pub fn at_ns(&self) -> u64 {
@@ -71,7 +71,7 @@ impl List {
     ///
     /// # Safety
     ///
-    /// It is in no list, and there until it is taken from this one.
+    /// The timer is in no list, and there until it is taken from this one.
     pub(super) unsafe fn push(&mut self, timer: NonNull<Timer>) {
         let first = *self.first.get_or_insert(timer);
         // SAFETY: LIST-1, and the caller's; alone, it is its own neighbour.
@@ -86,7 +86,7 @@ impl List {
     ///
     /// # Safety
     ///
-    /// It is there, and in no other list.
+    /// The timer is there, and in no other list.
     pub(super) unsafe fn unlink(&mut self, timer: NonNull<Timer>) {
         // SAFETY: the caller's.
         let node = unsafe { timer.as_ref() };
@@ -97,14 +97,14 @@ impl List {
             self.first = None;
             return;
         }
-        // SAFETY: LIST-1; they are neighbours of it, which has others than itself.
+        // SAFETY: LIST-1; they are neighbours of the timer, which has others than itself.
         unsafe { join(previous, next) };
         if self.first == Some(timer) {
             self.first = Some(next);
         }
     }
 
-    /// Takes the first away.
+    /// Takes the first timer away.
     pub(super) fn pop(&mut self) -> Option<NonNull<Timer>> {
         let first = self.first?;
         // SAFETY: LIST-1.
@@ -122,8 +122,8 @@ impl List {
     }
 }
 
-/// `next` comes after `timer`. The pointers are kept as they are: who is handed one out may go from
-/// it to what the timer is part of.
+/// Makes `next` come after `timer`. The pointers are kept as they are: a caller that is handed one
+/// may go from it to what the timer is part of.
 ///
 /// # Safety
 ///

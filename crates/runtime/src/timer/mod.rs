@@ -1,9 +1,9 @@
-//! Timers: the deadlines of what one thread waits for, any number of them, in a wheel of wheels.
+//! Timers: the deadlines that one thread waits for, any number of them, in a wheel of wheels.
 //!
 //! To set a timer and to take it away is a handful of stores, however many there are: most timers
-//! are for what ought not to happen, and are taken away before. A [`Timer`] is in the memory of who
-//! waits, so nothing is allocated; and time is a number that the caller gives, so a wheel runs on a
-//! virtual clock as well.
+//! are for events that ought not to happen, and are taken away before. A [`Timer`] is in the memory
+//! of its waiter, so nothing is allocated; and time is a number that the caller gives, so a wheel
+//! runs on a virtual clock as well.
 //!
 //! ```
 //! use std::pin::pin;
@@ -42,7 +42,7 @@
 //! |---|---|
 //! | `list` | a timer, and lists of them |
 //! | `levels` | the slots, and which of them have timers |
-//! | `wheel` | the position, and who is due |
+//! | `wheel` | the position, and which timer is due |
 //!
 //! After Varghese and Lauck, "Hashed and hierarchical timing wheels" (SOSP 1987), scheme 7; that
 //! the level is that of the highest digit that differs, so that no slot is ever passed with timers
@@ -51,8 +51,8 @@
 //! *Turned down:* ticks of 16 µs, as kernels have them. Deadlines of one tick would have to be
 //! sorted, or handed out in any order; a digit for each 6 bits down to the nanosecond sorts them in
 //! passing, and the two levels more are 1 KiB that is touched when deadlines are that close. A
-//! heap: it moves what it sorts, so that who takes a timer away must find it first, and both take
-//! the longer the more there are.
+//! heap: it moves what it sorts, so that a caller that takes a timer away must find it first, and
+//! both take the longer the more there are.
 
 mod levels;
 mod list;

@@ -1,8 +1,8 @@
-//! The wheel: where it is in time, and whose deadline has come.
+//! The wheel: where it is in time, and which timers are due.
 //!
 //! - WHEEL-1: a timer in the levels is where its deadline is at the wheel's position, which is not
-//!   after it; so its slot is known, and is begun after the position but on the lowest level. One
-//!   that is late, as its deadline is before the position, was so when it was set.
+//!   after it; so its slot is known, and begins after the position except on the lowest level. A
+//!   timer that is late, because its deadline is before the position, was so when it was set.
 //! - WHEEL-2: the position moves to the deadline of the timer that is handed out, or to a time at
 //!   which nothing is due; never back, and never past a slot with timers. It enters one only to
 //!   take all of them out of it.
@@ -15,7 +15,7 @@ use super::list::{List, Timer};
 
 /// The timers of one thread.
 ///
-/// It is 5.7 KB, however many timers are in it.
+/// A wheel takes 5.7 KB, however many timers are in it.
 pub struct Wheel {
     position_ns: u64,
     len: usize,
@@ -23,17 +23,17 @@ pub struct Wheel {
     late: List,
 }
 
-/// In a slot of so many timers at most, the earliest is looked for.
+/// The number of timers up to which the earliest of a slot is looked for.
 const FEW: usize = 8;
 
 const _: () = assert!(size_of::<Wheel>() < 5_760);
 
-// SAFETY: nothing of it is of a thread; nobody but who has the wheel uses the timers' links, as
-// each has promised who has set one.
+// SAFETY: nothing of it belongs to a thread; only the owner of the wheel uses the timers' links, as
+// each caller that has set one has promised.
 unsafe impl Send for Wheel {}
 
 impl Wheel {
-    /// No timers yet.
+    /// Creates a wheel without timers.
     #[must_use]
     pub const fn new() -> Self {
         Self { position_ns: 0, len: 0, levels: Levels::new(), late: List::new() }
@@ -109,11 +109,11 @@ impl Wheel {
         due
     }
 
-    /// When to ask for timers that are due the next time; `None` if none is set.
+    /// When to ask again for timers that are due; `None` if none is set.
     ///
-    /// It is not after the earliest deadline; it is that, if no more than eight timers share its
-    /// slot. When [`expire`](Self::expire) has handed out all that were due, it is after the
-    /// `now_ns` that was given; so a thread that sleeps until then, and takes all that are due,
+    /// That is not after the earliest deadline; it is that deadline if no more than eight timers
+    /// share its slot. When [`expire`](Self::expire) has handed out all that were due, it is after
+    /// the `now_ns` that was given. So a thread that sleeps until then, and takes all that are due,
     /// each time, wakes in vain at most ten times for a timer: once for each level that this comes
     /// down with eight others or more. It is 0 if more than eight are late.
     #[must_use]
@@ -150,7 +150,7 @@ impl Wheel {
         }
     }
 
-    /// The next of those that are not late.
+    /// Takes the next of the timers that are not late.
     fn take_due(&mut self, now_ns: u64) -> Option<NonNull<Timer>> {
         let begun = |place: &Place| place.begin_ns(self.position_ns) <= now_ns;
         let Some(place) = self.levels.earliest().filter(begun) else {

@@ -1,7 +1,7 @@
 //! A machine's description: its shape and what each thing costs.
 //!
-//! Machines are data: `machines/*.toml` in this crate, or anybody's file. Each number there says
-//! where it comes from, and how well it is known:
+//! Machines are data: `machines/*.toml` in this crate, or a file of any user. Each number there
+//! says where it comes from, and how well it is known:
 //!
 //! - **measured**: computed from measurements that are cited;
 //! - **published**: stands in the cited source;
@@ -31,9 +31,9 @@ pub use topology::{BadShape, CPUS, Class, Level, Topology};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// What reports call it.
+    /// The name that reports use.
     pub name: String,
-    /// Its CPUs, and what a line costs between any two of them.
+    /// The CPUs, and what a line costs between any two of them.
     pub topology: Topology,
     /// A load or store of a line that the core holds.
     pub hit_ns: u64,
@@ -45,16 +45,16 @@ pub struct Machine {
     pub look_ns: u64,
     /// A read-modify-write of a line that the core owns.
     pub rmw_ns: u64,
-    /// As `hit_rest_ps`.
+    /// See `hit_rest_ps`.
     pub rmw_rest_ps: i64,
     /// Added for each further last cache whose copies must be invalidated.
     pub invalidate_ns: u64,
     /// The least that a write of a line costs of which others have copies, however near they are:
-    /// where no directory knows who has them, everybody is asked. 0 where one does.
+    /// where no directory knows which caches have them, all are asked. 0 where one does.
     pub shared_write_ns: u64,
     /// How long one read of a shared line keeps its home, or a shared cache, from the next.
     pub occupancy_ns: u64,
-    /// What is known of the links between nodes.
+    /// The links between nodes, as far as they are known.
     pub link: Option<Link>,
     /// A sequentially consistent fence.
     pub fence_ns: u64,
@@ -70,7 +70,7 @@ pub struct Machine {
     pub clock_offset_ns: u64,
     /// How far each node's counters are ahead; empty: any, by the simulation's seed.
     pub clock_offsets_ns: Vec<u64>,
-    /// Counters are multiples of that. 0: as 1.
+    /// Counters are multiples of this. 0 counts as 1.
     pub clock_tick_ns: u64,
     /// How deep an idle CPU sleeps, the longest idle last.
     pub idle: Vec<Idle>,
@@ -78,10 +78,10 @@ pub struct Machine {
     pub slice_ns: u64,
     /// From one thread of a core to another.
     pub switch_ns: u64,
-    /// What a yield costs if nobody else wants the core; if somebody does, it is a switch.
+    /// The cost of a yield if no other thread wants the core; if one does, it is a switch.
     pub yield_ns: u64,
-    /// A call of the system by itself: what going to sleep and waking contain of it. One that wakes
-    /// several pays that once.
+    /// The cost of a call of the system by itself: the part of it in going to sleep and waking. A
+    /// call that wakes several pays that once.
     pub call_ns: u64,
     /// What going to sleep costs the sleeper, before its core is free.
     pub park_ns: u64,
@@ -89,9 +89,9 @@ pub struct Machine {
     pub wake_ns: u64,
     /// From there until the woken thread wants its core, if that is not in an idle state.
     pub wake_latency_ns: u64,
-    /// The latency of each wake is that much longer at most, at random.
+    /// The latency of each wake is longer by at most this, at random.
     pub wake_jitter_ns: u64,
-    /// Each thread starts that late at most, at random.
+    /// Each thread starts late by at most this, at random.
     pub start_jitter_ns: u64,
     /// What it costs a thread to go on on another CPU, beside the lines that it misses there.
     pub migrate_ns: u64,
@@ -119,7 +119,7 @@ pub struct Interrupt {
     pub deliver_ns: u64,
     /// The receiver, until it goes on with what it did.
     pub handle_ns: u64,
-    /// Which wakes of threads of other CPUs send one.
+    /// The wakes of threads of other CPUs that send one.
     pub wakes: Wakes,
 }
 
@@ -130,7 +130,7 @@ pub enum Wakes {
     /// measured latencies do.
     #[default]
     Contained,
-    /// Those of CPUs that run somebody. An idle one watches a word for wakes, as MWAIT lets it.
+    /// Wakes to CPUs that run a thread. An idle CPU watches a word for wakes, as with MWAIT.
     Busy,
     /// All.
     All,
@@ -171,13 +171,13 @@ impl Machine {
         self.nested(&[("socket", cores_per_socket), ("machine", sockets)])
     }
 
-    /// As [`shape`](Self::shape), with levels inside and between sockets: how many units of the
+    /// Like [`shape`](Self::shape), with levels inside and between sockets: how many units of the
     /// level before each has, innermost first. `socket` and `machine` must be among them. Levels
     /// inside a socket cost what it does, those outside what the machine does.
     ///
     /// # Panics
     ///
-    /// As `shape`.
+    /// See `shape`.
     #[must_use]
     pub fn nested(self, sizes: &[(&str, u32)]) -> Self {
         let topology = self.topology.nested(sizes);

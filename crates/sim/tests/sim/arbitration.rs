@@ -1,4 +1,4 @@
-//! Who has a contended line next.
+//! The order of requests for a contended line.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -112,8 +112,8 @@ fn a_thread_sees_its_own_stores_at_once() {
     assert_eq!(outcome.counts.posted, 3);
 }
 
-/// A store is seen when its line has come, and in the meantime what was there, by all others, who
-/// may change it.
+/// A store is seen when its line has come. In the meantime all others see what was there, and may
+/// change it.
 #[test]
 fn others_see_what_was_there_until_the_line_has_come() {
     let m = Machine { invalidate_ns: 500, ..small().shape(3, 2) };
@@ -208,7 +208,7 @@ fn a_full_buffer_is_waited_for() {
     let _ = simulation.run(0).expect("it ends");
 }
 
-/// Whoever sees that a thread is over sees what it has written.
+/// A thread that sees that another is over sees what it has written.
 #[test]
 fn a_thread_is_over_when_its_stores_are() {
     let shared = word();

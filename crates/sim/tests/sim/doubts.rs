@@ -1,10 +1,10 @@
-//! What is said of machine files that may be meant as they are, and seldom are.
+//! Doubts about machine files that may be meant as they are, and seldom are.
 
 use antiphon_sim::{Description, PRESETS};
 
 use crate::machines::SMALL;
 
-/// Lines and words of what is doubted of a file in which `from` has become `to`.
+/// Lines and words of the doubts about a file in which `from` has become `to`.
 fn doubts(from: &str, to: &str) -> Vec<(String, String)> {
     let text = SMALL.replacen(from, to, 1);
     let described = Description::parse(&text).unwrap_or_else(|wrong| panic!("{to}: {wrong}"));

@@ -152,7 +152,7 @@ fn so_many_lines_of_a_touch_are_under_way_at_a_time() {
     let _ = simulation.run(0).expect("both end");
 }
 
-/// Whether an owner that wants its line again so much later than another still finds it there.
+/// Whether an owner that wants its line again `late_ns` later than another still finds it there.
 fn still_there(late_ns: u64, seed: u64) -> bool {
     let m = small();
     let (shared, hit) = (word(), Rc::new(Cell::new(false)));
@@ -174,7 +174,7 @@ fn still_there(late_ns: u64, seed: u64) -> bool {
     hit.get()
 }
 
-/// Who has a line keeps it until the next request has come to it.
+/// The owner of a line keeps it until the next request has come to it.
 #[test]
 fn an_owner_hits_until_it_is_asked_for_the_line() {
     let transfer_ns = small().transfer_ns(0, 4);

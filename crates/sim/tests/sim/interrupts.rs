@@ -1,4 +1,4 @@
-//! What it takes to interrupt another CPU in order to wake somebody there.
+//! The cost of an interrupt that wakes a thread of another CPU.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -90,7 +90,7 @@ fn an_interrupt_takes_time_from_both_sides_and_longer_to_another_socket() {
             assert_eq!((busy.interrupts, busy.unpark_ns), (1, with.unpark_ns));
             assert_eq!(busy.worked_ns, WORK_NS + handle_ns, "on core {core}");
         }
-        // It has to wait for the one that works, who is done so much later.
+        // The woken thread has to wait for the one that works, which is done later by that much.
         let waited = |wakes| wake(wakes, core, true).latency_ns;
         assert_eq!(waited(Wakes::Busy), waited(Wakes::Contained) + handle_ns);
     }

@@ -10,7 +10,7 @@ use antiphon_sim::{Machine, Memory, Model, Outcome, OwnLine, Simulation, count, 
 use crate::Word;
 use crate::toys::{Lock, Mcs, Parking, Tas, Ticket, Ttas};
 
-/// As [`contend_in`] the usual model.
+/// Like [`contend_in`] the usual model.
 fn contend<L: Lock>(machine: Machine, threads: usize, seed: u64, limit_ns: u64) -> Outcome {
     contend_in::<L>(Model::default(), machine, threads, seed, limit_ns)
 }
@@ -83,7 +83,7 @@ fn a_ticket_lock_collapses_across_sockets_and_a_queue_lock_less() {
     assert!(ticket_all < mcs_all, "{ticket_all} against {mcs_all}");
 }
 
-/// An unlock stands in line behind everybody's attempts to take the lock.
+/// An unlock stands in line behind all attempts to take the lock.
 #[test]
 fn a_test_and_set_lock_collapses_altogether() {
     fn keeps<L: Lock>(memory: Memory) -> f64 {
@@ -94,8 +94,8 @@ fn a_test_and_set_lock_collapses_altogether() {
     }
     let (buffered, unbuffered) = (keeps::<Tas>(Memory::Tso), keeps::<Tas>(Memory::Sc));
     assert!(buffered < 0.05 && unbuffered < 0.05, "{buffered}, {unbuffered}");
-    // With buffers, who has unlocked waits for its own store only, finds the line there and takes
-    // the lock again: a monopoly, which is why the README trusts no unfair lock.
+    // With buffers, a thread that has unlocked waits for its own store only, finds the line there
+    // and takes the lock again: a monopoly, which is why the README trusts no unfair lock.
     let tested = keeps::<Ttas>(Memory::Sc);
     assert!(tested < 0.05, "{tested}");
 }
@@ -115,7 +115,7 @@ fn with_more_threads_than_cores_spinning_in_turn_collapses_and_sleeping_does_not
         operations::<Parking>(machine(), 8, limit_ns),
         operations::<Parking>(machine(), 16, limit_ns),
     );
-    // Who is next is off its core half of the time, until the other there yields.
+    // The next owner is off its core half of the time, until the other there yields.
     assert!(ticket >= 2.5, "the ticket lock loses {ticket}x");
     assert!(mcs >= 2.5, "the queue lock loses {mcs}x");
     assert!(parking < 3.0, "the parking lock loses {parking}x");

@@ -142,7 +142,7 @@ fn a_number_keeps_its_source_and_its_line() {
     assert_eq!(kinds, described.numbers.len());
 }
 
-/// What is said of a file in which `from` has become `to`, and on which line.
+/// The error in a file in which `from` has become `to`, and its line.
 pub fn wrong(from: &str, to: &str) -> (String, String) {
     assert!(SMALL.contains(from), "{from}");
     let text = SMALL.replacen(from, to, 1);

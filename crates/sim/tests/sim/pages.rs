@@ -19,7 +19,7 @@ fn on(machine: Machine, placement: Placement) -> Simulation {
     Simulation::new(machine, 1).model(Model { placement, ..Model::default() })
 }
 
-/// How long a core of that socket takes to read a line that nobody has, from each node's memory.
+/// How long a core of that socket takes to read a line that no cache has, from each node's memory.
 fn from_memory(machine: &Machine, socket: u32, placement: Placement) -> u64 {
     let took = Rc::new(Cell::new(0));
     let told = Rc::clone(&took);

@@ -1,4 +1,5 @@
-//! Who has a core: schedules that are programs, fair queues, and what is written down of it.
+//! The scheduling of cores: schedules that are programs, fair queues, and what is written down of
+//! it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! A simulation that can't go on says so, and who waits for what.
+//! A simulation that can't go on says so, and what each thread waits for.
 
 use std::rc::Rc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};

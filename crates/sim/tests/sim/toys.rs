@@ -67,7 +67,7 @@ impl Lock for Ticket {
 /// A queue of nodes, each watching its own word.
 pub struct Mcs {
     tail: Word,
-    /// The owner's note; who comes must not take it away with the tail.
+    /// The owner's note; an arriving thread must not take it away with the tail.
     holder: OwnLine<Word>,
 }
 
@@ -101,10 +101,10 @@ impl Lock for Mcs {
     }
 }
 
-/// Spins for a moment and then sleeps on a stack of waiters; whoever comes may take the lock.
+/// Spins for a moment and then sleeps on a stack of waiters; an arriving thread may take the lock.
 pub struct Parking {
     held: Word,
-    /// Only the holder pops, so a node can't come back while somebody pops it.
+    /// Only the holder pops, so a node can't come back while another thread pops it.
     sleepers: Word,
 }
 
@@ -113,7 +113,7 @@ impl Parking {
         self.held.compare_exchange(0, 1, Acquire, Relaxed).is_ok()
     }
 
-    /// Wakes one sleeper unless somebody holds the lock, who then will.
+    /// Wakes one sleeper unless another thread holds the lock, which then will.
     fn kick(&self) {
         if self.sleepers.load(Relaxed) == 0 || !self.try_lock() {
             return;

@@ -31,7 +31,7 @@ fn wake(word: &Long, places: u32, count: u32) -> u32 {
 }
 
 /// Threads on CPUs from 1 on, which come one after the other, sleep in these places until they are
-/// woken once; those that are back, in that order, are told to `waker`, who comes last, on CPU 0.
+/// woken once. Those that are back, in that order, are told to `waker`, which comes last, on CPU 0.
 fn sleepers(
     machine: Machine,
     places: &[u32],
@@ -110,7 +110,7 @@ fn a_deadline_ends_the_sleep_in_either_clock_and_leaves_nobody_behind() {
     let _ = simulation.run(0).expect("deadlines pass");
 }
 
-/// The deadline passes while the wake is under way: who was chosen is not told so.
+/// The deadline passes while the wake is under way: a sleeper that was chosen is not told so.
 #[test]
 fn who_was_chosen_has_not_timed_out() {
     for late_ns in 0..2_000 {
@@ -195,7 +195,8 @@ fn who_is_back_was_woken_for_the_price_of_those_before() {
     let _ = simulation.run(0).expect("all are woken");
 }
 
-/// Whom a wake passes over, it has to look at; but once that line is in its cache, not again far.
+/// A waker has to look at sleepers that it passes over; but once that line is in its cache, not
+/// again far.
 #[test]
 fn who_is_passed_over_costs_the_waker_a_line() {
     let m = priced();

@@ -12,9 +12,9 @@ use super::*;
 
 const PAST: Option<Deadline> = Some(Deadline { clock: Clock::Monotonic, ns: 0 });
 
-/// None: this machine lets nobody have one.
+/// `None`: this machine does not allow rings.
 fn ring(bell: &EventFd) -> Option<Ring> {
-    // Around the capture of output: who counts tests is to see it.
+    // Around the capture of output: programs that count tests are to see it.
     let skip = |error: &io::Error| _ = writeln!(io::stderr(), "skipped: no ring: {error}");
     Ring::new(bell).inspect_err(skip).ok()
 }
@@ -142,7 +142,7 @@ fn a_file_is_told_of_once_or_each_time_and_who_is_outside_is_told() {
     let Some(mut ring) = ring(&bell) else { return };
     let is_told = || {
         let told = crate::files::wait(outside.as_fd(), Way::Read, PAST).expect("a look");
-        // SAFETY: of `begin`, and nobody sleeps there.
+        // SAFETY: of `begin`, and no thread sleeps there.
         unsafe { outside.end(outside.begin()) };
         told
     };

@@ -19,7 +19,7 @@ fn without_markers_there_is_an_end_of_mappings_that_says_what_to_do() {
         assert_eq!(error, NoStack::Mappings);
         assert!(error.to_string().contains("vm.max_map_count"));
         assert!(taken.len() > 1_000 && stacks.counts().made == taken.len());
-        // What there is serves on.
+        // The stacks that there are serve on.
         taken.truncate(1_000);
         assert_eq!(fill().1, NoStack::Mappings);
         write(bottom(&stacks.take().expect("one of those that are free")), 1);
@@ -73,7 +73,7 @@ fn locked_memory_is_guarded_all_the_same() {
         let stacks = source(Guards::Marked);
         let first = stacks.take().expect("a stack");
         let second = first.limit().get() + stacks.0.shape.stride();
-        // SAFETY: a page of the slab that is nobody's yet. Few may lock more; none at all is none.
+        // SAFETY: a page of the slab that has no owner yet. Few may lock more; none at all is none.
         let locked = unsafe { libc::mlock(byte(second).cast(), pages::size()) } == 0;
         let next = stacks.take().expect("a stack");
         assert!(!locked || !has_markers() || !pages::mark(byte(second).cast(), pages::size()));

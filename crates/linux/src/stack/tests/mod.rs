@@ -42,7 +42,7 @@ fn bottom(stack: &Stack) -> usize {
     stack.base().get() - stack.bytes()
 }
 
-/// Whether the kernel can read there, which it says without killing who asks.
+/// Whether the kernel can read there, which it says without killing the caller.
 fn is_readable(address: usize) -> bool {
     let (_reader, writer) = std::io::pipe().expect("a pipe");
     // SAFETY: the kernel looks whether it may read the byte.
@@ -107,7 +107,7 @@ fn sizes_that_cannot_be_are_refused() {
         assert_eq!(Stacks::new(bytes).err(), Some(BadSize::Large(bytes)));
     }
     assert!(BadSize::Small(7).to_string().contains("8192 or more"));
-    // A size, but nobody has so much.
+    // A size, but no machine has as much.
     let stacks = Stacks::new(isize::MAX as usize / 2).expect("a size");
     assert_eq!(stacks.take().err(), Some(NoStack::Memory));
     assert_eq!(stacks.counts(), Counts { made: 0, hot: 0, cold: 0 });
@@ -155,7 +155,7 @@ fn neighbours_differ_in_colour() {
 fn stacks_are_apart_and_guarded() {
     for guards in BOTH {
         let stacks = source(guards);
-        // Of several slabs.
+        // The stacks come from several slabs.
         let mut taken = take(&stacks, 500);
         taken.sort_by_key(Stack::limit);
         assert!(taken.windows(2).all(|two| two[0].base() <= two[1].limit()), "{guards:?}");
@@ -305,6 +305,6 @@ fn threads_share_a_source() {
     });
     let Counts { made, hot, cold } = stacks.counts();
     assert_eq!(made, hot + cold);
-    // 30 are in use at most, and each of 40 calls of `trim` may hide so many for a moment.
+    // At most 30 are in use, and each of 40 calls of `trim` may hide as many for a moment.
     assert!((12..=30 * 41).contains(&made), "{made}");
 }

@@ -120,7 +120,7 @@ fn late(lock: &Lock<Returns>, data: &Data<u32>) {
     }
 }
 
-/// Of a try to read and one to write a free lock, one has it.
+/// One of a try to read and a try to write has a lock that is free.
 pub fn both_trying() -> Program {
     Program::new(2, 2, |scope| {
         let lock = lock::<Stays>(scope, true);

@@ -1,5 +1,5 @@
-//! What a loop does that is helped: it says when its next timer is due, and gives back what it has
-//! had by being helped.
+//! The part of a loop that is helped: it says when its next timer is due, and gives back the CPU
+//! time that it has had by being helped.
 
 use core::marker::PhantomData;
 
@@ -9,70 +9,73 @@ use super::debt::Debt;
 use super::seats::{Boosts, Place};
 use crate::coop::{Answer, Ask};
 
-/// What the system tells a thread of itself.
+/// The system's knowledge of a thread, which only the thread itself asks for.
 pub trait Own {
-    /// The CPU time that it has had, in nanoseconds.
+    /// The CPU time that the thread has had, in nanoseconds.
     fn ran_ns(&mut self) -> u64;
 
-    /// That, and how long it was ready without running; `None` where that is not told. It may take
-    /// long: it is asked seldom.
+    /// The CPU time, and how long the thread was ready without running; `None` where that is not
+    /// told. It may take long, so it is asked seldom.
     fn times(&mut self) -> Option<Times>;
 }
 
-/// What a thread has had, in nanoseconds.
+/// Times that a thread has had, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// CPU time.
     pub ran_ns: u64,
-    /// For how long it was ready and did not run.
+    /// For how long the thread was ready and did not run.
     pub waited_ns: u64,
 }
 
-/// A loop with a seat: what it owes, and what it knows of itself to give it back. Times in
+/// A loop with a seat: what it owes, and what it knows of itself to give that back. Times in
 /// nanoseconds.
 #[derive(Debug)]
 pub struct Borrower<P: SharedWait, S: Own> {
     system: S,
     debt: Debt,
-    /// How often it was raised and what it had borrowed, as it was last told.
+    /// How often the loop was raised and how much it had borrowed, as it was last told.
     raises: u64,
     borrowed_ns: u64,
-    /// What it had run and waited when it last asked, with what it had borrowed, and when that was.
+    /// How long the loop had run and waited when it last asked, with what it had borrowed; and when
+    /// that was.
     times: Option<(Times, u64)>,
     asked_ns: u64,
-    /// When it was last through with a poll, and the CPU time that it had had, if it is needed.
+    /// When the loop last ended a poll, and the CPU time that it had had then, if it is needed.
     went_on_ns: u64,
     had_ns: Option<u64>,
-    /// It is asleep to give back, or would be if its timer had not been due.
+    /// The loop is asleep to give back, or would be if its timer had not been due.
     napping: bool,
-    /// It was raised when it had published last.
+    /// The loop was raised when it last published.
     left_raised: bool,
-    /// The CPU time that it had had when the kernel gave it the CPU, unless it was raised since.
+    /// The CPU time that the loop had had when the kernel gave it the CPU, unless it was raised
+    /// after that.
     given_ns: Option<u64>,
     napped_ns: u64,
-    /// When it began to poll, and whether it gives back meanwhile.
+    /// When the loop began to poll, and whether it gives back meanwhile.
     poll: Option<(u64, bool)>,
     platform: PhantomData<P>,
 }
 
 impl<P: SharedWait, S: Own> Borrower<P, S> {
-    /// It is to poll so often at least.
+    /// The longest time from one poll to the next.
     const POLLS_NS: u64 = 1_000_000;
-    /// It asks for what it had no more often than this: it is a read of a file.
+    /// The loop asks for its times no more often than this: that is a read of a file.
     const ASKS_NS: u64 = 20_000_000;
-    /// Who was kept from its CPU for so long has just been given it.
+    /// A loop that was kept from its CPU for this long has just been given it.
     const KEPT_NS: u64 = 300_000;
-    /// It runs for so long first: who sleeps at once keeps a claim to its turn, of which the kernel
-    /// honours but a part.
+    /// A loop runs for this long first: one that sleeps at once keeps a claim to its turn, of which
+    /// the kernel honours only a part.
     const TURN_NS: u64 = 1_000_000;
-    /// Who owes so much does not wait for that: with many timers it is raised before, each time.
+    /// A loop that owes this much does not wait for that: with many timers it is raised before,
+    /// each time.
     const PRESSING_NS: u64 = 5_000_000;
-    /// It begins to sleep for no less than this.
+    /// The shortest sleep that the loop begins.
     const SHORTEST_NS: u64 = 200_000;
-    /// And for no more.
+    /// The longest sleep that the loop begins.
     const LONGEST_NS: u64 = 20_000_000;
 
-    /// Of a seat that the calling thread has just taken.
+    /// Creates the borrower of a seat that the calling thread has just taken.
     pub fn new(boosts: &Boosts<P>, place: &Place, system: S) -> Self {
         let (raises, borrowed_ns) = boosts.borrowed(place);
         Self {
@@ -93,18 +96,19 @@ impl<P: SharedWait, S: Own> Borrower<P, S> {
         }
     }
 
-    /// For how long it has slept to give back what it owed, in nanoseconds.
+    /// For how long the loop has slept to give back what it owed, in nanoseconds.
     #[must_use]
     pub const fn napped_ns(&self) -> u64 {
         self.napped_ns
     }
 
-    /// It polls, and is helped until it polls again: what is to be asked of who gives its CPU away.
+    /// The loop begins to poll, and is helped until it polls again. Returns what to ask of the tier
+    /// that it gives its CPU away by.
     pub fn before(&mut self, boosts: &Boosts<P>, place: &Place, ask: Ask) -> Ask {
-        // The helper may be on another CPU, and lower it only after the last poll.
+        // The helper may be on another CPU, and lower the loop only after the last poll.
         let raised = boosts.raised(place) || self.left_raised;
         let kept = self.settle(boosts.borrowed(place));
-        // Here it is lowered, and others run.
+        // Here the loop is lowered, and others run.
         boosts.publish(place, ask.release_ns, self.debt.owed_ns());
         self.left_raised = boosts.raised(place);
         let lowered = raised && !self.left_raised;
@@ -118,29 +122,30 @@ impl<P: SharedWait, S: Own> Borrower<P, S> {
         })
     }
 
-    /// It is through with that, and was answered so: what it is to be told.
+    /// The loop is through with the poll, which returned `answer`. Returns what to tell the loop.
     pub fn after(&mut self, asked: Ask, answer: Answer) -> Answer {
         if let Some((began_ns, naps)) = self.poll.take() {
             self.polled(began_ns, asked, naps);
         }
-        // What it owes it gives back when it polls.
+        // The loop gives back what it owes when it polls.
         let own_ns = now::<P>().saturating_add(Self::POLLS_NS);
         let poll_at_ns = answer.poll_at_ns.map_or(own_ns, |at_ns| at_ns.min(own_ns));
         Answer { poll_at_ns: Some(poll_at_ns), ..answer }
     }
 
-    /// It goes on, and has dispatched what it was raised for, or has something else that is due.
+    /// The loop goes on: it has dispatched what it was raised for, or has something else that is
+    /// due.
     pub fn tell(&mut self, boosts: &Boosts<P>, place: &Place, release_ns: Option<u64>) {
-        // The helper may lower it at once: that is seen by the next poll.
+        // The helper may lower the loop at once: the next poll sees that.
         self.left_raised |= boosts.raised(place);
-        // BOOST-4: what it has borrowed since its last poll is no debt yet.
+        // BOOST-4: what the loop has borrowed after its last poll is no debt yet.
         let (_, borrowed_ns) = boosts.borrowed(place);
         let since_ns = borrowed_ns.wrapping_sub(self.borrowed_ns);
         boosts.publish(place, release_ns, self.debt.owed_ns().saturating_add(since_ns));
     }
 
-    /// Takes note of what it has borrowed; says whether it was kept from the CPU since it was last
-    /// through with a poll, and not raised: so the kernel has just given it the CPU.
+    /// Notes what the loop has borrowed. Says whether it was kept from the CPU after it last ended
+    /// a poll, and not raised: then the kernel has just given it the CPU.
     fn settle(&mut self, (raises, borrowed_ns): (u64, u64)) -> bool {
         let (now_ns, raised) = (now::<P>(), raises != self.raises);
         let borrowed = borrowed_ns.wrapping_sub(self.borrowed_ns);
@@ -157,8 +162,8 @@ impl<P: SharedWait, S: Own> Borrower<P, S> {
         !raised && self.kept_ns(now_ns) >= Self::KEPT_NS
     }
 
-    /// Until when it is to sleep now, if it is; `given`: the kernel has just given it the CPU, by
-    /// its share.
+    /// Until when the loop is to sleep now, if it is to; `given`: the kernel has just given it the
+    /// CPU, by its share.
     fn nap(&mut self, now_ns: u64, given: bool) -> Option<u64> {
         let nap_ns = self.debt.nap_ns();
         if nap_ns == 0 {
@@ -180,14 +185,14 @@ impl<P: SharedWait, S: Own> Borrower<P, S> {
         self.napping.then(|| now_ns.saturating_add(nap_ns.min(Self::LONGEST_NS)))
     }
 
-    /// For how long it did not run since it was last through with a poll, though it wanted to.
+    /// For how long the loop wanted to run and did not, after it last ended a poll.
     fn kept_ns(&mut self, now_ns: u64) -> u64 {
         let Some(had_ns) = self.had_ns else { return 0 };
         let ran_ns = self.system.ran_ns().saturating_sub(had_ns);
         now_ns.saturating_sub(self.went_on_ns).saturating_sub(ran_ns)
     }
 
-    /// How long it ran and waited while it shared time.
+    /// Asks the system how long the loop ran and waited while it shared time.
     fn ask(&mut self, now_ns: u64) {
         self.asked_ns = now_ns;
         let Some(times) = self.system.times() else { return };
@@ -199,7 +204,7 @@ impl<P: SharedWait, S: Own> Borrower<P, S> {
         self.debt.shared(ran_ns.saturating_sub(lent_ns), waited_ns);
     }
 
-    /// It is through with a poll that began then.
+    /// The loop ends a poll that began at `began_ns`.
     fn polled(&mut self, began_ns: u64, asked: Ask, napped: bool) {
         self.had_ns = None;
         if self.debt.owed_ns() == 0 {
@@ -208,7 +213,7 @@ impl<P: SharedWait, S: Own> Borrower<P, S> {
         self.went_on_ns = now::<P>();
         self.had_ns = Some(self.system.ran_ns());
         if asked.importance.is_none() {
-            // What is beyond the time that it asked for it has waited, ready.
+            // Beyond the time that the loop asked for, it was ready and waited.
             let until_ns = asked.release_ns.unwrap_or(u64::MAX).min(self.went_on_ns);
             let slept_ns = until_ns.saturating_sub(began_ns);
             self.debt.slept(slept_ns);

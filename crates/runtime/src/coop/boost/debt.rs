@@ -1,4 +1,4 @@
-//! What a loop has had beyond its share, and how it gives that back.
+//! The CPU time that a loop has had beyond its share, and how it gives that back.
 //!
 //! The kernel does not charge a thread that shares time for what it ran in a real-time class. A
 //! loop that ran for `b` like that has had `b`, where its share `s` of that time would have been
@@ -6,9 +6,9 @@
 //! `s·t`: so it settles by sleeping for `b·(1 − s) / s`. The share is measured: while it wants the
 //! CPU, it runs for a part of the time, and waits for the rest.
 //!
-//! - DEBT-1: where nobody else wants the CPU the share is whole, and nothing is owed.
-//! - DEBT-2: what is owed goes up by borrowing only, and never below nothing: who sleeps for other
-//!   reasons settles, and saves nothing up.
+//! - DEBT-1: where no other thread wants the CPU, the share is whole, and nothing is owed.
+//! - DEBT-2: the debt grows by borrowing only, and never falls below nothing: a loop that sleeps
+//!   for other reasons settles, and saves nothing up.
 //! - DEBT-3: a nap counts where the thread could have run. A thread that has just run beyond its
 //!   share would not; so a nap begins while it runs by its share: some time after the kernel has
 //!   given it the CPU.
@@ -17,7 +17,7 @@
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Debt {
     owed_ns: u64,
-    /// How long it ran and waited while it shared time, lately.
+    /// How long the loop ran and waited while it shared time, lately.
     ran_ns: u64,
     waited_ns: u64,
 }
@@ -25,16 +25,16 @@ pub struct Debt {
 impl Debt {
     /// Nothing is owed, and nothing known.
     pub const NEW: Self = Self { owed_ns: 0, ran_ns: 0, waited_ns: 0 };
-    /// What is older than so much time in which it wanted the CPU counts half.
+    /// When the loop has wanted the CPU for this much more time, what was known before counts half.
     const MEMORY_NS: u64 = 1_000_000_000;
 
-    /// What is owed, in CPU time.
+    /// The debt, in CPU time.
     #[must_use]
     pub const fn owed_ns(&self) -> u64 {
         self.owed_ns
     }
 
-    /// It ran for so long, shared, and was ready for so long without running.
+    /// The loop ran for `ran_ns`, sharing time, and was ready for `waited_ns` without running.
     pub fn shared(&mut self, ran_ns: u64, waited_ns: u64) {
         self.ran_ns = self.ran_ns.saturating_add(ran_ns);
         self.waited_ns = self.waited_ns.saturating_add(waited_ns);
@@ -44,19 +44,19 @@ impl Debt {
         }
     }
 
-    /// It ran for so long in a real-time class (DEBT-1).
+    /// The loop ran for `ran_ns` in a real-time class (DEBT-1).
     pub fn borrow(&mut self, ran_ns: u64) {
         let others = self.part(ran_ns, self.waited_ns);
         self.owed_ns = self.owed_ns.saturating_add(others);
     }
 
-    /// It did not want the CPU for so long (DEBT-2).
+    /// The loop did not want the CPU for `slept_ns` (DEBT-2).
     pub fn slept(&mut self, slept_ns: u64) {
         self.owed_ns = self.owed_ns.saturating_sub(self.part(slept_ns, self.ran_ns.max(1)));
     }
 
-    /// For how long it is to sleep, until nothing is owed. Rounded up: who sleeps for less by a
-    /// nanosecond owes one for good, and sleeps for it again and again.
+    /// For how long the loop is to sleep, until nothing is owed. Rounded up: a loop that sleeps for
+    /// a nanosecond less owes some for good, and sleeps for it again and again.
     #[must_use]
     pub fn nap_ns(&self) -> u64 {
         let (ran, both) = (u128::from(self.ran_ns.max(1)), self.both());
@@ -83,7 +83,7 @@ mod tests {
         debt.shared(80_000_000, 0);
         debt.borrow(5_000_000);
         assert_eq!((debt.owed_ns(), debt.nap_ns()), (0, 0));
-        // Nor who is not known to share.
+        // Nor does a loop that is not known to share.
         let mut debt = Debt::NEW;
         debt.borrow(5_000_000);
         assert_eq!(debt.owed_ns(), 0);
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(debt.owed_ns(), 550_000);
         debt.slept(debt.nap_ns());
         assert_eq!(debt.owed_ns(), 0);
-        // And saves nothing up.
+        // And the loop saves nothing up.
         debt.slept(50_000_000);
         debt.borrow(12);
         assert_eq!(debt.owed_ns(), 11);

@@ -1,4 +1,5 @@
-//! The helper: looks at each loop's release, raises who is late, and lowers who is not any longer.
+//! The helper: it looks at each loop's release, raises loops that are late, and lowers those that
+//! no longer are.
 
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -10,20 +11,21 @@ use super::vigil::NEVER;
 use crate::coop::{Demotion, Options};
 use crate::lines::Lines;
 
-/// What puts threads into a real-time class, and back: the system, or a model of one.
+/// The means to put threads into a real-time class, and back: the system, or a model of one.
 pub trait Raise {
-    /// What a thread was before.
+    /// The class of a thread before it was raised.
     type Before: Copy;
 
-    /// Has the thread run before all that share time, and after the helper; `behind`: after others
-    /// that are raised, too. Returns what it was, and how long it has run, in nanoseconds; `None`
-    /// if it can't, the thread has ended, or is in such a class already.
+    /// Makes the thread run before all that share time, and after the helper; `behind`: also after
+    /// others that are raised. Returns what it was, and how long it has run, in nanoseconds; `None`
+    /// if the system can't, the thread has ended, or is in such a class already.
     fn raise(&mut self, thread: ThreadId, behind: bool) -> Option<(Self::Before, u64)>;
 
-    /// Has it share time again, as before; returns how long it has run. `None`: it has ended.
+    /// Makes the thread share time again, as before. Returns how long it has run. `None`: it has
+    /// ended.
     fn lower(&mut self, thread: ThreadId, before: Self::Before) -> Option<u64>;
 
-    /// How long it has run. `None`: it has ended.
+    /// How long the thread has run. `None`: it has ended.
     fn ran_ns(&mut self, thread: ThreadId) -> Option<u64>;
 }
 
@@ -32,42 +34,43 @@ pub trait Raise {
 struct Raised<B> {
     thread: ThreadId,
     before: B,
-    /// How long it had run then, or when it had last polled in between.
+    /// How long the thread had run when it was raised, or when it had last polled after that.
     ran_ns: u64,
-    /// How often it had polled then.
+    /// How often the thread had polled then.
     polls: u64,
-    /// When that was; later by as much as the helper itself could not run since.
+    /// When that was; later by the time that the helper itself could not run after it.
     since_ns: u64,
-    /// When to look whether it has dispatched its timers.
+    /// When to look whether the thread has dispatched its timers.
     look_ns: u64,
-    /// After others that are raised.
+    /// Whether the thread runs after others that are raised.
     behind: bool,
 }
 
-/// Who is not raised for a while.
+/// A bar on a loop, which is not raised for a while.
 #[derive(Clone, Copy)]
 struct Barred {
-    /// Until it has polled more often than this.
+    /// The bar holds until the loop has polled more often than this.
     polls: u64,
-    /// What it ran since then while it was raised, in nanoseconds: it does not owe that yet.
+    /// How long the loop ran while it was raised after its last poll, in nanoseconds: it does not
+    /// owe that yet.
     lent_ns: u64,
-    /// Or for so long.
+    /// The length of the pause.
     pause_ns: u64,
-    /// Which ends then; [`NEVER`]: it does not.
+    /// When the pause ends; [`NEVER`]: it does not.
     until_ns: u64,
 }
 
-/// What the helper knows of a seat.
+/// The helper's knowledge of a seat.
 #[derive(Clone, Copy)]
 struct Known<B> {
     raised: Option<Raised<B>>,
-    /// The last of them, which may be over.
+    /// The last bar, which may be over.
     barred: Option<Barred>,
-    /// It owes more than the threshold, which was counted.
+    /// Whether the loop owes more than the threshold and that was counted.
     over: bool,
 }
 
-/// The one thread that raises and lowers. All that it has raised is lowered when it is dropped.
+/// The one thread that raises and lowers. It lowers all that it has raised when it is dropped.
 pub struct Helper<'a, P: SharedWait, R: Raise> {
     boosts: &'a Boosts<P>,
     options: Options,
@@ -76,24 +79,25 @@ pub struct Helper<'a, P: SharedWait, R: Raise> {
 }
 
 impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
-    /// Who is raised for `options.slack_ns` of its CPU time without polling is lowered, and who
-    /// slept for `PATIENCE` times that; who owes more than `options.threshold_ns` is not raised.
+    /// A loop that is raised for `options.slack_ns` of its CPU time without polling is lowered, and
+    /// so is one that slept for `PATIENCE` times that. A loop that owes more than
+    /// `options.threshold_ns` is not raised.
     pub const PATIENCE: u64 = 10;
-    /// Who has overrun or slept is not raised for one `PAUSE`th of the slack, then for twice as
-    /// long each time, until it polls.
+    /// A loop that has overrun or slept is not raised for one `PAUSE`th of the slack, then for
+    /// twice as long each time, until it polls.
     pub const PAUSE: u64 = 4;
 
-    /// Of these loops: one helper at a time.
+    /// A helper for these loops: one at a time.
     pub fn new(boosts: &'a Boosts<P>, options: Options, system: R) -> Self {
         let nothing = Known { raised: None, barred: None, over: false };
         let known = alloc::vec![nothing; boosts.seats.len()];
         Self { boosts, options, system, known }
     }
 
-    /// Serves the loops until it is [stopped](Boosts::stop). Blocks.
+    /// Serves the loops until the helper is [stopped](Boosts::stop). Blocks.
     pub fn run(mut self) {
         let boosts = self.boosts;
-        // Relaxed: who stops rings, and that was heard.
+        // Relaxed: a thread that stops the helper rings, and that was heard.
         while boosts.stopped.load(Relaxed) == 0 {
             boosts.vigil.sleep_by(|| self.look(P::now(Clock::Monotonic)));
         }
@@ -123,7 +127,7 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
             };
         };
         if release_ns > now_ns {
-            // It has dispatched what it was raised for.
+            // The loop has dispatched what it was raised for.
             self.lower(at, seat, raised, None);
             return release_ns.min(NEVER);
         }
@@ -161,7 +165,7 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
         known.over = false;
         if !seats::announce(seat, now_ns) {
             seats::lowered(seat);
-            // Whatever it says now, it will have told.
+            // Whatever the loop says now, it will have told.
             return self.look_at(at, seat, now_ns);
         }
         // Relaxed: carried by the release that was acquired there; the seat can't be given up now.
@@ -178,7 +182,8 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
         look_ns
     }
 
-    /// The slack may be over: by the CPU time that the loop had, as others may keep it waiting.
+    /// The slack may be over. It is measured in the CPU time of the loop, because others may keep
+    /// it waiting.
     fn late(
         &mut self,
         at: usize,
@@ -189,7 +194,8 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
         let slack_ns = self.options.slack_ns;
         // BOOST-7.
         raised.since_ns += now_ns - raised.look_ns;
-        // Relaxed, both: at worst what it did last is not seen, and the slack is shorter by that.
+        // Relaxed, both: at worst the loop's latest poll is not seen, and the slack is shorter by
+        // that.
         let (polls, owed_ns) = (seat.polls.load(Relaxed), seat.owed.load(Relaxed));
         let Some(ran_ns) = self.system.ran_ns(raised.thread) else {
             self.lower(at, seat, raised, None);
@@ -212,7 +218,7 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
         let lent_ns = self.lower(at, seat, raised, Some(why));
         let pause = match (why, self.known[at].barred.filter(|last| last.polls == polls)) {
             (Demotion::Share, _) => (NEVER, lent_ns),
-            // It may have waited behind others.
+            // The loop may have waited behind others.
             (Demotion::Slept, Some(last)) if since_ns == 0 => (last.pause_ns, last.lent_ns),
             (_, Some(last)) => (last.pause_ns.saturating_mul(2), last.lent_ns + lent_ns),
             (_, None) => ((slack_ns / Self::PAUSE).max(1), lent_ns),
@@ -220,14 +226,14 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
         self.bar(at, polls, now_ns, pause)
     }
 
-    /// It is not raised for so long, unless it polls; returns until when.
+    /// Bars the loop for the pause, unless it polls. Returns until when.
     fn bar(&mut self, at: usize, polls: u64, now_ns: u64, (pause_ns, lent_ns): (u64, u64)) -> u64 {
         let until_ns = now_ns.saturating_add(pause_ns).min(NEVER);
         self.known[at].barred = Some(Barred { polls, lent_ns, pause_ns, until_ns });
         until_ns
     }
 
-    /// It has polled and is late again, or has not had its slack yet.
+    /// The loop has polled and is late again, or has not had its slack yet.
     fn go_on(
         &mut self,
         at: usize,
@@ -249,8 +255,8 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
         raised.look_ns
     }
 
-    /// BOOST-2: the one place where a thread is lowered. Returns what it ran since it was raised,
-    /// or has polled.
+    /// BOOST-2: the one place where a thread is lowered. Returns how long it ran after it was
+    /// raised, or after it last polled.
     fn lower(
         &mut self,
         at: usize,

@@ -1,16 +1,17 @@
-//! Boosts: a loop is before all others while its timer is overdue, and no longer.
+//! Boosts: a loop runs before all others while its timer is overdue, and no longer.
 //!
 //! A loop that is hungry has had its share when its timer is due, so a fair scheduler runs others
 //! first. Here one thread, the [`Helper`], which runs before all that share time, sleeps until the
-//! next release of any loop. If the loop has not dispatched it, the helper has the loop run before
-//! all others too: it ends the piece of work that it is at, dispatches its timers, polls, and is
-//! lowered. What it ran like that nobody charges it for; it [gives that back](Debt).
+//! next release of any loop. If the loop has not dispatched it, the helper makes the loop run
+//! before all others too: it ends the piece of work that it is at, dispatches its timers, polls,
+//! and is lowered. The kernel does not charge it for what it ran like that; the loop [gives that
+//! back](Debt).
 //!
 //! # Protocol
 //!
 //! | word of a [seat](Place) | written by | meaning |
 //! |---|---|---|
-//! | `thread` | the loop | whose it is; 0: nobody's |
+//! | `thread` | the loop | the thread of the seat; 0: the seat is free |
 //! | `release` | the loop | when its next timer is due; never; or that it leaves |
 //! | `polls`, `owed` | the loop, before `release` | how often it has said that, and what it owes |
 //! | `raised` | the helper | the thread is raised, or about to be |
@@ -37,28 +38,29 @@
 //!   and rings, and is lowered.
 //! - BOOST-2: only the helper lowers. A loop that lowers itself may be raised in between, for what
 //!   it has done; it would stay raised until its next release.
-//! - BOOST-3: a seat is given up when `raised` is not set, after `release` says that it leaves: so
-//!   nobody is raised for a seat that is another's by then, and a thread that leaves shares time.
-//! - BOOST-4: nobody is raised that owes more than the threshold, what it was lent since it last
-//!   polled included, so a loop whose timers alone are too much gains that, once. Who has
-//!   dispatched one and tells of the next has not overrun: a loop with many timers that are due is
-//!   raised for them all, and others that are late wait, up to that.
+//! - BOOST-3: a seat is given up when `raised` is not set, after `release` says that the loop
+//!   leaves. So no thread is raised for a seat that is another's by then, and a thread that leaves
+//!   shares time.
+//! - BOOST-4: a loop that owes more than the threshold is not raised. What it was lent after its
+//!   last poll is included, so a loop whose timers alone are too much gains that, once. A loop that
+//!   has dispatched a timer and tells of the next has not overrun: a loop with many timers that are
+//!   due is raised for them all, and others that are late wait, up to that.
 //! - BOOST-5: the helper lowers all when it ends, for whatever reason.
-//! - BOOST-6: who overruns or sleeps, and does not poll, pauses: for a fourth of the slack, then
-//!   for twice as long each time. So a callback of `t` slacks that never polls runs like that for
-//!   `n`, where `n + (2^(n-1) - 1) / 4` is no more than `t`: 7 of 25, 9 of 100. Never again would
-//!   be too little. The CPU time of a thread has in it what interrupts and, where the kernel is not
-//!   told, a hypervisor took meanwhile; and who is kept from running by real-time threads of others
-//!   looks as if it slept. A loop that did neither would wait for its turn. After a pause it is
-//!   raised behind others, until it polls: these wait for its first slack only. Who had no CPU time
-//!   at all behind them pauses no longer than before.
-//! - BOOST-7: by how much the helper looks later than it wanted to is nobody's sleep: it is before
-//!   all loops, so what kept it from running may well have kept them, too.
+//! - BOOST-6: a loop that overruns or sleeps, and does not poll, pauses: for a fourth of the slack,
+//!   then for twice as long each time. So a callback of `t` slacks that never polls runs raised for
+//!   `n`, where `n + (2^(n-1) - 1) / 4` is no more than `t`: 7 of 25, 9 of 100. Never to raise it
+//!   again would be too little. The CPU time of a thread includes what interrupts took meanwhile
+//!   and, where the kernel is not told, a hypervisor; and a loop that is kept from running by
+//!   real-time threads of others looks as if it slept. A loop that did neither would wait for its
+//!   turn. After a pause the loop is raised behind others, until it polls: these wait for its first
+//!   slack only. A loop that had no CPU time at all behind them pauses no longer than before.
+//! - BOOST-7: the time by which the helper looks later than it wanted to counts as no loop's sleep.
+//!   The helper is before all loops, so what kept it from running may well have kept them, too.
 //!
-//! What a process leaves behind: its threads end with it, and what they start while they are raised
-//! is not. A loop that turns into another program (`execve`) while it is raised would stay so: it
-//! is to leave before. A process that is stopped (`SIGSTOP`) goes on where it was, the helper
-//! first.
+//! What a process leaves behind: its threads end with it, and threads that they start while they
+//! are raised are not raised. A loop that turns into another program (`execve`) while it is raised
+//! would stay so: it is to leave before. A process that is stopped (`SIGSTOP`) goes on where it
+//! was, the helper first.
 
 mod borrower;
 mod debt;

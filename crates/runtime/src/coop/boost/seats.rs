@@ -1,4 +1,4 @@
-//! What loops and their helper know of each other: a line of words for each loop.
+//! The words that a loop and its helper share: a line of words for each loop.
 
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -9,38 +9,39 @@ use super::vigil::{NEVER, Vigil};
 use crate::coop::Demotion;
 use crate::lines::Lines;
 
-/// The loop is about to give its seat up.
+/// The release of a loop that is about to give its seat up.
 pub(super) const LEAVING: u64 = u64::MAX;
 
-/// The loops of a process that are raised when they are late, and their helper's sleep.
+/// The loops of a process that are raised when they are late, and the sleep of their helper.
 pub struct Boosts<P: SharedWait> {
     pub(super) seats: Box<[Lines<Seat<P>>]>,
-    /// So many of the first may have been taken at some time.
+    /// How many of the first seats may have been taken at some time.
     pub(super) used: P::U32,
     pub(super) vigil: Vigil<P>,
     /// Not 0: the helper is to end.
     pub(super) stopped: P::U32,
 }
 
-/// What is known of one loop.
+/// The facts about one loop.
 pub(super) struct Seat<P: SharedWait> {
     // Written by the loop.
-    /// Its thread; 0: the seat is free.
+    /// The loop's thread; 0: the seat is free.
     pub(super) thread: P::U32,
-    /// When its next timer is due.
+    /// When the loop's next timer is due.
     pub(super) release: P::U64,
-    /// How often it has published that.
+    /// How often the loop has published its release.
     pub(super) polls: P::U64,
-    /// How much of what it borrowed it owes still; with all that it has borrowed since it polled.
+    /// How much of what the loop borrowed it still owes; including all that it has borrowed after
+    /// its last poll.
     pub(super) owed: P::U64,
     // Written by the helper.
-    /// 1: it is, or is about to be, in a real-time class.
+    /// 1: the thread is, or is about to be, in a real-time class.
     pub(super) raised: P::U32,
-    /// How often it was.
+    /// How often the thread was raised.
     pub(super) raises: P::U64,
-    /// What it ran like that, in nanoseconds.
+    /// How long the thread ran while raised, in nanoseconds.
     pub(super) borrowed: P::U64,
-    /// How often that was ended, by reason.
+    /// How often a raise was ended, by reason.
     pub(super) demotions: [P::U64; Demotion::ALL.len()],
     /// How often the system refused.
     pub(super) refusals: P::U64,
@@ -62,27 +63,28 @@ impl<P: SharedWait> Seat<P> {
     }
 }
 
-/// A loop's seat; it is the loop's until it [leaves](Boosts::leave).
+/// A loop's seat; it belongs to the loop until that [leaves](Boosts::leave).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Place(usize);
 
-/// What has happened to a loop, or to all that had its seat.
+/// Counts of what has happened to a loop, or to all loops that had its seat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// How often it was raised.
+    /// How often the loop was raised.
     pub raises: u64,
-    /// What it ran in a real-time class, in nanoseconds.
+    /// How long the loop ran in a real-time class, in nanoseconds.
     pub borrowed_ns: u64,
-    /// Of that, what it has yet to give back; between two polls, with all since the first of them.
+    /// The part of `borrowed_ns` that the loop has yet to give back; between two polls, with all
+    /// that was borrowed after the first of them.
     pub owed_ns: u64,
-    /// How often that was ended before it had dispatched its timers, by [`Demotion`].
+    /// How often a raise was ended before the loop had dispatched its timers, by [`Demotion`].
     pub demotions: [u64; Demotion::ALL.len()],
-    /// How often the system refused to raise it, or it was real-time already.
+    /// How often the system refused to raise the loop, or the loop was real-time already.
     pub refusals: u64,
 }
 
 impl Counts {
-    /// What has happened since it was so.
+    /// The counts of what has happened after `before`.
     #[must_use]
     pub fn since(self, before: &Self) -> Self {
         Self {
@@ -96,14 +98,15 @@ impl Counts {
 }
 
 impl<P: SharedWait> Boosts<P> {
-    /// Room for so many loops.
+    /// Room for `loops` loops.
     #[must_use]
     pub fn new(loops: usize) -> Self {
         let seats = (0..loops).map(|_| Lines(Seat::new())).collect();
         Self { seats, used: P::U32::ZERO, vigil: Vigil::NEW, stopped: P::U32::ZERO }
     }
 
-    /// A seat for a loop of that thread; `None`: all are taken. Its loop has no timer yet.
+    /// Takes a seat for a loop of the thread `thread`; `None`: all are taken. The loop has no timer
+    /// yet.
     pub fn sit(&self, thread: ThreadId) -> Option<Place> {
         let at = self.seats.iter().position(|Lines(seat)| {
             // Acquire: the one before has left; pairs with the release in `leave`.
@@ -118,15 +121,16 @@ impl<P: SharedWait> Boosts<P> {
         {
             used = now;
         }
-        // Relaxed: the helper looks at it for a release.
+        // Relaxed: the helper reads it only after a release.
         seat.owed.store(0, Relaxed);
-        // Release: whose it is; pairs with the acquire of the helper, which reads that after.
+        // Release: the thread of the seat; pairs with the acquire of the helper, which reads that
+        // after.
         seat.release.store(NEVER, Release);
         Some(Place(at))
     }
 
-    /// A loop polls: it has dispatched all that was due, and its next timer is due then. It owes so
-    /// much still. Does not block; wakes the helper if that has something to do.
+    /// A loop polls: it has dispatched all that was due, its next timer is due at `release_ns`, and
+    /// it still owes `owed_ns`. Does not block; wakes the helper if that has something to do.
     pub fn publish(&self, place: &Place, release_ns: Option<u64>, owed_ns: u64) {
         let seat = &self.seats[place.0].0;
         // Relaxed: the loop's own word; the release carries it, and what is owed.
@@ -136,8 +140,8 @@ impl<P: SharedWait> Boosts<P> {
         self.set_release(seat, release_ns.map_or(NEVER, |at| at.min(NEVER)));
     }
 
-    /// A loop gives its seat up. When this returns, its thread is not raised, and never will be for
-    /// this seat. Blocks until the helper has seen to that, if it is.
+    /// Gives a loop's seat up. When this returns, its thread is not raised, and never will be for
+    /// this seat. Blocks until the helper has lowered the thread, if that is raised.
     pub fn leave(&self, place: Place) {
         let seat = &self.seats[place.0].0;
         self.set_release(seat, LEAVING);
@@ -176,13 +180,13 @@ impl<P: SharedWait> Boosts<P> {
         self.seats[place.0].0.raised.load(Relaxed) != 0
     }
 
-    /// What has happened to the loop, and those that had the seat before. May be stale at once.
+    /// The counts of the loop, and of those that had the seat before. May be stale at once.
     #[must_use]
     pub fn counts(&self, place: &Place) -> Counts {
         Self::counts_of(&self.seats[place.0].0)
     }
 
-    /// What has happened to all loops, those that have gone too.
+    /// The counts of all loops, including those that have gone.
     #[must_use]
     pub fn total(&self) -> Counts {
         self.seats.iter().map(|Lines(seat)| Self::counts_of(seat)).fold(
@@ -208,7 +212,7 @@ impl<P: SharedWait> Boosts<P> {
         }
     }
 
-    /// Has the helper lower all loops and end. Does not block.
+    /// Makes the helper lower all loops and end. Does not block.
     pub fn stop(&self) {
         // Relaxed: a flag; `ring` carries it.
         self.stopped.store(1, Relaxed);
@@ -216,8 +220,8 @@ impl<P: SharedWait> Boosts<P> {
     }
 }
 
-/// BOOST-1, the helper's part: says that the thread is about to be raised, and whether it is late
-/// all the same.
+/// BOOST-1, the helper's part: writes that the thread is about to be raised, then says whether the
+/// loop is still late.
 pub(super) fn announce<P: SharedWait>(seat: &Seat<P>, now_ns: u64) -> bool {
     // Relaxed: by the fence.
     seat.raised.store(1, Relaxed);
@@ -226,7 +230,7 @@ pub(super) fn announce<P: SharedWait>(seat: &Seat<P>, now_ns: u64) -> bool {
     seat.release.load(Acquire) <= now_ns
 }
 
-/// The thread shares time; tells it if it waits for that.
+/// The thread shares time now; wakes the loop if that waits for it.
 pub(super) fn lowered<P: SharedWait>(seat: &Seat<P>) {
     // Release: what was done; pairs with the acquire in `Boosts::leave`.
     seat.raised.store(0, Release);

@@ -14,13 +14,13 @@ use crate::coop::{Demotion, Options};
 const MS: u64 = 1_000_000;
 const LOOP: ThreadId = ThreadId(7);
 
-/// What was done to whom, and how long the one thread has run.
+/// Which threads are raised, and how long the one thread has run.
 #[derive(Default)]
 struct World {
     raised: Vec<ThreadId>,
     ran_ns: Option<u64>,
     refuses: bool,
-    /// Whether the last one that was raised is behind the others.
+    /// Whether the thread that was last raised is behind the others.
     behind: bool,
 }
 
@@ -61,7 +61,7 @@ fn with(test: impl FnOnce(&Boosts<Linux>, Place, &RefCell<World>, Helper<'_, Lin
     test(&boosts, place, &world, Helper::new(&boosts, Options::default(), System(&world)));
 }
 
-/// Looks from 1 ms on, each time that it wants to; returns when it would look next.
+/// Looks from 1 ms on, each time that the helper wants to. Returns when it would look next.
 fn looks_until(helper: &mut Helper<'_, Linux, System<'_>>, end: u64) -> u64 {
     let mut at = MS;
     while at < end {
@@ -99,7 +99,7 @@ fn who_runs_beyond_the_slack_is_lowered_for_a_while() {
         assert!(world.borrow().raised.is_empty());
         assert_eq!(boosts.counts(&place).demotions, [1, 0, 0]);
         assert_eq!(helper.look(again + MS / 8), again + MS / 4, "it pauses");
-        // It was no overrun of its own: it is helped, and dispatches.
+        // That was no overrun of its own: the loop is helped, and dispatches.
         assert_eq!(helper.look(again + MS / 4), again + MS / 4 + MS);
         assert_eq!(world.borrow().raised, [LOOP]);
         assert!(world.borrow().behind, "others that are raised do not wait for it again");
@@ -135,7 +135,7 @@ fn who_never_polls_is_raised_ever_more_seldom() {
         let mut at = MS;
         while at < 101 * MS {
             if !world.borrow().raised.is_empty() {
-                // It is raised, so it has run all the time since the last look.
+                // The loop is raised, so it has run all the time from the last look on.
                 let ran_ns = world.borrow().ran_ns.map(|ran_ns| ran_ns + MS);
                 world.borrow_mut().ran_ns = ran_ns;
             }
@@ -155,11 +155,12 @@ fn who_sleeps_while_it_is_raised_is_lowered_for_a_while() {
         assert_eq!(helper.look(at), at + MS / 4);
         assert!(world.borrow().raised.is_empty());
         assert_eq!(boosts.counts(&place).demotions, [0, 1, 0]);
-        // It may have been kept from running by others: it is helped again.
+        // The loop may have been kept from running by others: it is helped again.
         let at = at + MS / 4;
         assert_eq!(helper.look(at), at + MS);
         assert_eq!(world.borrow().raised, [LOOP]);
-        // Behind others that went on it had no CPU time either: it waits no longer for that.
+        // Behind others that went on, the loop had no CPU time either: its pause does not grow for
+        // that.
         let mut at = at + MS;
         while !world.borrow().raised.is_empty() {
             at = helper.look(at);
@@ -188,7 +189,7 @@ fn who_could_not_run_as_little_as_the_helper_has_not_slept() {
 fn who_polls_has_not_slept() {
     with(|boosts, place, world, mut helper| {
         let at = looks_until(&mut helper, 11 * MS);
-        // After nine of ten slacks; and it is late again.
+        // After nine of ten slacks; and the loop is late again.
         boosts.publish(&place, Some(MS), 0);
         assert_eq!(helper.look(at), at + MS);
         assert_eq!(world.borrow().raised, [LOOP]);
@@ -245,7 +246,7 @@ fn runs_for_100_ms(
 #[test]
 fn timers_that_are_always_late_are_not_before_others_for_good() {
     with(|boosts, place, world, mut helper| {
-        // It polls, and its next timer is late already; half of what it borrows is owed.
+        // The loop polls, and its next timer is late already; half of what it borrows is owed.
         runs_for_100_ms(world, &mut helper, || {
             boosts.publish(&place, Some(MS), boosts.borrowed(&place).1 / 2);
         });
@@ -258,7 +259,7 @@ fn timers_that_are_always_late_are_not_before_others_for_good() {
     });
 }
 
-/// A thread that is asked nothing.
+/// A thread that knows nothing of its times.
 struct Nobody;
 
 impl Own for Nobody {

@@ -1,4 +1,4 @@
-//! A thread that sleeps until something is due, and is told only of what is due before that.
+//! A thread that sleeps until something is due, and is told only of news that is due before that.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -6,31 +6,32 @@ use antiphon_platform::{Atomic, AtomicInteger, Clock, Deadline, SharedWait};
 
 use crate::lines::Lines;
 
-/// Nothing is due, ever.
+/// The time of a release that never comes.
 pub const NEVER: u64 = u64::MAX - 1;
 
-/// Between one thread that sleeps and all that have news for it.
+/// The state between one thread that sleeps and all threads that have news for it.
 ///
 /// | word | written by | meaning |
 /// |---|---|---|
 /// | `until` | the sleeper | until when it sleeps; 0: it is awake, and looks before it sleeps |
-/// | `bell` | who has news | how often it was called |
+/// | `bell` | a thread with news | how often it was rung |
 ///
-/// - VIGIL-1 (nothing is overslept): who has news writes it and then reads `until`, and the sleeper
-///   writes `until` and then looks for news; with a fence in between at both, one sees the other.
-/// - VIGIL-2: who sees that the sleeper sleeps for longer changes `bell`, which the sleeper has
-///   read before it looked: so it does not fall asleep, or is woken.
+/// - VIGIL-1 (nothing is overslept): a thread with news writes it and then reads `until`; the
+///   sleeper writes `until` and then looks for news. Both have a fence in between, so one sees the
+///   other.
+/// - VIGIL-2: a thread that sees that the sleeper sleeps for longer changes `bell`, which the
+///   sleeper has read before it looked: so the sleeper does not fall asleep, or is woken.
 pub struct Vigil<P: SharedWait> {
     until: Lines<P::U64>,
     bell: Lines<P::U32>,
 }
 
 impl<P: SharedWait> Vigil<P> {
-    /// Whose sleeper is awake.
+    /// A vigil whose sleeper is awake.
     pub const NEW: Self = Self { until: Lines(P::U64::ZERO), bell: Lines(P::U32::ZERO) };
 
-    /// There is news that was written before, and is due at `at_ns`: wakes the sleeper if that is
-    /// before it would wake anyhow. Does not block.
+    /// Says that there is news, which was written before and is due at `at_ns`: wakes the sleeper
+    /// if that is before it would wake anyhow. Does not block.
     pub fn tell(&self, at_ns: u64) {
         // VIGIL-1; pairs with the fence in `settle`.
         P::fence(SeqCst);
@@ -48,12 +49,12 @@ impl<P: SharedWait> Vigil<P> {
     }
 
     /// Looks for news, and sleeps until the time that `look` returns ([`NEVER`]: for good), or
-    /// there is more. `look` is called until it finds nothing that is due earlier than it said
-    /// before.
+    /// until there is more news. `look` is called until it finds nothing that is due earlier than
+    /// it said before.
     ///
     /// For one thread at a time.
     pub fn sleep_by(&self, mut look: impl FnMut() -> u64) {
-        // Acquire: VIGIL-2, the news of who has rung; pairs with the release in `ring`.
+        // Acquire: VIGIL-2, the news of the thread that has rung; pairs with the release in `ring`.
         let heard = self.bell.0.load(Acquire);
         let mut next = look();
         loop {
@@ -64,9 +65,9 @@ impl<P: SharedWait> Vigil<P> {
             }
         }
         let deadline = (next < NEVER).then_some(Deadline { clock: Clock::Monotonic, ns: next });
-        // Why it ended is seen by looking.
+        // The reason of its end is seen by looking.
         let _ = P::wait_shared(&self.bell.0, heard, deadline);
-        // Relaxed: who sees the old value rings once too often.
+        // Relaxed: a thread that sees the old value rings once too often.
         self.until.0.store(0, Relaxed);
     }
 

@@ -1,17 +1,17 @@
-//! A CPU on which programs run, in virtual time: what drives the scheduler in its tests.
+//! A CPU on which programs run, in virtual time: the driver of the scheduler in its tests.
 
 use alloc::vec::Vec;
 
 use crate::coop::{Group, Member, Members, Options, Pick, Scheduler, Standing, Table, WEIGHT};
 
-/// What a program does.
+/// The behaviour of a program.
 #[derive(Clone, Debug)]
 pub(super) enum Program {
     /// Computes, and never polls.
     Hog,
-    /// Shows a frame each period and decodes the rest of the time, at so much a frame.
+    /// Shows a frame each period and decodes the rest of the time, at `frame_ns` a frame.
     Player { frame_ns: u64, period_ns: u64 },
-    /// As a player, but one piece of work in so many takes that long.
+    /// Like a player, but one in `each` pieces of work takes `late_ns`.
     Late { each: u64, late_ns: u64, period_ns: u64 },
     /// Says that it has a timer now, always.
     Liar,
@@ -28,7 +28,7 @@ pub(super) struct Actor {
     wakes_ns: Option<u64>,
     decoded_ns: u64,
     pieces: u64,
-    /// What it has had of the CPU.
+    /// The CPU time that the program has had.
     pub(super) cpu_ns: u64,
     /// How late each of its timers was.
     pub(super) tardiness_ns: Vec<u64>,
@@ -80,7 +80,7 @@ impl<T: Table> Cpu<T> {
         });
     }
 
-    /// Runs for so long.
+    /// Runs for `for_ns`.
     pub(super) fn run(&mut self, for_ns: u64) {
         let end_ns = self.now_ns + for_ns;
         while self.now_ns < end_ns {
@@ -104,7 +104,7 @@ impl<T: Table> Cpu<T> {
         }
     }
 
-    /// A turn: what it does until it polls, or is preempted.
+    /// A turn: runs the program until it polls, or is preempted.
     fn turn(&mut self, id: usize, slice_end_ns: u64, until_ns: u64) {
         let began_ns = self.now_ns;
         let actor = self.actors.iter_mut().find(|a| a.id == id).expect("an actor");
@@ -130,7 +130,7 @@ impl<T: Table> Cpu<T> {
         }
         let preempted = self.now_ns > until_ns;
         if preempted {
-            // The rest of the piece is left out: nobody looks at what it was.
+            // The rest of the piece is left out: no test looks at what it was.
             self.now_ns = until_ns;
         }
         let ran_ns = self.now_ns - began_ns;
@@ -160,13 +160,13 @@ impl<T: Table> Cpu<T> {
         found.expect("a member").1.standing
     }
 
-    /// The latest that any timer of these was.
+    /// The greatest tardiness of any timer of these actors.
     pub(super) fn latest_ns(&self, actors: core::ops::Range<usize>) -> u64 {
         let all = self.actors[actors].iter().flat_map(|a| &a.tardiness_ns);
         all.copied().max().unwrap_or(0)
     }
 
-    /// What part of the time these have had.
+    /// The part of the time that these actors have had.
     pub(super) fn share(&self, actors: core::ops::Range<usize>) -> f64 {
         let had: u64 = self.actors[actors].iter().map(|a| a.cpu_ns).sum();
         had as f64 / self.now_ns as f64
@@ -181,7 +181,7 @@ impl Actor {
         }
     }
 
-    /// How long its next piece of work takes.
+    /// How long the actor's next piece of work takes.
     fn piece(&mut self) -> u64 {
         self.pieces += 1;
         let ns = match self.program {
@@ -192,7 +192,7 @@ impl Actor {
         ns
     }
 
-    /// How many frames it has decoded, in thousandths.
+    /// How many frames the actor has decoded, in thousandths.
     pub(super) fn frames(&self) -> u64 {
         match self.program {
             Program::Player { frame_ns, .. } => self.decoded_ns * 1000 / frame_ns,

@@ -158,7 +158,7 @@ proptest! {
         }
     }
 
-    /// Of lines that processes share, too.
+    /// The invariants hold of lines that processes share, too.
     #[test]
     fn the_invariants_hold_of_a_page(
         begins: u64,

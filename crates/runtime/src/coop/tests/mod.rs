@@ -15,7 +15,7 @@ use super::line::Page;
 use super::lines::Lines;
 use super::options::Options;
 
-/// An empty page, of whom nobody else is at the table.
+/// An empty page, with no other thread at its table.
 fn lines() -> Lines<'static, Linux> {
     let (page, thread) = (Box::leak(Box::new(Page::NEW)), ThreadId(1));
     let at = page.now.relay.enter(thread, 0).expect("it is free");

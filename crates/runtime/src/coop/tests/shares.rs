@@ -1,4 +1,4 @@
-//! Who has what, and when.
+//! Which thread has what share of the CPU, and when.
 
 use super::cpu::{Cpu, Program, jain};
 use super::lines;
@@ -24,14 +24,15 @@ fn eight_players(group: impl Fn(u32) -> Group) -> Cpu {
 #[test]
 fn players_are_on_time_and_everybody_has_a_twelfth() {
     let cpu = eight_players(|_| Group::Own);
-    // A piece of work of somebody, and the timers of the seven others.
+    // A piece of work of one player, and the timers of the seven others.
     assert!(cpu.latest_ns(0..8) <= 250_000 + 8 * 50_000, "{} ns", cpu.latest_ns(0..8));
     let index = jain(cpu.actors.iter().map(|a| a.cpu_ns as f64));
     assert!(index > 0.999, "{index}");
     assert!((cpu.share(0..8) - 8.0 / 12.0).abs() < 0.005, "{}", cpu.share(0..8));
 }
 
-/// §3.1: a group has the shares of its members, and gives them to whom it is most important.
+/// §3.1: a group has the shares of its members, and gives them to the member with the most
+/// important work.
 #[test]
 fn a_group_divides_its_share_by_what_its_members_say() {
     let apart = eight_players(|_| Group::Own);
@@ -56,8 +57,8 @@ fn shares_go_by_weight() {
     }
 }
 
-/// A slice of the least weight there is costs it more than the page knows of: it is as far ahead as
-/// that knows, and not before others for good.
+/// A slice of the least weight there is costs the thread more than the page can express: the thread
+/// is as far ahead as it can, and not before others for good.
 #[test]
 fn who_weighs_nearly_nothing_is_not_before_others() {
     let least = |weight| {
@@ -69,7 +70,7 @@ fn who_weighs_nearly_nothing_is_not_before_others() {
     };
     for weight in [1, 2, 15] {
         let (share, fair) = (least(weight), f64::from(weight) / f64::from(WEIGHT));
-        // Where it has a turn in the first and in the last of 4 s.
+        // A thread of that weight has a turn in the first and in the last of 4 s.
         assert!(share <= 2.0 * fair + 0.003, "{share} of weight {weight}");
     }
 }
@@ -90,7 +91,7 @@ fn who_slept_has_not_saved() {
     assert!((cpu.share(0..1) - 0.5).abs() < 0.02, "{}", cpu.share(0..1));
 }
 
-/// §5.7: it switches as often as somebody is due, or has had its slice, and not more.
+/// §5.7: the scheduler switches as often as a thread is due, or has had its slice, and not more.
 #[test]
 fn switches_for_a_reason_only() {
     let cpu = eight_players(|_| Group::Own);

@@ -1,20 +1,21 @@
 //! Colours: one application's events on several loops, each of a thread of its own.
 //!
 //! Events of one colour are never called at the same time, and in the order in which they would be
-//! on one loop; those of other colours may be. So what has always run on one loop goes on as one
-//! colour, and what is independent gets another. Each loop has its timers and its own work, as
-//! before; coloured events are best effort among that work, and may go to any loop. A loop that
-//! has nothing else to do, or fewer colours, takes a whole one from another.
+//! on one loop; those of other colours may be. So events that have always run on one loop go on as
+//! one colour, and independent ones get another. Each loop has its timers and its own work, as
+//! before; coloured events are best effort among that work, and may go to any loop. A loop that has
+//! nothing else to do, or fewer colours, takes a whole one from another.
 //!
 //! - COLOUR-1: of a colour, one event is called at a time.
 //! - COLOUR-2 (order): of a colour, the most important is called first, and of those as important
 //!   the one that was submitted first.
 //! - COLOUR-3 (none is lost or stranded): an event that waits is of a colour that runs, or is ready
 //!   on a loop; and while one is ready, some loop is awake and looks for it. A loop is idle only
-//!   when it has found that none is; who makes one ready under the same lock wakes one that is, and
-//!   the next one too where that has other work of its own; and so does a loop that goes on with
-//!   something else, or stops. Where all have something to do, what one of them has left for long,
-//!   or for good, is called by the others, if it goes before what they have.
+//!   when it has found that none is. A thread that makes one ready under the same lock wakes an
+//!   idle loop, and the next one too where that loop has other work of its own; and so does a loop
+//!   that goes on with something else, or stops. Where all loops have something to do, events that
+//!   one of them has left for long, or for good, are called by the others, if they go before their
+//!   own.
 //! - COLOUR-4: where colours that always have events neither come nor go, loops that take some have
 //!   as many ready as others, to one.
 //! - COLOUR-5: among a loop's own work, the first event that it is to take stands where its
@@ -22,8 +23,8 @@
 //!
 //! *Turned down:* queues without locks (each event is a callback, beside which a lock that is held
 //! for a look at two trees is little; a colour that moves would be a second protocol); threads that
-//! share one agenda (its timers would be anybody's); coloured timers (one that is due would wait
-//! for an event of its colour on another loop: a timer submits what is coloured).
+//! share one agenda (its timers would belong to no thread); coloured timers (one that is due would
+//! wait for an event of its colour on another loop: a timer submits coloured events).
 //!
 //! After Zeldovich, Yip, Dabek, Morris, Mazières and Kaashoek, "Multiprocessor Support for
 //! Event-Driven Programs" (USENIX 2003), §3.
@@ -44,7 +45,7 @@ use super::wait::Wait;
 
 pub use palette::{Call, Next, Palette, Taken};
 
-/// What is called: says with which importance it is to be called again, if it is.
+/// The code of an event: it returns the importance with which it is to be called again, if it is.
 type Work<W> = Box<dyn FnMut(&mut Context<'_, W>) -> Option<u64> + Send>;
 
 /// The coloured events of several loops. A clone is of the same loops.
@@ -55,7 +56,7 @@ struct Shared<W: Wait> {
     palette: Palette<W::Platform, Work<W>, Bell<W>>,
 }
 
-/// How a loop is told that there is something.
+/// The means to tell a loop that there is something.
 struct Bell<W: Wait> {
     handle: Handle<W>,
     id: EventId,
@@ -68,18 +69,18 @@ impl<W: Wait> Clone for Bell<W> {
 }
 
 impl<W: Wait> Colours<W> {
-    /// Of so many loops, which are to [join](Self::join).
+    /// Creates the colours for `loops` loops, which are to [join](Self::join).
     ///
     /// # Panics
     ///
-    /// If there are to be none.
+    /// If `loops` is 0.
     #[must_use]
     pub fn new(loops: usize) -> Self {
         Self(Arc::new(Shared { loops, palette: Palette::new(loops) }))
     }
 
-    /// A loop takes part, as the one of that number, until it is dropped: before it is run. From
-    /// then on it waits for events until it is [stopped](Self::stop).
+    /// Makes a loop take part, as number `number`, until it is dropped; call it before the loop is
+    /// run. From then on the loop waits for events until it is [stopped](Self::stop).
     ///
     /// # Panics
     ///
@@ -93,14 +94,15 @@ impl<W: Wait> Colours<W> {
         );
         let bell = Bell { handle: events.handle(), id };
         let shared = self.0.clone();
-        // What there is may be another's before it is this loop's.
+        // Events that are there may be taken by another loop before this one.
         events.on_passed_over(id, move || shared.wake(shared.palette.idler()));
         // Outside of the lock.
         drop(self.0.palette.join(number, bell));
     }
 
-    /// Has an event of a colour called once, as best effort, on any of the loops. Does not block
-    /// for longer than others put in or take out an event; makes a system call if it wakes a loop.
+    /// Submits an event of a colour, which is called once, as best effort, on any of the loops.
+    /// Blocks no longer than other threads put in or take out an event; makes a system call if it
+    /// wakes a loop.
     ///
     /// What the caller did before happens before the event, and so does what earlier events of the
     /// colour did.
@@ -117,9 +119,9 @@ impl<W: Wait> Colours<W> {
         });
     }
 
-    /// As [`submit`](Self::submit), of an event that is called again with the importance that it
+    /// Like [`submit`](Self::submit), for an event that is called again with the importance that it
     /// returns, until it returns none; others of its colour that are as important are called
-    /// before. What takes long goes by [`Context::is_over`].
+    /// before. Long work should stop at [`Context::is_over`].
     pub fn submit_in_steps<F>(&self, colour: u64, importance: u64, event: F)
     where
         F: FnMut(&mut Context<'_, W>) -> Option<u64> + Send + 'static,
@@ -127,11 +129,11 @@ impl<W: Wait> Colours<W> {
         self.0.wake(self.0.palette.put(colour, importance, Box::new(event)));
     }
 
-    /// Has all loops that have joined stop, each after the callback that it is in. Events that wait
+    /// Stops all loops that have joined, each after the callback that it is in. Events that wait
     /// are kept for loops that join later.
     pub fn stop(&self) {
         for bell in self.0.palette.bells() {
-            // One that is gone has stopped.
+            // A loop that is gone has stopped.
             let _ = bell.handle.stop();
         }
     }
@@ -139,10 +141,10 @@ impl<W: Wait> Colours<W> {
 
 impl<W: Wait> Shared<W> {
     /// Tells that loop, and others if it has something else to do, which may be more important and
-    /// go on for ever: the first that comes takes what there is.
+    /// go on for ever: the first loop that comes takes what there is.
     fn wake(&self, mut call: Option<Call<Bell<W>>>) {
         while let Some(Call { bell, importance, was_idle }) = call {
-            // One that is gone leaves, and has others look then.
+            // A loop that is gone leaves, and makes others look then.
             let slept = bell.handle.raise(bell.id, importance).unwrap_or(true);
             call = if slept && was_idle { None } else { self.palette.idler() };
         }
@@ -173,7 +175,7 @@ impl<W: Wait> Seat<W> {
     }
 }
 
-/// The loop is gone, or no longer takes part since an event has panicked: others go on.
+/// The loop is gone, or no longer takes part because an event has panicked: others go on.
 impl<W: Wait> Drop for Seat<W> {
     fn drop(&mut self) {
         let (bell, wake) = self.shared.palette.leave(self.number);

@@ -1,4 +1,4 @@
-//! Which loop has which colour: all of it under one lock.
+//! The colours of each loop: all of it under one lock.
 //!
 //! ```text
 //!              put                    take: its loop, or a thief
@@ -16,7 +16,7 @@ use core::cmp::Reverse;
 use antiphon_platform::Platform;
 use antiphon_sync::lock::ShflMutex;
 
-/// By importance, and then by the order in which they came.
+/// The key of an event: its importance, and then its order of arrival.
 type Place = (u64, u64);
 
 /// Events of type `T` by colour, and loops, each of which is woken by its `B`. On lines of its own.
@@ -27,14 +27,14 @@ pub struct Palette<P: Platform, T, B> {
 }
 
 struct State<T, B> {
-    /// Those that are ready, or run.
+    /// The colours that are ready, or run.
     colours: BTreeMap<u64, Colour<T>>,
     loops: Vec<Seat<B>>,
     turn: u64,
 }
 
 struct Colour<T> {
-    /// Those that wait.
+    /// The events that wait.
     events: BTreeMap<Place, T>,
     home: usize,
     runs: bool,
@@ -44,27 +44,27 @@ struct Seat<B> {
     /// Colours that are ready, by their first event.
     ready: BTreeMap<Place, u64>,
     bell: Option<B>,
-    /// It has found nothing, and nobody is about to wake it.
+    /// The loop has found nothing, and no thread is about to wake it.
     idle: bool,
     /// The importance with which it stands among its loop's own work; 0 while it runs, when it
     /// looks again by itself.
     stands: u64,
-    /// At which turn it has taken something last, or had something to take again.
+    /// The turn at which the loop last took something, or last had something to take again.
     since: u64,
 }
 
-/// After so many turns, for each loop, what one of them has not looked at is anybody's: who does
-/// something else now and then keeps its colours.
+/// After this many turns for each loop, any loop may take what one loop has not looked at. So a
+/// loop that does something else now and then keeps its colours.
 const PATIENCE: u64 = 64;
 
 /// An event that is to be called, on the loop that has taken it and on no other.
 #[derive(Debug)]
 pub struct Taken<T> {
-    /// Of which no other event runs until [`Palette::done`].
+    /// The colour of the event. No other event of it runs until [`Palette::done`].
     pub colour: u64,
-    /// Its importance.
+    /// The importance of the event.
     pub importance: u64,
-    /// What it is.
+    /// The event itself.
     pub event: T,
 }
 
@@ -72,22 +72,23 @@ pub struct Taken<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Call<B> {
-    /// By this.
+    /// The bell of the loop.
     pub bell: B,
-    /// It is to look before it does what is less important.
+    /// The loop is to look before it does anything less important.
     pub importance: u64,
-    /// It looked for nothing: where it does not sleep either, it has something else to do, and
-    /// another one is to be told, too.
+    /// Whether the loop looked and found nothing: if it does not sleep either, it has something
+    /// else to do, and another one is to be told, too.
     pub was_idle: bool,
 }
 
-/// What a loop does after an event, and whom it is to wake before.
+/// The next action of a loop after an event, and the loop that it is to wake before.
 #[derive(Debug)]
 #[must_use]
 pub struct Next<B> {
     /// Another loop, for which there is something.
     pub wake: Option<Call<B>>,
-    /// The importance of what it can take now. `None`: nothing; it is woken when there is.
+    /// The importance of the event that the loop can take now. `None`: nothing; it is woken when
+    /// there is one.
     pub importance: Option<u64>,
 }
 
@@ -97,11 +98,11 @@ unsafe impl<P: Platform, T: Send, B: Send> Sync for Palette<P, T, B> {}
 unsafe impl<P: Platform, T: Send, B: Send> Send for Palette<P, T, B> {}
 
 impl<P: Platform, T, B: Clone> Palette<P, T, B> {
-    /// Of so many loops, none of which has come yet.
+    /// Creates a palette of `loops` loops, none of which has come yet.
     ///
     /// # Panics
     ///
-    /// If there are to be none.
+    /// If `loops` is 0.
     #[must_use]
     pub fn new(loops: usize) -> Self {
         assert!(loops > 0, "events of no loop");
@@ -121,7 +122,7 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
         result
     }
 
-    /// A loop comes, and is to look for events at once. Returns the bell that it had before.
+    /// Adds a loop, which is to look for events at once. Returns the bell that it had before.
     pub fn join(&self, number: usize, bell: B) -> Option<B> {
         self.with(|state| {
             let seat = &mut state.loops[number];
@@ -130,19 +131,19 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
         })
     }
 
-    /// A loop has gone. Returns its bell, and whom to wake for what it has left.
+    /// Removes a loop. Returns its bell, and the loop to wake for what it has left.
     pub fn leave(&self, number: usize) -> (Option<B>, Option<Call<B>>) {
         self.with(|state| {
             let seat = &mut state.loops[number];
             seat.idle = false;
             let bell = seat.bell.take();
-            // It may have been woken for what is another's.
+            // The loop may have been woken for events of another loop.
             let call = state.idler().or_else(|| state.tell(number));
             (bell, call)
         })
     }
 
-    /// Another loop that is to look, as the one that was woken has something else to do.
+    /// Another loop that is to look, because the loop that was woken has something else to do.
     #[must_use]
     pub fn idler(&self) -> Option<Call<B>> {
         self.with(State::idler)
@@ -154,7 +155,7 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
         self.with(|state| state.loops.iter().filter_map(|seat| seat.bell.clone()).collect())
     }
 
-    /// An event of a colour. Returns whom to tell.
+    /// Puts in an event of a colour. Returns the loop to tell.
     #[must_use]
     pub fn put(&self, colour: u64, importance: u64, event: T) -> Option<Call<B>> {
         self.with(|state| {
@@ -166,9 +167,9 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
         })
     }
 
-    /// What a loop is to call now: of its own colours, or else of another's, which is its own from
-    /// then on; or what another has not looked at for long, and goes before its own. `None`:
-    /// nothing; it is woken when there is.
+    /// Takes what a loop is to call now: of its own colours, or else of another's, which is its own
+    /// from then on; or what another has not looked at for long, and goes before its own. `None`:
+    /// nothing; the loop is woken when there is something.
     #[must_use]
     pub fn take(&self, number: usize) -> Option<Taken<T>> {
         self.with(|state| {
@@ -176,7 +177,7 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
             (seat.since, seat.stands) = (state.turn, 0);
             let from = state.source(number);
             let Some(from) = from else {
-                // COLOUR-3: nothing is ready, and whoever changes that sees this.
+                // COLOUR-3: nothing is ready, and a thread that changes that sees this.
                 state.loops[number].idle = true;
                 return None;
             };
@@ -189,8 +190,8 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
         })
     }
 
-    /// A loop has called what it took; `again`: with that importance it is to be called again,
-    /// after those of its colour that are as important.
+    /// A loop has called what it took. `again`: the event is to be called again with that
+    /// importance, after those of its colour that are as important.
     pub fn done(&self, number: usize, colour: u64, again: Option<(u64, T)>) -> Next<B> {
         self.with(|state| {
             if let Some(of) = state.colours.get_mut(&colour) {
@@ -209,7 +210,7 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
             let importance = state.importance(number);
             let seat = &mut state.loops[number];
             (seat.idle, seat.stands) = (importance.is_none(), importance.unwrap_or(0));
-            // One it takes itself.
+            // The loop takes one itself.
             let several = seat.ready.len() > 1;
             Next { wake: if several { state.idler() } else { None }, importance }
         })
@@ -217,7 +218,7 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
 }
 
 impl<T, B: Clone> State<T, B> {
-    /// Puts an event to its colour; whether that was not there before.
+    /// Puts an event to its colour; returns whether the colour was not there before.
     fn insert(&mut self, colour: u64, place: Place, event: T) -> bool {
         let home = (colour % self.loops.len() as u64) as usize;
         let is_new = !self.colours.contains_key(&colour);
@@ -238,7 +239,7 @@ impl<T, B: Clone> State<T, B> {
         is_new
     }
 
-    /// A colour that was not is ready, of that loop.
+    /// Makes a colour ready that was not, as one of that loop.
     fn make_ready(&mut self, number: usize, place: Place, colour: u64) {
         let seat = &mut self.loops[number];
         if seat.ready.is_empty() {
@@ -247,7 +248,7 @@ impl<T, B: Clone> State<T, B> {
         seat.ready.insert(place, colour);
     }
 
-    /// Of what loops have not looked at for long, or never will, the first, and whose it is.
+    /// The first event that loops have not looked at for long, or never will, and its loop.
     fn left(&self) -> Option<(Place, usize)> {
         let long = PATIENCE * self.loops.len() as u64;
         let is_left = |seat: &Seat<B>| seat.bell.is_none() || seat.since + long <= self.turn;
@@ -255,8 +256,8 @@ impl<T, B: Clone> State<T, B> {
         left.filter_map(|(at, seat)| Some((*seat.ready.first_key_value()?.0, at))).min()
     }
 
-    /// From whose colours that loop is to take: its own, unless it has none, another has more by
-    /// two (COLOUR-4), or has left something that goes before all of them (COLOUR-3).
+    /// The loop from whose colours that loop is to take: its own, unless it has none, another has
+    /// more by two (COLOUR-4), or has left something that goes before all of them (COLOUR-3).
     fn source(&self, number: usize) -> Option<usize> {
         let own = self.loops[number].ready.len();
         if let (Some((place, at)), Some((first, _))) =
@@ -273,14 +274,14 @@ impl<T, B: Clone> State<T, B> {
         (most > 0).then_some(at)
     }
 
-    /// The importance of what that loop is to take.
+    /// The importance of the event that the loop is to take.
     fn importance(&self, number: usize) -> Option<u64> {
         let from = self.source(number)?;
         self.loops[from].ready.first_key_value().map(|((importance, _), _)| *importance)
     }
 
-    /// Tells a loop of what it has, if it does not know: the one that comes last to what it stands
-    /// for, where that one is gone.
+    /// Tells a loop of what it has, if it does not know. If that loop is gone, tells the one that
+    /// stands for the least important.
     fn tell(&mut self, number: usize) -> Option<Call<B>> {
         let is_there = |number: &usize| self.loops[*number].bell.is_some();
         let last = || {

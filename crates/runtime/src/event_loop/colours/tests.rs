@@ -23,13 +23,13 @@ fn lots(mut seed: u64) -> impl FnMut(u64) -> u64 {
     }
 }
 
-/// What loops do, one step after the other, as lots have it.
+/// The behaviour of loops, step by step, as lots decide.
 struct Loops {
     palette: Palette<Linux, u64, usize>,
-    /// What each has taken.
+    /// The event that each loop has taken.
     taken: Vec<Option<Taken<u64>>>,
     awake: Vec<bool>,
-    /// Of each colour, what waits, by importance and turn.
+    /// The waiting events of each colour, by importance and turn.
     waits: BTreeMap<u64, BTreeMap<(u64, u64), u64>>,
     runs: Vec<u64>,
     turn: u64,
@@ -115,7 +115,7 @@ fn whatever_happens_each_event_is_taken_once_and_in_order() {
             }
             loops.check();
         }
-        // Nobody waits for what nobody does.
+        // No event waits when no loop has anything left to do.
         while let Some(number) = loops.awake.iter().position(|awake| *awake) {
             loops.step(number, None);
         }
@@ -144,10 +144,10 @@ fn what_a_loop_leaves_is_for_another() {
     assert!(palette.take(1).is_some_and(|taken| taken.event == "three"));
     assert_eq!(palette.put(4, 0, "four"), None);
     assert_eq!(palette.done(1, 0, None).importance, Some(0));
-    // It goes while it is to take that.
+    // The loop goes while it is to take that event.
     assert!(palette.take(0).is_some_and(|taken| taken.event == "four"));
     let _ = palette.done(0, 4, None);
-    // It was to look, and goes before it does; the other one is idle.
+    // The loop was to look, and goes before it does; the other one is idle.
     assert!(palette.take(1).is_none());
     assert_eq!(palette.put(1, 0, "five"), call(11, 0, true));
     assert_eq!(palette.leave(1), (Some(11), call(10, 0, true)));
@@ -165,7 +165,7 @@ fn a_loop_is_told_of_what_comes_before_that_for_which_it_stands() {
     assert_eq!(palette.put(3, 1, "three"), None, "it stands for one as important");
     assert_eq!(palette.put(3, 0, "four"), call(10, 0, false));
     assert_eq!(palette.put(3, 0, "five"), None, "it was told");
-    // What one has left is told to the one that stands for what is the least important.
+    // Events that one loop has left are told to the loop that stands for the least important.
     for (number, importance) in [(1, 7), (2, 3)] {
         assert_eq!(palette.put(number, importance, "six"), None);
         assert!(palette.take(number as usize).is_some_and(|taken| taken.event == "six"));
@@ -236,7 +236,7 @@ impl Wait for Bed {
     fn remove(&mut self, _: u64) {}
 }
 
-/// What was called of a colour: whether it is being called, and in which order.
+/// The calls of a colour: whether one is under way, and their order.
 #[derive(Default)]
 struct Ledger {
     inside: AtomicU64,
@@ -279,7 +279,8 @@ fn threads_call_each_event_once_and_one_of_a_colour_at_a_time() {
                         assert_eq!(ledger.inside.swap(1, AcqRel), 0, "COLOUR-1");
                         steps += 1;
                         if number % 16 == 0 && steps == 1 {
-                            // It goes on before those that come later, as it is more important.
+                            // The event goes on before those that come later, because it is more
+                            // important.
                             ledger.inside.store(0, Release);
                             return Some(2);
                         }
@@ -364,7 +365,7 @@ fn what_comes_to_a_busy_loop_is_called(from_the_beginning: bool) {
         if from_the_beginning {
             hears("busy");
         }
-        // So long that both have looked and are idle, else there is less to be seen.
+        // Long enough that both loops have looked and are idle; else there is less to be seen.
         std::thread::sleep(core::time::Duration::from_millis(20));
         let (all, next) = (colours.clone(), tell.clone());
         // Its home is the first one, which is then to call one of importance 9.
@@ -400,7 +401,7 @@ fn what_is_left_on_a_loop_that_becomes_busy_is_called_by_one_that_has_nothing_to
             });
         }
         let loops = [0, 1].map(|_| given.recv().expect("they are there"));
-        // It goes on and on, on one loop, while the other has looked and is idle.
+        // The event goes on and on, on one loop, while the other has looked and is idle.
         let mut last = None;
         colours.submit_in_steps(0, 9, move |_| {
             if last.replace(me()) != Some(me()) {

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::super::{End, Event, EventId, EventLoop};
 use super::{NOW_NS, Virtual, events, pass};
 
-/// What is done to a loop, each in a callback of its own, and how long that takes.
+/// The acts on a loop, each in a callback of its own, and how long that takes.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Timer(u64),
@@ -17,7 +17,7 @@ enum Act {
     Cancel(usize),
 }
 
-/// Of an event that was called: its release, or its importance; and how many were before it.
+/// An event that was called: its release, or its importance; and how many were before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Called {
     Timer { release_ns: u64, at_ns: u64, number: usize },
@@ -52,7 +52,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     prop::collection::vec(act, 0..40)
 }
 
-/// That nothing was there that should have been called before it.
+/// Checks that nothing was there that should have been called before.
 fn check_order(all: &[Called]) {
     for (at, called) in all.iter().enumerate() {
         for later in &all[at + 1..] {

@@ -1,4 +1,4 @@
-//! The loop on a virtual clock, which stands still but for who says that time passes.
+//! The loop on a virtual clock, which advances only when a test says so.
 
 mod lingers;
 mod lots;
@@ -33,7 +33,7 @@ pub(super) fn pass(ns: u64) {
 #[derive(Default)]
 pub(super) struct Virtual {
     rung: Arc<AtomicBool>,
-    /// When, which source, what.
+    /// When it is due, which source it is, and what that says.
     script: Rc<RefCell<Vec<(u64, u8, u8)>>>,
     /// The keys of sources.
     sources: Rc<RefCell<Vec<(u8, u64)>>>,
@@ -106,7 +106,7 @@ pub(super) fn events() -> EventLoop<Virtual> {
     EventLoop::new(Virtual::default(), Options::default())
 }
 
-/// What was called, in order.
+/// The names of what was called, in order.
 #[derive(Clone, Default)]
 pub(super) struct Log(Rc<RefCell<Vec<&'static str>>>);
 
@@ -115,7 +115,7 @@ impl Log {
         self.0.borrow_mut().push(what);
     }
 
-    /// A callback that notes that.
+    /// A callback that notes `what`.
     pub(super) fn noting(
         &self,
         what: &'static str,

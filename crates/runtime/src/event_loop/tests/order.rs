@@ -1,4 +1,4 @@
-//! What is called, and when: LOOP-1, LOOP-2, steps, cancelling and stopping.
+//! Which events are called, and when: LOOP-1, LOOP-2, steps, cancelling and stopping.
 
 use alloc::rc::Rc;
 use core::cell::Cell;
@@ -98,7 +98,7 @@ fn what_is_cancelled_is_not_called() {
     events.submit(Event::best_effort(0, move |context| {
         assert!(context.cancel(two) && !context.cancel(two));
     }));
-    // One that cancels itself is over with that call.
+    // An event that cancels itself is over with that call.
     let steps = log.clone();
     events.submit(Event::timer_in_steps(5, move |context| {
         steps.note("once");

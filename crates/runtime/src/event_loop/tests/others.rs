@@ -121,7 +121,7 @@ fn a_handle_may_wake_what_sleeps_and_stop_the_loop() {
         Step::Asleep
     }));
     handle.wake(id).expect("a loop");
-    // One that is to be called already is called once.
+    // An event that is to be called already is called once.
     handle.wake(id).expect("a loop");
     let stops = handle.clone();
     events.submit(Event::best_effort(1, move |_| stops.stop().expect("a loop")));

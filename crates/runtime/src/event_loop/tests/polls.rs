@@ -1,4 +1,4 @@
-//! When a loop polls, and what it says.
+//! When a loop polls, and what it tells.
 
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -11,7 +11,7 @@ use crate::coop::{Answer, Ask, Cooperate};
 
 type Asked = Rc<RefCell<Vec<(u64, Ask)>>>;
 
-/// Answers as it was told to, and notes when it was asked what.
+/// A tier that answers as it was told to, and notes when it was asked what.
 struct Scripted {
     asked: Asked,
     answers: Vec<Answer>,
@@ -31,7 +31,7 @@ fn scripted(answers: &[Answer]) -> (Box<Scripted>, Asked) {
     (Box::new(Scripted { asked: asked.clone(), answers: answers.to_vec() }), asked)
 }
 
-/// Work of so many steps of so many nanoseconds.
+/// Work of `steps` steps of `ns` nanoseconds.
 fn work(
     importance: u64,
     steps: u32,
@@ -87,7 +87,8 @@ fn it_polls_when_others_are_due_and_tells_its_next_release() {
     assert_eq!(events.run(), End::Done);
     let first = (0, Ask { release_ns: Some(10), importance: None });
     let second = (410, Ask { release_ns: Some(5_000), importance: Some(7) });
-    // Who was due before that poll is passed over for `poll_ns`, which is longer than the rest.
+    // Events that were due before that poll are passed over for `poll_ns`, which is longer than the
+    // rest.
     let last = (1_010, Ask { release_ns: Some(5_000), importance: None });
     assert_eq!(*asked.borrow(), [first, second, last]);
 }
@@ -119,7 +120,7 @@ fn a_busy_loop_asks_who_tells_nothing_now_and_then_and_after_its_timers() {
     // At once, as it is new. Three steps, and what was due then; three steps each from there.
     let later = [(121_000, None), (241_000, None), (361_000, None)];
     assert_eq!(asked.split_first(), Some((&(0, Some(110_000)), &later[..])));
-    // Who has said nothing of sharing is not asked.
+    // A loop that has not been told to share is not asked.
     let mut alone = super::events();
     alone.submit(work(7, 10, 40_000));
     assert_eq!(alone.run(), End::Done);
@@ -149,7 +150,7 @@ fn a_flood_of_timers_lets_others_run_when_the_slice_has_ended() {
         events.submit(Event::timer(release_ns, |_| pass(25)));
     }
     assert_eq!(events.run(), End::Done);
-    // Those that were due then run together; who is due meanwhile waits for a poll.
+    // The events that were due then run together; one that becomes due meanwhile waits for a poll.
     let asked: Vec<_> = asked.borrow().iter().map(|(at, ask)| (*at, ask.release_ns)).collect();
     assert_eq!(asked, [(0, Some(10)), (85, Some(60))]);
 }
@@ -163,7 +164,7 @@ fn the_earliest_release_is_published_whenever_it_is_another_one() {
     events.publish_to(move |release_ns| to.borrow_mut().push(release_ns));
     let seen = published.clone();
     events.submit(Event::timer(10, move |context| {
-        // It is overdue until it is over.
+        // The timer is overdue until it is over.
         assert_eq!(seen.borrow().last(), Some(&Some(10)));
         context.submit(Event::timer(30, |_| {}));
     }));
@@ -180,7 +181,7 @@ fn a_timer_that_is_always_late_keeps_others_waiting_no_longer_than_the_slice() {
     let slice = Answer { poll_at_ns: Some(0), ..Answer::default() };
     let (tier, asked) = scripted(&[slice; 16]);
     events.cooperate_by(tier);
-    // It wants twice the time that there is, and so is later and later.
+    // The timer wants twice the time that there is, and so is later and later.
     let mut left = 12;
     events.submit(Event::timer_in_steps(10, move |context| {
         pass(20);
@@ -189,7 +190,7 @@ fn a_timer_that_is_always_late_keeps_others_waiting_no_longer_than_the_slice() {
         if left == 0 { Step::Done } else { Step::At(next_ns) }
     }));
     assert_eq!(events.run(), End::Done);
-    // Once between two polls: what was put in since is no better for being late.
+    // Once between two polls: an event that was put in after that gains nothing by being late.
     let asked: Vec<_> = asked.borrow().iter().map(|(at, ask)| (*at, ask.release_ns)).collect();
     let at_ns = |n| if n == 0 { 0 } else { 10 + n * 20 };
     let wanted: Vec<_> = (0..12).map(|n| (at_ns(n), Some(10 + n * 10))).collect();

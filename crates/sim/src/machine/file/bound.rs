@@ -2,7 +2,7 @@
 
 use crate::simulation::GRACE_NS;
 
-/// What a time is of. Each kind has a bound, by how many of them must fit, one after the other, in
+/// The kind of a time. Each kind has a bound, by how many of them must fit, one after the other, in
 /// the [grace](crate::Simulation::grace_ns): threads that go on for longer are taken for stuck, and
 /// on a machine beyond these bounds threads that all get on would be. Real machines are a tenth or
 /// less of each.
@@ -13,12 +13,12 @@ pub(super) enum Span {
     /// Work of the system, or of an interrupt. Ten thousand: 4096 threads sleep twice, and each is
     /// woken by the one before.
     System,
-    /// A turn at a CPU, or another period. A hundred: so many threads share a CPU.
+    /// A turn at a CPU, or another period. A hundred: as many threads share a CPU.
     Period,
 }
 
 impl Span {
-    /// The longest.
+    /// The longest time of this kind.
     pub(super) const fn most_ns(self) -> u64 {
         GRACE_NS
             / match self {
@@ -28,7 +28,7 @@ impl Span {
             }
     }
 
-    /// The longest, as it stands in messages.
+    /// The longest time of this kind, as it stands in messages.
     pub(super) const fn most(self) -> &'static str {
         match self {
             Self::Access => "10 us",

@@ -12,7 +12,7 @@ const LEVELS: usize = 16;
 
 /// How a level groups the units of the one before.
 enum Groups {
-    /// So many each.
+    /// The number of units in each group.
     Of(u32),
     /// CPUs by number.
     Lists(Vec<Vec<RangeInclusive<u32>>>),

@@ -23,29 +23,30 @@ use super::{Idle, Interrupt, Kernel, Link, Machine, Wakes};
 /// A machine as its file describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Description {
-    /// What is simulated.
+    /// The machine to simulate.
     pub machine: Machine,
     /// Which real machine it is after, in a sentence.
     pub about: String,
     /// All numbers of the file, in its order.
     pub numbers: Vec<Number>,
-    /// What it may say, and seldom means to: costs that are less farther out.
+    /// Doubts about the file: statements that are allowed and seldom meant, such as costs that are
+    /// less farther out.
     pub doubts: Vec<Wrong>,
-    /// Of the file's bytes: changes when the file does.
+    /// A hash of the file's bytes: it changes when the file does.
     pub hash: u64,
 }
 
-/// What is wrong with a machine file.
+/// An error in a machine file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
-    /// Where, from 1.
+    /// The line of the error, from 1.
     pub line: usize,
-    /// What, and what would be right.
+    /// The error, and what would be right.
     pub what: String,
 }
 
 impl Wrong {
-    /// In one line, of the file at `path`.
+    /// The error in one line, of the file at `path`.
     #[must_use]
     pub fn of(&self, path: &Path) -> String {
         format!("{}:{}: {}", path.display(), self.line, self.what)
@@ -77,7 +78,7 @@ impl Description {
     ///
     /// # Errors
     ///
-    /// The first thing that is wrong.
+    /// The first error in the file.
     pub fn parse(text: &str) -> Result<Self, Wrong> {
         if text.len() > Self::MAX_BYTES {
             let (long, most) = (text.len(), Self::MAX_BYTES);
@@ -196,7 +197,7 @@ impl Reader {
         Ok((most_ns, offsets_ns))
     }
 
-    /// What need not be said is 0 then.
+    /// A time that need not be given, and is 0 then.
     fn time_or_nothing(&mut self, value: Option<Value<'_>>, span: Span) -> Result<u64, Wrong> {
         value.map_or(Ok(0), |value| self.time(value, span))
     }
@@ -253,7 +254,7 @@ fn wakes(value: Value<'_>) -> Result<Wakes, Wrong> {
     }
 }
 
-/// What a machine may be called: it is typed on command lines, and stands in tables.
+/// The name of a machine: it is typed on command lines, and stands in tables.
 fn name(value: Value<'_>) -> Result<String, Wrong> {
     let place = value.place;
     let name = value.text()?;

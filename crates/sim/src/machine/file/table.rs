@@ -1,4 +1,5 @@
-//! A table of a machine file, of which each key is asked for once; what nobody asks for is unknown.
+//! A table of a machine file, of which each key is asked for once; a key that is not asked for is
+//! unknown.
 
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};

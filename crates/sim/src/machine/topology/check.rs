@@ -5,12 +5,12 @@ use super::{CPUS, Level, firsts};
 /// Levels and hops at most: what a byte can tell apart, with room to spare.
 const CLASSES: usize = 64;
 
-/// What is wrong with a shape.
+/// An error in a shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadShape {
     /// The level that it is about.
     pub level: usize,
-    /// In words.
+    /// The error, in words.
     pub what: String,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn check(levels: &[Level], hops: &[Vec<u32>]) -> Result<(), BadShape>
     Ok(())
 }
 
-/// Of which level there may be one, and where.
+/// Checks of which level there may be one, and where.
 fn check_roles(number: usize, levels: &[Level]) -> Result<(), String> {
     let (level, inner) = (&levels[number], &levels[..number]);
     let name = &level.name;
