@@ -10,8 +10,8 @@
 //! A name is 15 bits of a node's index. `PASS`: `handover.rs`.
 //!
 //! ```text
-//!             lock (anybody)               a head goes to sleep
 //!             lock (any thread)            a head goes to sleep
+//!    0 ◄─────────────────────► LOCKED ──────────────────────────► LOCKED|WAKE
 //!             unlock              ▲                                   │
 //!                                 │        unlock, cold: clears WAKE  │
 //!                                 └───────────────────────────────────┘
@@ -22,8 +22,8 @@
 //! and arriving waiters can't barge. `README.md` beside this file has the whole protocol and the
 //! reasons.
 //!
-//! - MUTEX-1: `WAKE` is set only while `LOCKED` is set; the thread that clears `WAKE` afterwards
-//!   wakes the waiter that `head` names.
+//! - MUTEX-1: `WAKE` is set only while `LOCKED` is set; the thread that clears `WAKE` wakes the
+//!   waiter that `head` names after that.
 //! - MUTEX-2: a sleeping head is named by `head`, with `WAKE` set, or has a wake coming.
 //! - MUTEX-3: an unlock touches nothing of the lock after the store that releases it.
 
