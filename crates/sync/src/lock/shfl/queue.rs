@@ -160,7 +160,7 @@ impl<P: Platform> Place<P> {
 
     /// The place behind this one, if it is known already.
     pub(super) fn next(self) -> Option<Self> {
-        // Acquire: pairs with the release in `join`. A link of a shuffler is known already: the
+        // Acquire: pairs with the release in `link`. A link of a shuffler is known already: the
         // role or the headship has come from it.
         Self::at(self.node.next.load(Acquire))
     }
