@@ -69,7 +69,7 @@ impl<P: Platform> Waiting<P> {
     ///
     /// # Safety
     ///
-    /// That of [`Platform::arena`]: the caller only reads.
+    /// The same as for [`Platform::arena`]: the caller only reads.
     pub unsafe fn node(&self) -> &Waiter<P> {
         &self.0
     }

@@ -43,7 +43,7 @@ impl<P: Platform> MultiQueue<P> {
     ///
     /// # Panics
     ///
-    /// As [`new`](Self::new) does; and if `most` is below `shards`, or above 2³¹.
+    /// The same as for [`new`](Self::new); and if `most` is below `shards`, or above 2³¹.
     #[must_use]
     pub fn growing(shards: usize, most: usize, capacity: usize) -> Self {
         Self { shards: Shards::new(shards, most, || RelaxedQueue::new(capacity)), capacity }

@@ -44,7 +44,7 @@ impl<P: Platform> Slotted<P> {
     ///
     /// # Panics
     ///
-    /// As [`Deque::new`] does.
+    /// The same as for [`Deque::new`].
     #[must_use]
     pub fn new(capacity: usize, most: usize, age_ns: u64) -> Self {
         let slot = Slot { item: P::U64::ZERO, since: P::U64::ZERO };

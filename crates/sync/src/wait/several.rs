@@ -117,7 +117,7 @@ impl<P: Platform> Several<P> {
         left.then_some(Left { lead: Some(lead), of: PhantomData })
     }
 
-    /// Waits until `is_over` is true, which looks at all places, and at whatever else has the
+    /// Waits until `is_over` returns true, which looks at all places, and at all else that has the
     /// ticket; or until the deadline; or for no reason. Blocks: spins, and then sleeps.
     pub fn wait(&self, deadline: Option<Deadline>, is_over: impl FnMut() -> bool) {
         self.wait_as::<Standard>(deadline, is_over);

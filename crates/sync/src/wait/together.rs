@@ -278,8 +278,8 @@ impl<P: Platform> Member<P> {
         true
     }
 
-    /// Ends a wait, over or not: has `leave` take the caller off its list, as in
-    /// [`outlast_unless`](Self::outlast_unless). Says whether it was let go before that.
+    /// Ends a wait, over or not: lets `leave` take the caller off its list, as in
+    /// [`outlast_unless`](Self::outlast_unless). Returns whether the caller was let go before that.
     pub(super) fn withdraw<F: CrowdForm>(self, leave: impl Fn(&Self) -> bool) -> bool {
         if !self.is_over() {
             let soon = || Some(nap::after::<P>(ON_THE_WAY_NS));

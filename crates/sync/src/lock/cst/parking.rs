@@ -29,7 +29,7 @@ pub(super) const HEAD: u32 = 16;
 ///
 /// # Errors
 ///
-/// Those of [`slice::spin`](crate::lock::slice::spin).
+/// The same as for [`slice::spin`](crate::lock::slice::spin).
 pub(super) fn spin<P: Platform, F: CstForm, W: Word>(
     word: &impl Atomic<W>,
     margin_ns: u32,

@@ -169,7 +169,7 @@ impl<P: Platform, F: CstForm> CstRwLock<P, F> {
         }
     }
 
-    /// Keeps readers out; says whether none is in.
+    /// Keeps readers out; returns whether none is in.
     fn close_all(&self) -> bool {
         let mut empty = true;
         for readers in self.sockets_readers() {

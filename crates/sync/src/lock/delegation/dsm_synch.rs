@@ -126,7 +126,7 @@ impl<T, P: Platform, const BOUND: u32, const SPIN_NS: u32> DsmSynch<T, P, BOUND,
     ///
     /// # Panics
     ///
-    /// As [`with`](Self::with) does.
+    /// The same as for [`with`](Self::with).
     pub fn try_with<F, R>(&self, section: F) -> Result<R, F>
     where
         F: FnOnce(&mut T) -> R + Send,

@@ -115,7 +115,7 @@ impl<T, P: Platform, F: FnOnce(&mut T) -> R, R> Section<T, P, F, R> {
 
     /// # Safety
     ///
-    /// That of [`Name::run`], for a section of this type.
+    /// The same as for [`Name::run`], of a section of this type.
     unsafe fn run(name: Name, data: &mut T) {
         let at = ptr::with_exposed_provenance::<Self>(name.0 as usize);
         // SAFETY: the caller's promise: it is there, and no other thread looks at its state.

@@ -138,7 +138,7 @@ impl<F: Form> Patience<F> {
         Self::keep_if(called >= SHARE * HAND_OVER && Self::is_over(head), head)
     }
 
-    /// Whether heads have come late of late.
+    /// Whether heads have been late recently.
     pub(super) fn heads_are_late<P: Platform>() -> bool {
         if Self::ENDLESS {
             return false;

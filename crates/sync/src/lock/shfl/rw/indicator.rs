@@ -15,8 +15,8 @@
 //! - LINE-3: a writer that sleeps until the sum is 0 has named itself on each line; a reader that
 //!   leaves, or takes back, and finds `WAKE`, looks at the sum behind a fence, as the writer has
 //!   done before it sleeps. The last to leave finds 0.
-//! - LINE-4: lines are joined by readers that keep writers out, as they are counted in the lock's
-//!   word; and for good, whatever lock the indicator is for.
+//! - LINE-4: lines are joined by readers that keep writers out, because they are counted in the
+//!   lock's word; and for good, whatever lock the indicator is for.
 //! - LINE-5: readers that leave on another line than they came make lines uneven; a writer that is
 //!   alone makes them even again, so that others may wait for one line after the other.
 

@@ -98,7 +98,7 @@ impl<P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize> PerSocket<P, Q, F,
     ///
     /// # Errors
     ///
-    /// Those of [`ShflRwLock::read`].
+    /// The same as for [`ShflRwLock::read`].
     #[inline]
     pub fn read(&self) -> Result<Seat, Refused> {
         match self.sit_down() {
@@ -111,7 +111,7 @@ impl<P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize> PerSocket<P, Q, F,
     ///
     /// # Errors
     ///
-    /// Those of [`ShflRwLock::read_until`].
+    /// The same as for [`ShflRwLock::read_until`].
     #[inline]
     pub fn read_until(&self, deadline: Deadline) -> Result<Seat, Refused> {
         match self.sit_down() {
@@ -125,7 +125,7 @@ impl<P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize> PerSocket<P, Q, F,
     ///
     /// # Errors
     ///
-    /// Those of [`ShflRwLock::try_read`].
+    /// The same as for [`ShflRwLock::try_read`].
     #[inline]
     pub fn try_read(&self) -> Result<Seat, Refused> {
         match self.sit_down() {

@@ -50,7 +50,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// # Errors
     ///
-    /// Those of [`read`](Self::read).
+    /// The same as for [`read`](Self::read).
     #[inline]
     pub fn read_recursive(&self) -> Result<(), Refused> {
         if self.sit_down(false) {
@@ -100,7 +100,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// # Errors
     ///
-    /// Those of [`try_read`](Self::try_read).
+    /// The same as for [`try_read`](Self::try_read).
     #[inline]
     pub fn try_read_recursive(&self) -> Result<(), Refused> {
         self.try_to_read(Heed::Insisting)

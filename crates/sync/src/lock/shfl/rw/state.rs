@@ -172,7 +172,7 @@ impl State {
     }
 
     /// The state of a lock whose readers are counted by socket, if those that are in may be counted
-    /// there from now on; and the waiter to wake, if it has waited for their count.
+    /// there from now on; and the waiter to wake, which has waited for their count.
     pub(super) fn spread(self) -> Option<(Self, Option<u16>)> {
         let central = self.0 & (WRITER | UPGRADING | MODE) == 0;
         let spread = central && self.has_readers() && !self.is_full();

@@ -65,7 +65,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// # Safety
     ///
-    /// That of [`upgrade`](Self::upgrade).
+    /// The same as for [`upgrade`](Self::upgrade).
     pub unsafe fn upgrade_until(&self, deadline: Deadline) -> bool {
         self.upgrade_patiently(Some(deadline))
     }
@@ -86,7 +86,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// # Safety
     ///
-    /// That of [`upgrade`](Self::upgrade).
+    /// The same as for [`upgrade`](Self::upgrade).
     pub unsafe fn try_upgrade(&self) -> bool {
         !self.is_read_by_line()
             && self
