@@ -30,10 +30,10 @@
 //!
 //! - RLX-1: an item is in a cell from the exchange of the producer that puts it in to that of the
 //!   consumer that takes it out.
-//! - RLX-2: for a cell, and apart from threads on the way, the positions drawn to put in, less those
-//!   drawn to take out, are as many as its items and its debts of producers, less its debts of
-//!   consumers. So where as many were drawn to take out as to put in, each item has a consumer on
-//!   its way.
+//! - RLX-2: for a cell, and apart from threads on the way, the positions drawn to put in, less
+//!   those drawn to take out, are as many as its items and its debts of producers, less its debts
+//!   of consumers. So where as many were drawn to take out as to put in, each item has a consumer
+//!   on its way.
 //! - RLX-3: no thread waits longer than `PATIENCE` for one that was stopped; except a thread that
 //!   finds a cell with as many debts as there is room for.
 //! - RLX-4: a thread that takes note of a position that was drawn to take out sees all that was put

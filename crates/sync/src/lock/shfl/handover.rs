@@ -52,9 +52,9 @@
 //! - PASS-5: a waiter without a place, which can only take a lock that is free, ends the handing
 //!   over within one owner: while there is such a waiter in the process, no owner keeps its place.
 //!
-//! The lock is not handed over where policies sort the queue, gather waiters by something other than
-//! sockets, wake ahead or lend: these want a head, which has the time to do it. Nor where memory is
-//! known to be shared with other processes, whose waiters would write to `head`.
+//! The lock is not handed over where policies sort the queue, gather waiters by something other
+//! than sockets, wake ahead or lend: these want a head, which has the time to do it. Nor where memory
+//! is known to be shared with other processes, whose waiters would write to `head`.
 
 use core::sync::atomic::Ordering::Relaxed;
 

@@ -9,7 +9,7 @@
 //! - CAST-6: a waiter that was chosen may sleep with a later generation, if a send has woken so
 //!   late that two other sends have come between. So a send wakes all that still sleep with the
 //!   generation before the one that it ends, if these were a crowd, and unless `woken` says that
-//!   none does: without that late send, no waiter can be chosen in their place.
+//!   none does: without that send, no waiter can be chosen in their place.
 //!
 //! A node is a NUMA node or, on a machine of one, 16 CPUs: to wake that many takes about as long as
 //! the first of them takes to come up. The waiters that are woken are the first in the kernel's
