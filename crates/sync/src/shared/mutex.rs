@@ -3,7 +3,7 @@
 //! | bits | field | meaning |
 //! |---|---|---|
 //! | 0–29 | owner | the thread's number; 0 is free |
-//! | 30 | `DIED` | an owner has died with it, and no owner has said after that that all is well |
+//! | 30 | `DIED` | an owner has died with it, and none has said since then that all is well |
 //! | 31 | `SLEEPERS` | a thread may sleep: the release must wake one |
 //!
 //! ```text

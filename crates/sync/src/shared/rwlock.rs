@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | 0–27 | `WHO` | with `WRITER` the number of its thread, otherwise how many readers are in |
 //! | 28 | `WRITER` | a writer is in, dead or alive |
-//! | 29 | `DIED` | a writer has died with it, and no writer has said after that that all is well |
+//! | 29 | `DIED` | a writer has died with it, and none has said since then that all is well |
 //! | 30 | `WAITING` | a writer waits for readers to leave: no more come in |
 //! | 31 | `SLEEPERS` | a thread may sleep: a thread that lets others in must wake all |
 //!
@@ -162,8 +162,8 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
         self.word.fetch_and(!DIED, Relaxed);
     }
 
-    /// Whether no writer has died, or a writer has said after that that all is well. For a caller
-    /// that is in.
+    /// Whether no writer has died, or one has said since then that all is well. For a caller that is
+    /// in.
     pub fn is_whole(&self) -> bool {
         // Relaxed: a thread that is in has acquired it.
         self.word.load(Relaxed) & DIED == 0

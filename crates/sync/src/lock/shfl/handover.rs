@@ -53,8 +53,9 @@
 //!   over within one owner: while there is such a waiter in the process, no owner keeps its place.
 //!
 //! The lock is not handed over where policies sort the queue, gather waiters by something other
-//! than sockets, wake ahead or lend: these want a head, which has the time to do it. Nor where memory
-//! is known to be shared with other processes, whose waiters would write to `head`.
+//! than sockets, wake ahead or lend: these want a head, which has the time to do it. Nor is it
+//! handed over where memory is known to be shared with other processes, whose waiters would write
+//! to `head`.
 
 use core::sync::atomic::Ordering::Relaxed;
 

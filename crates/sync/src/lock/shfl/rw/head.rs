@@ -36,7 +36,7 @@ struct Entry<'a, P: Platform, Q: Policy, F: RwForm, K> {
 impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// What an arriving waiter pays heed to, if it says nothing of itself.
     pub(super) const COMER: Heed = if F::READERS_PASS { Heed::Recursion } else { Heed::All };
-    /// The same for a caller that only tries.
+    /// What a caller that only tries pays heed to.
     pub(super) const TRYING: Heed = if F::READERS_PASS { Heed::Insisting } else { Heed::Trying };
 
     /// Comes in without waiting; returns the state in which the caller did, with a writer's mark.
