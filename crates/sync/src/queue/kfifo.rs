@@ -22,8 +22,8 @@
 //! - KF-1: a cell's word only grows. The thread that has claimed it writes the item, and no other
 //!   does before it is free again.
 //! - KF-2: `tail` moves on from `n` when no cell is free for `n` or will be. So a thread that puts
-//!   into `n` has claimed its cell before, and each claimed cell is claimed once: there are never
-//!   more than `k` items.
+//!   into `n` has claimed its cell before, and each cell is claimed once: there are never more than
+//!   `k` items.
 //! - KF-3: `head` moves on from `n` to the segment that is put into, or was, when no cell is filled
 //!   or claimed in `n`. So no item is left there, and none comes.
 //! - KF-4: an item that is taken is in the segment `head`: at most `k - 1` older ones are there

@@ -162,8 +162,8 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
         self.word.fetch_and(!DIED, Relaxed);
     }
 
-    /// Whether no writer has died, or one has said since then that all is well. For a caller that is
-    /// in.
+    /// Whether no writer has died, or one has said since then that all is well. For a caller that
+    /// is in.
     pub fn is_whole(&self) -> bool {
         // Relaxed: a thread that is in has acquired it.
         self.word.load(Relaxed) & DIED == 0
