@@ -1,4 +1,4 @@
-//! Short sleeps that nobody ends, and deadlines.
+//! Short sleeps that no thread ends, and deadlines.
 
 use antiphon_platform::{Clock, Deadline, Hint, Platform, Waiter};
 
@@ -9,12 +9,12 @@ pub fn nap<P: Platform>(ns: u64) {
 
 /// Sleeps until `deadline`, more or less.
 pub(crate) fn nap_until<P: Platform>(deadline: Deadline) {
-    // How it ended is of no matter: nobody knows this node.
+    // How the sleep ended does not matter: no other thread knows this node.
     let _ = P::park(&Waiter::<P>::NEW, Some(deadline));
 }
 
-/// Looks every `ns` nanoseconds, more or less, until `done` is true or the deadline has passed;
-/// says whether it is true.
+/// Checks every `ns` nanoseconds, more or less, until `done` is true or the deadline has passed;
+/// returns whether it is true.
 pub(crate) fn until_true<P: Platform>(
     deadline: Option<Deadline>,
     ns: u64,
@@ -38,8 +38,8 @@ pub fn passed<P: Platform>(deadline: Option<Deadline>) -> bool {
 const SEEN_NS: u64 = 50_000_000;
 
 /// `deadline`, or `ns` nanoseconds from now if that is earlier. A deadline of a clock that a
-/// program [sees](Clock::is_seen) may come at any time: that is the earlier, unless the other is
-/// soon.
+/// program [sees](Clock::is_seen) may come at any time: it counts as the earlier, unless the other
+/// is soon.
 pub fn earlier<P: Platform>(deadline: Option<Deadline>, ns: u64) -> Deadline {
     match deadline {
         Some(deadline) if deadline.clock.is_seen() && ns > SEEN_NS => deadline,
@@ -48,7 +48,7 @@ pub fn earlier<P: Platform>(deadline: Option<Deadline>, ns: u64) -> Deadline {
     }
 }
 
-/// That many nanoseconds from now, to look again then.
+/// The time `ns` nanoseconds from now, at which the caller looks again.
 pub(crate) fn after<P: Platform>(ns: u64) -> Deadline {
     let at_ns = P::now(Clock::Monotonic).saturating_add(ns);
     P::hint(Hint::LooksAgain { at_ns });

@@ -1,4 +1,4 @@
-//! A list without an allocator, for what a transaction has read and is going to write.
+//! A list without an allocator, for the words that a transaction has read and is going to write.
 
 use core::iter::Flatten;
 use core::slice::IterMut;

@@ -1,7 +1,7 @@
 //! How far the counters of CPUs are apart.
 //!
-//! Two threads, each on a CPU of its own, pass a word to and fro. Who writes it puts its stamp in;
-//! who sees it change looks at its own counter and subtracts:
+//! Two threads, each on a CPU of its own, pass a word to and fro. The thread that writes it puts
+//! its stamp in; the thread that sees it change reads its own counter and subtracts:
 //!
 //! ```text
 //! leader    reads s ── writes s ──────────── sees t ── reads, minus t
@@ -10,18 +10,19 @@
 //! ```
 //!
 //! The word was written after its stamp was read, and seen before the other counter was. So each
-//! difference is how far the reader's counter is ahead, and what time has passed: never less than
-//! the former. The least of many is close to it, because in some rounds nobody was interrupted.
+//! difference is how far the reader's counter is ahead, plus the time that has passed: never less
+//! than the first. The least of many is close to it, because in some rounds no thread was
+//! interrupted.
 //!
 //! ```text
 //! word    stamp << 1 | whose        whose: 1 the leader's, 0 the follower's
-//!         0                         nobody was here
+//!         0                         no thread was here
 //!         all ones                  the leader is done
 //! ```
 //!
-//! The word is all that the two share, so its accesses are relaxed: that readings stay where they
-//! are in the program is [`counter`](Platform::counter)'s promise. A stamp loses its highest bit,
-//! which comes back with the difference.
+//! The word is all that the two share, so its accesses are relaxed: [`counter`](Platform::counter)
+//! promises that readings stay where they are in the program. A stamp loses its highest bit, which
+//! comes back with the difference.
 //!
 //! **All CPUs.** One of them, the hub, meets each of the others in turn: n − 1 meetings, two
 //! threads at a time. Between two others, `a` and `b`, the way leads over the hub: `b` is ahead of
@@ -36,14 +37,14 @@ use antiphon_platform::{Atomic, Budget, Clock, Platform};
 
 const DONE: u64 = u64::MAX;
 const LEADERS: u64 = 1;
-/// Rounds that are made whatever time they take: in the first the other may not have its CPU yet.
+/// Rounds that are made however long they take: in the first the other may not have its CPU yet.
 const LEAST_ROUNDS: u32 = 16;
 /// How long a thread keeps its CPU for an answer before it lets others run: as long as a time
 /// slice, so that on a busy machine, too, both have their CPUs at one time now and then.
 const SPIN: Budget = Budget::ns(4_000_000);
 
-/// Where a leader and a follower meet, once. All bits zero: nobody has come. On a line of its own,
-/// with the next, which CPUs fetch along.
+/// Where a leader and a follower meet, once. All bits zero: no thread has come. On a line of its
+/// own, with the next, which CPUs fetch along.
 #[repr(C, align(128))]
 pub struct Meeting<P: Platform> {
     word: P::U64,
@@ -52,14 +53,14 @@ pub struct Meeting<P: Platform> {
 /// By how much the counter of a thread's own CPU is ahead of the other's, at most, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Least {
-    /// The least of all samples. Negative if it is behind.
+    /// The least of all samples. Negative if the own counter is behind.
     pub ahead: i64,
     /// The step in which the counter counts, or a multiple of that.
     pub step: u64,
 }
 
 impl<P: Platform> Meeting<P> {
-    /// A place where nobody has come.
+    /// A place where no thread has come.
     #[allow(clippy::new_without_default)]
     pub const fn new() -> Self {
         Self { word: P::U64::ZERO }
@@ -82,7 +83,7 @@ impl<P: Platform> Meeting<P> {
         samples.least()
     }
 
-    /// Meets a leader for as long as that wants. Waits for it by spinning.
+    /// Meets a leader for as long as the leader wants. Waits for it by spinning.
     pub fn follow(&self) -> Least {
         let mut samples = Samples::begin::<P>();
         loop {
@@ -101,7 +102,7 @@ impl<P: Platform> Meeting<P> {
     }
 }
 
-/// What one side has seen.
+/// The samples of one side.
 struct Samples {
     ahead: i64,
     step: u64,
@@ -116,7 +117,7 @@ impl Samples {
         Self { ahead: i64::MAX, step: last.wrapping_sub(first), last }
     }
 
-    /// The other's word, and the own counter when it was seen.
+    /// Adds a sample: the other's word, and the own counter when that word was seen.
     fn add(&mut self, word: u64, now: u64) {
         let ahead = (now << 1).wrapping_sub(word & !LEADERS).cast_signed() >> 1;
         self.ahead = self.ahead.min(ahead);
@@ -129,7 +130,7 @@ impl Samples {
     }
 }
 
-/// The greatest number that divides both; the other one if one is 0.
+/// The greatest number that divides both; if one is 0, the other one.
 fn common_divisor(mut one: u64, mut other: u64) -> u64 {
     while other != 0 {
         (one, other) = (other, one % other);
@@ -140,9 +141,9 @@ fn common_divisor(mut one: u64, mut other: u64) -> u64 {
 /// How far the counters of a hub and of all CPUs that it has met can be apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Apart {
-    /// The hub and any of them.
+    /// The hub and any of the other CPUs.
     direct: i64,
-    /// Any two of them, by way of the hub; if it has met two.
+    /// Any two of the others, by way of the hub; if it has met two.
     around: Option<i64>,
     /// The furthest that any of them was ahead of the hub, and the hub of any of them.
     furthest: Option<(i64, i64)>,
@@ -150,13 +151,13 @@ pub struct Apart {
 }
 
 impl Apart {
-    /// Of a hub alone.
+    /// The result for a hub alone.
     #[must_use]
     pub const fn new() -> Self {
         Self { direct: 0, around: None, furthest: None, step: 0 }
     }
 
-    /// With a further CPU: what the hub, as the leader, and that one have found.
+    /// Adds a further CPU: the samples of the hub, as the leader, and of that CPU.
     pub fn add(&mut self, hub: Least, other: Least) {
         self.direct = self.direct.max(other.ahead).max(hub.ahead);
         let (mut ahead, mut behind) = (other.ahead, hub.ahead);
@@ -169,8 +170,8 @@ impl Apart {
         self.step = self.step.max(hub.step).max(other.step);
     }
 
-    /// In ticks, rounded up: what is between two steps of a counter goes unseen, and does so twice
-    /// by way of the hub.
+    /// The bound in ticks, rounded up: a difference below a step of a counter goes unseen, and does
+    /// so twice by way of the hub.
     #[must_use]
     pub fn ticks(&self) -> u64 {
         let with = |bound: i64, steps: u64| {

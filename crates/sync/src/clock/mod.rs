@@ -3,10 +3,11 @@
 //! A counter that all threads add to orders everything, and is the line that all of them wait for.
 //! Each CPU has a counter of its own that ticks at the rate of all others, but was started at
 //! another moment. Two stamps whose distance is more than any two counters can be apart are in the
-//! order in which they were taken; of two that are closer, nobody knows. That is Ordo (S. Kashyap,
-//! C. Min, K. Kim, T. Kim, "A scalable ordering primitive for multicore machines", EuroSys 2018).
+//! order in which they were taken; the order of two that are closer is unknown. That is Ordo (S.
+//! Kashyap, C. Min, K. Kim, T. Kim, "A scalable ordering primitive for multicore machines", EuroSys
+//! 2018).
 //!
-//! | module | has |
+//! | module | contains |
 //! |---|---|
 //! | `measure` | how far counters are apart: two threads, a word, and what follows for all CPUs |
 //! | `ordo` | [`Ordo`]: stamps, their order, and a stamp that is certainly later |
@@ -15,16 +16,16 @@
 //!
 //! | invariant | says |
 //! |---|---|
-//! | CLOCK-1 | what the measurement says is never less than counters are apart |
+//! | CLOCK-1 | the result of the measurement is never less than counters are apart |
 //! | CLOCK-2 | of two stamps, the one taken first never compares greater |
 //!
 //! CLOCK-1 rests on the order that [`Platform::counter`] promises. It holds whatever happens to the
 //! two threads: a delay between a reading and its arrival makes a sample larger, and the least is
 //! taken. So one round would do, and all others only make the bound tighter; on a busy machine it
-//! takes some until both threads have their CPUs at one time.
+//! takes some rounds until both threads have their CPUs at one time.
 //!
-//! A thread on a CPU that was not measured (one that came online later) is outside of what is
-//! known, and so is a virtual machine that was moved to another host.
+//! Nothing is known about a thread on a CPU that was not measured (one that came online later), nor
+//! about a virtual machine that was moved to another host.
 //!
 //! [`Platform::counter`]: antiphon_platform::Platform::counter
 

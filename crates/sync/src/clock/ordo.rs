@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use antiphon_platform::Platform;
 
-/// What is known of the order of two stamps.
+/// The order of two stamps, as far as it is certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Order {
@@ -12,12 +12,12 @@ pub enum Order {
     Less,
     /// The first was taken after the second.
     Greater,
-    /// They were taken so soon after each other, or at the same time, that nobody can tell.
+    /// They were taken so soon after each other, or at the same time, that the order is unknown.
     Uncertain,
 }
 
-/// A clock for threads on all CPUs that were [measured](super::Meeting). A stamp is what the
-/// counter under the caller says; taking one touches no memory that anybody writes to.
+/// A clock for threads on all CPUs that were [measured](super::Meeting). A stamp is the value of
+/// the counter under the caller; taking one touches no memory that any thread writes to.
 #[derive(Debug)]
 pub struct Ordo<P> {
     apart: u64,
@@ -32,7 +32,7 @@ impl<P: Platform> Ordo<P> {
         Self { apart, machine: PhantomData }
     }
 
-    /// Stamps that are apart by no more than so many ticks have no certain order.
+    /// The number of ticks by which stamps must be more apart to have a certain order.
     #[must_use]
     pub const fn uncertainty(&self) -> u64 {
         self.apart
@@ -55,8 +55,8 @@ impl<P: Platform> Ordo<P> {
         }
     }
 
-    /// A stamp that is certainly after `stamp`. Spins for as long as stamps are uncertain, at most,
-    /// if that one was taken before.
+    /// A stamp that is certainly after `stamp`. Spins for at most as long as stamps are uncertain,
+    /// if `stamp` was taken before.
     #[must_use]
     pub fn new_time(&self, stamp: u64) -> u64 {
         P::counter_after(stamp.saturating_add(self.apart))

@@ -5,8 +5,8 @@
 //! | STAMP-1 | if a commit precedes a reader, that sees the read-modify-writes from before it |
 //! | STAMP-2 | a commit that took its stamp after the reader did not precede it |
 //!
-//! That is all which an optimistic protocol needs: no order between two commits that nobody has
-//! read, and no stamp that is nobody else's.
+//! An optimistic protocol needs no more: no order between two commits that no transaction has read,
+//! and no unique stamps.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire};
 
@@ -16,14 +16,15 @@ use super::{Order, Ordo};
 
 /// Allocates stamps.
 pub trait Stamps {
-    /// When a reader begins.
+    /// The stamp of a reader that begins.
     fn now(&self) -> u64;
 
-    /// When a commit takes effect; for who has locked what it is going to write.
+    /// The stamp of a commit that takes effect; for a caller that has locked the words to be
+    /// written.
     fn next(&self) -> u64;
 
-    /// A reader's stamp that the commit at `stamp`, of which the caller has seen something,
-    /// certainly precedes. May spin until there is one.
+    /// A reader's stamp that the commit at `stamp` certainly precedes. The caller has seen
+    /// something of that commit. May spin until there is such a stamp.
     fn after(&self, stamp: u64) -> u64;
 
     /// Whether the commit at `commit` certainly took its stamp before the reader at `reader`.
@@ -31,14 +32,14 @@ pub trait Stamps {
 }
 
 /// One counter for all: exact, and a line that each commit takes away from all others. All bits
-/// zero is a counter that nobody has used.
+/// zero is a counter that no thread has used.
 #[repr(C, align(128))]
 pub struct SharedCounter<P: Platform> {
     count: P::U64,
 }
 
 impl<P: Platform> SharedCounter<P> {
-    /// A counter that nobody has used.
+    /// A counter that no thread has used.
     #[allow(clippy::new_without_default)]
     pub const fn new() -> Self {
         Self { count: P::U64::ZERO }
@@ -66,8 +67,8 @@ impl<P: Platform> Stamps for SharedCounter<P> {
     }
 }
 
-/// Both rules are CLOCK-2 and the order that counters are read in. A commit does not wait; who
-/// reads what was just committed does, for as long as stamps are uncertain.
+/// Both rules are CLOCK-2 and the order that counters are read in. A commit does not wait; a thread
+/// that reads what was just committed waits, for as long as stamps are uncertain.
 impl<P: Platform> Stamps for Ordo<P> {
     fn now(&self) -> u64 {
         Ordo::now(self)

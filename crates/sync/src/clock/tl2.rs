@@ -1,6 +1,6 @@
 //! Transactions over words, ordered by stamps: TL2 (D. Dice, O. Shalev, N. Shavit, "Transactional
-//! Locking II", DISC 2006), with the clock as a parameter. An example of what stamps are for, and
-//! what they are measured by.
+//! Locking II", DISC 2006), with the clock as a parameter. An example of the use of stamps, and the
+//! program to measure them with.
 //!
 //! ```text
 //! version   stamp of the last commit << 1 | locked
@@ -13,23 +13,24 @@
 //! | read | version, value, version again: unlocked, unchanged, preceding the reader; or aborts |
 //! | write | notes it |
 //! | commit, 1 | locks what it has written, in the order of addresses, and takes a stamp |
-//! | commit, 2 | looks at the versions of what it has read again, as a read does |
+//! | commit, 2 | checks the versions of the words that it has read again, as a read does |
 //! | commit, 3 | writes, and unlocks with that stamp as the version |
 //!
 //! | invariant | says |
 //! |---|---|
-//! | TL2-1 | what a transaction has read was all there at one time, its reader's stamp |
-//! | TL2-2 | those that commit are as one after the other, in the order of their commits |
+//! | TL2-1 | the values that a transaction has read all stood at one time, its reader's stamp |
+//! | TL2-2 | transactions that commit are as one after the other, in the order of their commits |
 //!
-//! TL2-1: of a commit that took its stamp before the reader did, everything was locked by then: so
-//! the reader finds it locked, or the new version (STAMP-1). Of a later one it may find the old
-//! version, and does not accept the new one (STAMP-2). TL2-2: between the lock and the unlock
-//! nobody else changes what is written, and at the stamp of the commit what was read is unchanged.
-//! Where the order of two stamps is uncertain a transaction aborts, so that uncertainty costs time
-//! and is never an error. It begins again with a stamp that is certainly later.
+//! TL2-1: a commit that took its stamp before the reader did had locked everything by then: so the
+//! reader finds it locked, or the new version (STAMP-1). Of a later commit it may find the old
+//! version, and does not accept the new one (STAMP-2). TL2-2: between the lock and the unlock no
+//! other transaction changes the words that are written, and at the stamp of the commit the words
+//! that were read are unchanged. Where the order of two stamps is uncertain a transaction aborts,
+//! so that uncertainty costs time and is never an error. It begins again with a stamp that is
+//! certainly later.
 //!
-//! Nobody is protected from starving, and a thread that loses its CPU while it commits holds up
-//! those who want the same words.
+//! No transaction is protected from starving, and a thread that loses its CPU while it commits
+//! holds up others that want the same words.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -45,7 +46,7 @@ pub struct Word<P: Platform> {
     value: P::U64,
 }
 
-/// A version: when a word was last committed, and whether somebody is at it.
+/// A version: when a word was last committed, and whether a commit has locked it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Version(u64);
 
@@ -77,19 +78,19 @@ impl<P: Platform> Word<P> {
         Self { version: P::U64::ZERO, value: P::U64::ZERO }
     }
 
-    /// What it holds, while no transaction is under way.
+    /// The value of the word, while no transaction is under way.
     pub fn get(&self) -> u64 {
         self.value.load(Relaxed)
     }
 
     fn locks(&self, seen: Version) -> bool {
-        // Acquire: pairs with the release of whoever unlocked it last, so that values are written
-        // in the order of commits.
+        // Acquire: pairs with the release of the commit that unlocked it last, so that values are
+        // written in the order of commits.
         self.version.compare_exchange(seen.0, seen.locked().0, Acquire, Relaxed).is_ok()
     }
 
     fn unlock(&self, version: Version) {
-        // Release: pairs with the acquire of `read` and of `locks`. Of an aborted commit, too: it
+        // Release: pairs with the acquire of `read` and of `locks`. Also for an aborted commit: it
         // passes on what it had acquired with the lock.
         self.version.store(version.0, Release);
     }
@@ -101,14 +102,14 @@ impl<P: Platform> Word<P> {
 
 /// Why a transaction can't go on, and what to wait for.
 pub enum Abort<'a, P: Platform> {
-    /// Somebody is committing to this word.
+    /// Another transaction is committing to this word.
     Locked(&'a Word<P>),
-    /// Something was committed at this stamp, which does not certainly precede the reader's.
+    /// A commit took this stamp, which does not certainly precede the reader's.
     Late(u64),
 }
 
 impl<P: Platform> Abort<'_, P> {
-    /// Waits for as long as another attempt would be in vain; returns its stamp.
+    /// Waits for as long as another attempt would be in vain; returns the stamp for the attempt.
     fn wait(self, stamps: &impl Stamps) -> u64 {
         match self {
             Self::Late(stamp) => stamps.after(stamp),
@@ -116,7 +117,7 @@ impl<P: Platform> Abort<'_, P> {
                 let keep = |version| Version(version).is_locked();
                 match word.version.spin_while(Relaxed, Budget::PATIENCE, keep) {
                     Ok(version) => stamps.after(Version(version).stamp()),
-                    // Its owner may have lost its CPU. The next attempt finds out.
+                    // The word's owner may have lost its CPU. The next attempt finds out.
                     Err(_) => stamps.now(),
                 }
             }
@@ -124,7 +125,7 @@ impl<P: Platform> Abort<'_, P> {
     }
 }
 
-/// What a transaction has read and is going to write: `N` words of each at most.
+/// The words that a transaction has read and is going to write: at most `N` of each.
 pub struct Transaction<'a, P: Platform, S, const N: usize> {
     stamps: &'a S,
     begun: u64,
@@ -144,22 +145,23 @@ impl<'a, P: Platform, S: Stamps, const N: usize> Transaction<'a, P, S, N> {
         Self { stamps, begun, reads: Log::new(), writes: Log::new() }
     }
 
-    /// What the word holds.
+    /// Reads the word.
     ///
     /// # Errors
     ///
-    /// If that can't be told at this transaction's time; to be passed on.
+    /// If the value can't be told at this transaction's time; to be passed on.
     ///
     /// # Panics
     ///
-    /// If these are more than `N` words.
+    /// If the transaction reads more than `N` words.
     pub fn read(&mut self, word: &'a Word<P>) -> Result<u64, Abort<'a, P>> {
         if let Some(write) = self.writes.iter().find(|write| write.word.is(word)) {
             return Ok(write.value);
         }
         // Acquire: pairs with the release in `unlock`, so the value is that version's or newer.
         let before = Version(word.version.load(Acquire));
-        // Acquire: pairs with the release in `commit`: who sees a newer value sees it locked.
+        // Acquire: pairs with the release in `commit`: a reader that sees a newer value sees it
+        // locked.
         let value = word.value.load(Acquire);
         // Relaxed: behind the acquire of the value.
         let after = Version(word.version.load(Relaxed));
@@ -175,11 +177,11 @@ impl<'a, P: Platform, S: Stamps, const N: usize> Transaction<'a, P, S, N> {
         Ok(value)
     }
 
-    /// Has the word hold `value`, if the transaction commits.
+    /// Sets the word to `value`, if the transaction commits.
     ///
     /// # Panics
     ///
-    /// If these are more than `N` words.
+    /// If the transaction writes more than `N` words.
     pub fn write(&mut self, word: &'a Word<P>, value: u64) {
         if let Some(write) = self.writes.iter_mut().find(|write| write.word.is(word)) {
             write.value = value;
@@ -190,10 +192,10 @@ impl<'a, P: Platform, S: Stamps, const N: usize> Transaction<'a, P, S, N> {
 
     fn commit(mut self) -> Result<(), Abort<'a, P>> {
         if self.writes.len() == 0 {
-            // TL2-1 is all that it needs.
+            // It needs no more than TL2-1.
             return Ok(());
         }
-        // One order for all: of those that want the same words, one gets on.
+        // One order for all: of the transactions that want the same words, one gets on.
         self.writes.sort_by_key(|write| core::ptr::from_ref(write.word).addr());
         self.lock()?;
         let stamp = self.stamps.next();
@@ -228,7 +230,7 @@ impl<'a, P: Platform, S: Stamps, const N: usize> Transaction<'a, P, S, N> {
 
     fn validate(&self) -> Result<(), Abort<'a, P>> {
         for &word in self.reads.iter() {
-            // Relaxed: behind the stamp, and that says what is seen (STAMP-1).
+            // Relaxed: behind the stamp, which decides what is seen (STAMP-1).
             let version = Version(word.version.load(Relaxed));
             if version.is_locked() && !self.writes.iter().any(|write| write.word.is(word)) {
                 return Err(Abort::Locked(word));
@@ -245,7 +247,7 @@ impl<'a, P: Platform, S: Stamps, const N: usize> Transaction<'a, P, S, N> {
 ///
 /// # Errors
 ///
-/// If others were in its way; nothing was written then.
+/// If other transactions were in its way; nothing was written then.
 pub fn attempt<'a, P: Platform, S: Stamps, R, const N: usize>(
     stamps: &'a S,
     begun: u64,
@@ -257,8 +259,8 @@ pub fn attempt<'a, P: Platform, S: Stamps, R, const N: usize>(
     Ok(done)
 }
 
-/// Runs `body` as a transaction, again and again until it commits, and returns what it returned
-/// and how often it was aborted.
+/// Runs `body` as a transaction, again and again until it commits. Returns the result of `body` and
+/// how often the transaction was aborted.
 pub fn atomically<'a, P: Platform, S: Stamps, R, const N: usize>(
     stamps: &'a S,
     mut body: impl FnMut(&mut Transaction<'a, P, S, N>) -> Result<R, Abort<'a, P>>,

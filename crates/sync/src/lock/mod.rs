@@ -12,7 +12,8 @@ pub use shfl::{Central, GroupReaders, GroupWriters, MAX_READERS, PerSocket, Recu
 pub use shfl::{Form, Moved, Published, ShflMutex, ShflOwned, ShflSpin, Standard};
 pub use shfl::{RwForm, Seat, ShflRwLock};
 
-/// What every lock can do: what benchmarks, models and the validation program are written against.
+/// The operations of every lock: benchmarks, models and the validation program are written against
+/// them.
 ///
 /// # Safety
 ///
@@ -21,7 +22,7 @@ pub use shfl::{RwForm, Seat, ShflRwLock};
 pub unsafe trait Lock: Send + Sync + 'static {
     /// A free lock.
     const NEW: Self;
-    /// Acquires the lock; blocks until it is had.
+    /// Acquires the lock; blocks until the caller has it.
     fn lock(&self);
     /// Acquires the lock if it is free; never blocks.
     fn try_lock(&self) -> bool;
@@ -29,8 +30,8 @@ pub unsafe trait Lock: Send + Sync + 'static {
     ///
     /// # Safety
     ///
-    /// The lock is held, and the caller is who may release it. The lock's memory may be gone as
-    /// soon as another owner has acquired it.
+    /// The lock is held, and the caller may release it. The lock's memory may be gone as soon as
+    /// another owner has acquired it.
     unsafe fn unlock(&self);
 }
 

@@ -4,17 +4,18 @@ use core::sync::atomic::Ordering::Acquire;
 
 use antiphon_platform::{Atomic, Budget, Hint, Platform, Word};
 
-/// The margin of those that go to sleep as soon as another thread wants their CPU.
+/// The margin of waiters that go to sleep as soon as another thread wants their CPU.
 pub(super) const ALONE: u32 = u32::MAX - 1;
 
 /// How long a waiter spins.
 #[derive(Clone, Copy)]
 pub(super) struct Spin {
-    /// In nanoseconds, before it asks again how long it may. 0: it does not spin.
+    /// Length of a spin, in nanoseconds, before the waiter asks again for how long it may spin. 0:
+    /// the waiter does not spin.
     pub(super) piece_ns: u32,
-    /// It stops when no more than that is left of its time slice, in nanoseconds.
+    /// The waiter stops when no more than that is left of its time slice, in nanoseconds.
     pub(super) margin_ns: u32,
-    /// In nanoseconds, in all.
+    /// Length of all spins together, in nanoseconds.
     pub(super) most_ns: u32,
 }
 
@@ -22,7 +23,7 @@ pub(super) struct Spin {
 ///
 /// # Errors
 ///
-/// What it saw last, if it may not go on.
+/// The value that it saw last, if it may not go on.
 pub(super) fn spin<P: Platform, W: Word>(
     word: &impl Atomic<W>,
     spin: Spin,

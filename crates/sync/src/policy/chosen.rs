@@ -17,10 +17,10 @@ use antiphon_platform::{Platform, RANK};
 
 use super::{Boost, Distance, None, Numa, Policy, Priority, Scl, Waiting, WakeUp, priority};
 
-/// Whichever of the policies of this crate a lock was told to have.
+/// The policy of this crate that a lock was told to have.
 ///
-/// It is what locks have if nothing is said. It costs a branch where a waiter is sorted, and
-/// nothing where nobody waits. A choice among policies of one's own is a type like this one, with
+/// It is the default of locks. It costs a branch where a waiter is sorted, and nothing where no
+/// thread waits. A choice among a user's own policies is a type like this one, with
 /// [`of`](Policy::of) and [`byte`](Policy::byte).
 ///
 /// ```
@@ -64,7 +64,7 @@ enum Nearness {
 }
 
 impl Chosen {
-    /// [`Numa`], as from the start.
+    /// [`Numa`], the policy of a new lock.
     pub const NUMA: Self = Self(0);
     /// [`None`].
     pub const NONE: Self = Self(1);
@@ -81,21 +81,21 @@ impl Chosen {
         Self(self.0 & !SCL | PRIORITY)
     }
 
-    /// This policy, and waiters lend the owner their rank: [`Boost`]. In a lock that knows its
+    /// This policy, and waiters lend the owner their rank: [`Boost`]. Only in a lock that knows its
     /// owner; does nothing in others.
     #[must_use]
     pub const fn with_boost(self) -> Self {
         Self(self.0 & !SCL | BOOST)
     }
 
-    /// This policy, but who has held least first: [`Scl`], in place of priorities. In a lock that
-    /// knows its owner; does nothing in others.
+    /// This policy, but the thread that has held locks least goes first: [`Scl`], in place of
+    /// priorities. Only in a lock that knows its owner; does nothing in others.
     #[must_use]
     pub const fn with_scl(self) -> Self {
         Self(self.0 & !(PRIORITY | BOOST) | SCL)
     }
 
-    /// This policy, and the next waiter is up in time: [`WakeUp`].
+    /// This policy, and the next waiter is awake in time: [`WakeUp`].
     #[must_use]
     pub const fn with_wake_up(self) -> Self {
         Self(self.0 | WAKE_UP)
@@ -106,8 +106,8 @@ impl Chosen {
     ///
     /// # Errors
     ///
-    /// [`Unknown`], which says what there is. So it does to two that contradict each other, such as
-    /// `none+distance` or `priority+scl`.
+    /// [`Unknown`], whose text lists the names. Also for two names that contradict each other, such
+    /// as `none+distance` or `priority+scl`.
     pub fn named(name: &str) -> Result<Self, Unknown> {
         let mut near = Option::None;
         let mut chosen = Self(0);
@@ -208,8 +208,8 @@ impl Policy for Chosen {
         true
     }
 
-    /// All that is cheap, whatever the policy: of one that is chosen later, waiters know all but
-    /// what the scheduler would say of them.
+    /// Notes all that is cheap, whatever the policy. For a policy that is chosen later, waiters
+    /// have noted all but the scheduler's answer.
     fn on_wait<P: Platform>(self, me: &Waiting<P>) {
         if self.has(SCL) {
             Scl.on_wait(me);
@@ -227,7 +227,7 @@ impl Policy for Chosen {
 
     fn groups<P: Platform>(self, shuffler: &Waiting<P>, candidate: &Waiting<P>) -> bool {
         match self.nearness() {
-            // Without a nearness, all see the others by their ranks, and alike.
+            // Without a nearness, all order the others by their ranks, in the same way.
             Nearness::None => self.has(PRIORITY | SCL),
             Nearness::Numa => Numa.groups(shuffler, candidate),
             Nearness::Distance => Distance.groups(shuffler, candidate),

@@ -1,24 +1,24 @@
-//! Policies: who may stand before whom in a lock's queue.
+//! Policies: which waiters may stand before which in a lock's queue.
 //!
-//! ShflLock separates a lock's mechanism (a queue that a waiter may reorder) from its policy (what
-//! order is wanted): `000_…`, "Decouple lock design from lock policy via shuffling mechanism". A
-//! policy is a value: one without a size costs nothing where it decides nothing, and a byte in the
-//! lock ([`Chosen`]) can be changed while the lock is in use.
+//! ShflLock separates a lock's mechanism (a queue that a waiter may reorder) from its policy (the
+//! order that is wanted): `000_…`, "Decouple lock design from lock policy via shuffling mechanism".
+//! A policy is a value: one without a size costs nothing where it decides nothing, and a byte in
+//! the lock ([`Chosen`]) can be changed while the lock is in use.
 //!
 //! | policy | its waiters stand | name |
 //! |---|---|---|
 //! | [`Numa`] | beside those of their socket | `numa` |
 //! | [`Distance`] | nearest first, by caches, sockets and hops | `distance` |
 //! | [`Priority`] | the most urgent first | `priority` |
-//! | [`Scl`] | who has held least first | `scl` |
+//! | [`Scl`] | first the one that has held locks least | `scl` |
 //! | [`Boost`] | as they came, and lend the owner their urgency | `boost` |
-//! | [`WakeUp`] | as they came, and the next is up in time | `wake-up` |
+//! | [`WakeUp`] | as they came, and the next is awake in time | `wake-up` |
 //! | [`None`] | as they came | `none` |
 //! | [`Then`] | as the first says, and where that is silent as the second | `priority+distance` |
 //!
 //! There are two kinds. A policy that **groups** says of a waiter whether it belongs beside the one
-//! that shuffles; the queue is then served group by group, and the shuffling is done by whoever
-//! waits. A policy that **sorts** puts any two waiters in order; the head keeps the queue sorted.
+//! that shuffles; the queue is then served group by group, and waiters do the shuffling. A policy
+//! that **sorts** puts any two waiters in order; the head keeps the queue sorted.
 //!
 //! ```
 //! use antiphon_platform::Platform;
@@ -61,25 +61,25 @@ pub use then::Then;
 pub use waiting::Waiting;
 pub use wake_up::WakeUp;
 
-/// What a shuffler wants the queue to look like.
+/// The order that a shuffler wants in the queue.
 ///
 /// All answers are about order and none about exclusion, so guesses are good enough; of a waiter, a
-/// policy sees what it is about ([`Waiting`]). They are given in the middle of a lock: none may
-/// wait, lock or panic.
+/// policy sees only the words to sort by ([`Waiting`]). Policies are asked in the middle of a lock:
+/// no function may wait, lock or panic.
 pub trait Policy: Copy + Default + PartialEq + Send + Sync + 'static {
-    /// The policy of a lock in which `byte` stands, the other way round than [`byte`](Self::byte).
-    /// For policies that are chosen at run time; all others are what their type says. A new lock's
-    /// byte is 0, which must be the default.
+    /// The policy of a lock in which `byte` is stored; the inverse of [`byte`](Self::byte). For
+    /// policies that are chosen at run time; the type says all others. A new lock's byte is 0,
+    /// which must be the default.
     fn of(_byte: impl FnOnce() -> u8) -> Self {
         Self::default()
     }
 
-    /// What stands for this policy in a lock that [was told](crate::lock::ShflMutex::set_policy).
+    /// The byte for this policy in a lock that [was told](crate::lock::ShflMutex::set_policy).
     fn byte(self) -> u8 {
         0
     }
 
-    /// Whether there is anything to sort by on this machine. Asked twice a wait at most.
+    /// Whether there is anything to sort by on this machine. Asked at most twice per wait.
     fn shuffles<P: Platform>(self) -> bool {
         true
     }
@@ -89,17 +89,17 @@ pub trait Policy: Copy + Default + PartialEq + Send + Sync + 'static {
         self.shuffles::<P>()
     }
 
-    /// Notes in the caller's own node, which is in no queue yet, what it will be sorted by:
-    /// [`rank`](Waiting::rank) is the policy's, [`socket`](Waiting::socket) and
-    /// [`cpu`](Waiting::cpu) are for where it runs. Called once a wait, if it
-    /// [`notes`](Self::notes).
+    /// Notes in the caller's own node, which is in no queue yet, what the caller will be sorted by:
+    /// [`rank`](Waiting::rank) is the policy's; [`socket`](Waiting::socket) and
+    /// [`cpu`](Waiting::cpu) are for the place where the caller runs. Called once per wait, if the
+    /// policy [`notes`](Self::notes).
     fn on_wait<P: Platform>(self, _me: &Waiting<P>) {}
 
-    /// Whether `candidate` should be moved up behind the group that `shuffler` gathers. Of a policy
-    /// that sorts: whether the two would put all others into the same order.
+    /// Whether `candidate` should be moved up behind the group that `shuffler` gathers. For a
+    /// policy that sorts: whether the two would put all others into the same order.
     fn groups<P: Platform>(self, shuffler: &Waiting<P>, candidate: &Waiting<P>) -> bool;
 
-    /// Whether all that the policy does is to gather waiters by their sockets.
+    /// Whether the policy only gathers waiters by their sockets.
     fn by_socket<P: Platform>(self) -> bool {
         false
     }
@@ -111,7 +111,7 @@ pub trait Policy: Copy + Default + PartialEq + Send + Sync + 'static {
     }
 
     /// The order of two waiters as `shuffler` sees it: `Less` if `one` should stand before `other`,
-    /// `Equal` if they should stand as they came. Without a better answer: who belongs to the
+    /// `Equal` if they should stand as they came. The default: a waiter that belongs to the
     /// shuffler's group stands first.
     fn compare<P: Platform>(
         self,
@@ -122,22 +122,22 @@ pub trait Policy: Copy + Default + PartialEq + Send + Sync + 'static {
         self.groups(shuffler, other).cmp(&self.groups(shuffler, one))
     }
 
-    /// Whether the order is worth an owner's time: what its wait as the head was too short for, the
-    /// owner then sorts before its critical section begins. If the next waiter sleeps it does so
-    /// anyhow: a look at each newcomer is little beside a wake.
+    /// Whether the order is worth an owner's time. If so, the owner sorts, before its critical
+    /// section begins, what its wait as the head was too short for. If the next waiter sleeps the
+    /// owner does so anyhow: a look at each newcomer is little beside a wake.
     fn strict(self) -> bool {
         false
     }
 
     /// How large a group may grow, and how often a waiter may be overtaken by sorting: the bound
-    /// beyond which nobody is passed over again. [`Form::GROUP`](crate::lock::Form::GROUP) is
-    /// another; the smaller holds.
+    /// beyond which no waiter is passed over again. [`Form::GROUP`](crate::lock::Form::GROUP) is
+    /// another bound; the smaller holds.
     fn bypass(self) -> u16 {
         u16::MAX
     }
 
-    /// Whether who sleeps right behind the head is to be woken ahead of its turn. Where not, it
-    /// sleeps until the lock is free.
+    /// Whether a waiter that sleeps right behind the head is to be woken ahead of its turn. If not,
+    /// it sleeps until the lock is free.
     fn wakes(self) -> bool {
         false
     }

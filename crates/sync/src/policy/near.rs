@@ -6,8 +6,8 @@ use antiphon_platform::Platform;
 
 use super::{Policy, Waiting};
 
-/// Waiters of the same socket stand together, so that the lock and what it guards cross sockets
-/// seldom (`000_…`, "Sort waiters on the fly using socket ID"). Does nothing on one socket.
+/// Waiters of the same socket stand together, so that the lock and the data that it guards seldom
+/// cross sockets (`000_…`, "Sort waiters on the fly using socket ID"). Does nothing on one socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Numa;
 
@@ -29,7 +29,7 @@ impl Policy for Numa {
     }
 }
 
-/// The nearest waiter first: those who share a cache with the head, then those of its socket, then
+/// The nearest waiter first: those that share a cache with the head, then those of its socket, then
 /// by hops (`000_…`, "Shuffling can support other policies": a non-inclusive cache, a multi-level
 /// NUMA hierarchy). As many levels as the platform knows ([`Platform::distance`]); does nothing
 /// where it knows none.
@@ -45,7 +45,7 @@ impl Policy for Distance {
         me.set_cpu(P::cpu());
     }
 
-    /// Who shares the nearest cache sees all others equally far away.
+    /// Waiters that share the nearest cache see all others equally far away.
     fn groups<P: Platform>(self, shuffler: &Waiting<P>, candidate: &Waiting<P>) -> bool {
         distance(shuffler, candidate) == distance(shuffler, shuffler)
     }

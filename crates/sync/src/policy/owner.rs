@@ -12,11 +12,11 @@ use crate::lock::shfl::held;
 /// `000_…`, "Priority inheritance or boosting"). The queue is as they came: `Then<Priority, Boost>`
 /// serves the most urgent first too.
 ///
-/// What it takes is the platform's to give ([`Platform::lend`]): on Linux, the right to raise the
-/// priority of a thread; without it, nothing is lent. A loan is given back when the lock is
-/// released, all loans of a thread with the last lock that has brought it one. Threads and programs
-/// that the owner starts meanwhile keep it, as the kernel has it; a child of a fork gives it back
-/// when it first asks for its id, as for a wait.
+/// The platform lends ([`Platform::lend`]): on Linux this needs the right to raise the priority of
+/// a thread; without it, nothing is lent. A loan is given back when the lock is released, all loans
+/// of a thread with the last lock that has brought it one. Threads and programs that the owner
+/// starts meanwhile keep it, because the kernel lets them inherit it; a child of a fork gives it
+/// back when it first asks for its id, as for a wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Boost;
 
@@ -33,7 +33,7 @@ impl Policy for Boost {
         Priority.on_wait(me);
     }
 
-    /// It makes no difference between them.
+    /// The policy makes no difference between them.
     fn groups<P: Platform>(self, _: &Waiting<P>, _: &Waiting<P>) -> bool {
         true
     }
@@ -43,11 +43,12 @@ impl Policy for Boost {
     }
 }
 
-/// Who has held locks for longer waits for longer: the thread that has held least is served first
-/// (scheduler-cooperative locks: Patel and others, EuroSys 2020). What a thread holds is measured
-/// in locks that have this policy, over all of them, and counts half after 17 ms.
+/// A thread that has held locks for longer waits for longer: the thread that has held them least is
+/// served first (scheduler-cooperative locks: Patel and others, EuroSys 2020). The time for which a
+/// thread holds locks is measured in locks that have this policy, over all of them, and counts half
+/// after 17 ms.
 ///
-/// It ranks waiters by what they have held, so it does not go together with [`Priority`].
+/// The policy ranks waiters by this time, so it does not go together with [`Priority`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scl;
 
@@ -56,7 +57,7 @@ impl Policy for Scl {
         me.set_rank(u16::try_from(held::<P>()).unwrap_or(u16::MAX));
     }
 
-    /// The order is the same whoever looks.
+    /// The order is the same for every shuffler.
     fn groups<P: Platform>(self, _: &Waiting<P>, _: &Waiting<P>) -> bool {
         true
     }

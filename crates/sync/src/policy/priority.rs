@@ -9,15 +9,16 @@ use super::{Policy, Waiting};
 
 /// The most urgent waiter first, and those that are equally urgent as they came.
 ///
-/// How urgent a waiter is, it says itself ([`set_priority`]), or else the scheduler
-/// ([`Platform::rank`]); it is looked at once, when the wait begins. On Linux the scheduler's
+/// A waiter says itself how urgent it is ([`set_priority`]), or else the scheduler does
+/// ([`Platform::rank`]); the policy asks once, when the wait begins. On Linux the scheduler's
 /// answer costs a system call.
 ///
-/// Nobody starves: a waiter is overtaken for its rank 64 times at most
-/// ([`bypass`](Policy::bypass)), and then by nobody any more, however urgent. What this policy
-/// does not rule: a comer that finds the lock free takes it, as everywhere in this family, and the
-/// waiter that is the head already stays the head. Waiters of real-time priority are no matter of
-/// policy: they go before all others in any lock that sleeps, the head included.
+/// No waiter starves: a waiter is overtaken for its rank at most 64 times
+/// ([`bypass`](Policy::bypass)), and then by no other any more, however urgent. Two things this
+/// policy does not rule: an arriving waiter that finds the lock free takes it, as everywhere in
+/// this family, and the waiter that is the head already stays the head. Waiters of real-time
+/// priority do not depend on the policy: they go before all others in any lock that sleeps, the
+/// head included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Priority;
 
@@ -26,7 +27,7 @@ impl Policy for Priority {
         note(me, P::rank);
     }
 
-    /// The order is the same whoever looks.
+    /// The order is the same for every shuffler.
     fn groups<P: Platform>(self, _: &Waiting<P>, _: &Waiting<P>) -> bool {
         true
     }
@@ -53,7 +54,7 @@ impl Policy for Priority {
     }
 }
 
-/// Notes the rank of the caller, whose node it is; what the scheduler says is `asked`.
+/// Notes the rank of the caller, in its own node; `asked` is the scheduler's answer.
 pub(super) fn note<P: Platform>(me: &Waiting<P>, asked: impl FnOnce() -> u8) {
     // Relaxed: a word of the thread's own.
     let own = P::local(|local| local.rank.load(Relaxed));
@@ -61,9 +62,9 @@ pub(super) fn note<P: Platform>(me: &Waiting<P>, asked: impl FnOnce() -> u8) {
     me.set_rank(rank);
 }
 
-/// Says how urgent the calling thread is where locks serve the most urgent first; larger goes
-/// first. `None`: as the scheduler holds it to be, which is what holds for a new thread. The scale
-/// is that of [`Platform::rank`]. Holds from the thread's next wait on; never blocks.
+/// Sets how urgent the calling thread is where locks serve the most urgent first; larger goes
+/// first. `None`: as the scheduler ranks it, which is the state of a new thread. The scale is that
+/// of [`Platform::rank`]. Holds from the thread's next wait on; never blocks.
 ///
 /// A fiber that waits has the rank of the thread under it.
 pub fn set_priority<P: Platform>(rank: Option<u8>) {

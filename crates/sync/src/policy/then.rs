@@ -6,9 +6,10 @@ use antiphon_platform::Platform;
 
 use super::{Policy, Waiting};
 
-/// `A`, and `B` among those whom `A` holds equal: `Then<Priority, Numa>` serves the most urgent
-/// first and, of those, who is on the head's socket. Two that group gather those who are alike in
-/// both. Two that each note a [`rank`](Waiting::rank) don't go together, unless it is the same.
+/// `A`, and `B` among waiters that `A` holds equal: `Then<Priority, Numa>` serves the most urgent
+/// first and, of those, waiters on the head's socket. Two policies that group gather waiters that
+/// are alike in both. Two that each note a [`rank`](Waiting::rank) don't go together, unless it is
+/// the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Then<A, B>(pub A, pub B);
 

@@ -5,8 +5,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::{Atomic, CpuId, Platform, SocketId, Waiter};
 
-/// A waiter, as a [`Policy`](super::Policy) sees it: what it may be sorted by, and nothing that a
-/// lock follows.
+/// A waiter, as a [`Policy`](super::Policy) sees it: the words that it may be sorted by, and
+/// nothing that a lock follows.
 ///
 /// ```compile_fail,E0609
 /// # use antiphon_platform::{Atomic, Platform};
@@ -21,7 +21,7 @@ use antiphon_platform::{Atomic, CpuId, Platform, SocketId, Waiter};
 pub struct Waiting<P: Platform>(Waiter<P>);
 
 // Relaxed, all: a waiter writes to its own node before it joins a queue, by a release of the tail
-// or of a list's lock; who looks at others has acquired the links to them.
+// or of a list's lock; a thread that looks at others has acquired the links to them.
 impl<P: Platform> Waiting<P> {
     /// The waiter whose node this is.
     pub fn of(node: &Waiter<P>) -> &Self {
@@ -29,12 +29,13 @@ impl<P: Platform> Waiting<P> {
         unsafe { &*ptr::from_ref(node).cast() }
     }
 
-    /// What the policy has noted; else what an earlier wait on this node has left.
+    /// The rank that the policy has noted; otherwise the rank that an earlier wait on this node has
+    /// left.
     pub fn rank(&self) -> u16 {
         self.0.rank.load(Relaxed)
     }
 
-    /// Notes what the policy sorts by, in its own words.
+    /// Notes the rank that the policy sorts by; the policy says what it means.
     pub fn set_rank(&self, rank: u16) {
         self.0.rank.store(rank, Relaxed);
     }
@@ -59,16 +60,16 @@ impl<P: Platform> Waiting<P> {
         self.0.cpu.store(cpu.0 as u16, Relaxed);
     }
 
-    /// How it wants what it waits for: a readers-writer lock, 0 to read and 1 to write.
+    /// How the waiter wants what it waits for: in a readers-writer lock, 0 to read and 1 to write.
     pub fn wants(&self) -> u32 {
         self.0.wants.load(Relaxed)
     }
 
-    /// All of its node, for those that watch a lock at work.
+    /// All of the waiter's node, for code that watches a lock at work.
     ///
     /// # Safety
     ///
-    /// As of [`Platform::arena`]: the caller looks and no more.
+    /// The same as for [`Platform::arena`]: the caller only reads.
     pub unsafe fn node(&self) -> &Waiter<P> {
         &self.0
     }

@@ -15,18 +15,18 @@
 //! | 6–7 | `first`, `last`: addresses of blocks; `spare`: a list of such | the owner |
 //!
 //! - BLOCKS-1: a block is in one place: with an owner, as `first`, `last` or spare, or on a
-//!   `shared`. Who has it from there has it alone, with all that is in it.
-//! - BLOCKS-2: blocks are shared in the order in which they were filled, and what is in one is in
-//!   order; so both ends give what a deque of items would.
-//! - BLOCKS-3: what is in `first` and `last` is no thief's until the owner [shares] it.
+//!   `shared`. The thread that has it from there has it alone, with all that is in it.
+//! - BLOCKS-2: blocks are shared in the order in which they were filled, and the items in a block
+//!   are in order; so both ends give what a deque of items would.
+//! - BLOCKS-3: no thief gets items in `first` and `last` until the owner [shares] them.
 //!
 //! An item costs its owner a few accesses to two lines of its own; one in `SIZE` costs it a step of
 //! the deque. A thief moves an address, not items. The price is BLOCKS-3: an owner that is about to
 //! do something long has to [share] what it has.
 //!
-//! That owner and thieves had best meet between blocks only is the idea of Wang and others, "BWoS:
-//! formally verified block-based work stealing for parallel processing" (OSDI 2023). There blocks
-//! stay in their ring, and thieves take items one by one; here blocks change hands.
+//! The idea that owner and thieves had best meet only between blocks is that of Wang and others,
+//! "BWoS: formally verified block-based work stealing for parallel processing" (OSDI 2023). There
+//! blocks stay in their ring, and thieves take items one by one; here blocks change hands.
 //!
 //! [share]: WorkQueue::share
 //! [shares]: WorkQueue::share
@@ -40,7 +40,7 @@ use antiphon_platform::{Atomic, Platform};
 
 use super::{Deque, Full, Item, Lines, Stolen, WorkQueue};
 
-/// A deque of one owner and any number of thieves, who take `SIZE` items at a time.
+/// A deque of one owner and any number of thieves, which take `SIZE` items at a time.
 pub struct Blocks<P: Platform, const SIZE: usize = 16> {
     shared: Deque<P>,
     own: Lines<Own<P>>,
@@ -53,16 +53,16 @@ struct Own<P: Platform> {
     last: P::U64,
     spare: P::U64,
     spares: P::U64,
-    /// Not 0: a block was shared since that was asked last.
+    /// Not 0: a block was shared after the last call of `keeps_last`.
     told: P::U64,
 }
 
 #[repr(C, align(64))]
 struct Block<P: Platform, const SIZE: usize> {
-    /// Where its items begin and end.
+    /// The positions where its items begin and end.
     begin: P::U64,
     end: P::U64,
-    /// The next of the spare ones.
+    /// The next spare block.
     next: P::U64,
     items: [P::U64; SIZE],
 }
@@ -71,7 +71,7 @@ struct Block<P: Platform, const SIZE: usize> {
 const SPARES: u64 = 8;
 
 impl<P: Platform, const SIZE: usize> Blocks<P, SIZE> {
-    /// An empty one that shares `capacity` blocks at most, rounded up to a power of two.
+    /// An empty deque that shares at most `capacity` blocks, rounded up to a power of two.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         const { assert!(SIZE > 0, "blocks with room") };
@@ -89,13 +89,13 @@ impl<P: Platform, const SIZE: usize> Blocks<P, SIZE> {
         }
     }
 
-    /// Puts a block in a place of the owner's, whose block has nothing.
+    /// Puts a block in one of the owner's places; the block that was there has no items.
     fn put(&self, place: &P::U64, block: u64) {
         self.spare(place.load(Relaxed));
         place.store(block, Relaxed);
     }
 
-    /// An empty block as the last.
+    /// Puts an empty block in as the last.
     fn begin(&self) -> &Block<P, SIZE> {
         let Own { last, spare, spares, .. } = &self.own.0;
         let mut address = spare.load(Relaxed);
@@ -106,11 +106,11 @@ impl<P: Platform, const SIZE: usize> Blocks<P, SIZE> {
             address = Box::into_raw(Box::new(Block::<P, SIZE>::new())).expose_provenance() as u64;
         }
         self.put(last, address);
-        // SAFETY: it was just put there.
+        // SAFETY: the block was just put there.
         unsafe { &*with_exposed_provenance(address as usize) }
     }
 
-    /// Keeps a block that has nothing, or frees it.
+    /// Keeps a block that has no items, or frees it.
     fn spare(&self, address: u64) {
         let Own { spare, spares, .. } = &self.own.0;
         if address == 0 {
@@ -127,7 +127,7 @@ impl<P: Platform, const SIZE: usize> Blocks<P, SIZE> {
         spares.store(spares.load(Relaxed) + 1, Relaxed);
     }
 
-    /// The block that is there, of the owner's.
+    /// The block in this place of the owner's.
     fn block(&self, place: &P::U64) -> Option<&Block<P, SIZE>> {
         let address = place.load(Relaxed) as usize;
         // SAFETY: BLOCKS-1: it came from a box and is ours. It is freed when it is spare, or with
@@ -146,7 +146,7 @@ impl<P: Platform, const SIZE: usize> WorkQueue for Blocks<P, SIZE> {
     unsafe fn push(&self, item: Item) -> Result<(), Full> {
         let mut last = self.block(&self.own.0.last);
         if last.is_none_or(|last| last.is_full()) {
-            // SAFETY: of the caller.
+            // SAFETY: the caller's promise.
             if !unsafe { self.share() } {
                 return Err(Full(item));
             }
@@ -168,7 +168,7 @@ impl<P: Platform, const SIZE: usize> WorkQueue for Blocks<P, SIZE> {
     unsafe fn own_count(&self) -> u64 {
         let kept = [&self.own.0.first, &self.own.0.last].map(|place| self.block(place));
         let kept: u64 = kept.into_iter().flatten().map(Block::count).sum();
-        // Those that were shared early are less than full.
+        // Blocks that were shared early are less than full.
         kept + self.shared.count() * SIZE as u64
     }
 
@@ -177,7 +177,7 @@ impl<P: Platform, const SIZE: usize> WorkQueue for Blocks<P, SIZE> {
         if let Some(item) = self.block(last).and_then(Block::pop_back) {
             return Some(item);
         }
-        // SAFETY: of the caller.
+        // SAFETY: the caller's promise.
         if let Some(block) = unsafe { self.shared.pop_back() } {
             self.put(last, block.word());
         }
@@ -190,7 +190,7 @@ impl<P: Platform, const SIZE: usize> WorkQueue for Blocks<P, SIZE> {
         if let Some(item) = self.block(first).and_then(Block::pop_front) {
             return Some(item);
         }
-        // SAFETY: of the caller.
+        // SAFETY: the caller's promise.
         if let Some(block) = unsafe { self.shared.pop_front() } {
             self.put(first, block.word());
         }
@@ -204,7 +204,8 @@ impl<P: Platform, const SIZE: usize> WorkQueue for Blocks<P, SIZE> {
             return true;
         }
         let Some(block) = Item::new(last.load(Relaxed)) else { return true };
-        // SAFETY: of the caller. BLOCKS-1: it is nobody else's, and the deque publishes it.
+        // SAFETY: the caller's promise. BLOCKS-1: the block is ours alone, and the deque publishes
+        // it.
         let shared = unsafe { self.shared.push(block) }.is_ok();
         if shared {
             last.store(0, Relaxed);
@@ -214,7 +215,7 @@ impl<P: Platform, const SIZE: usize> WorkQueue for Blocks<P, SIZE> {
     }
 
     unsafe fn steal_into(&self, mine: &Self, share: impl FnOnce(u64) -> u64) -> Stolen {
-        // SAFETY: of the caller.
+        // SAFETY: the caller's promise.
         let stolen = unsafe { self.shared.steal_into(&mine.shared, share) };
         let Stolen::Got(block) = stolen else { return stolen };
         let first = &mine.own.0.first;
@@ -234,7 +235,7 @@ impl<P: Platform, const SIZE: usize> WorkQueue for Blocks<P, SIZE> {
 impl<P: Platform, const SIZE: usize> Drop for Blocks<P, SIZE> {
     /// Frees the blocks, whatever is in them.
     fn drop(&mut self) {
-        // SAFETY: nobody else is left.
+        // SAFETY: no other thread is left.
         while let Some(block) = unsafe { self.shared.pop_back() } {
             Self::free(block.word());
         }
@@ -262,7 +263,7 @@ impl<P: Platform, const SIZE: usize> Block<P, SIZE> {
         }
     }
 
-    // Relaxed, in all of them: whoever has the block has it alone.
+    // Relaxed, in all of them: a thread that has the block has it alone.
 
     fn is_full(&self) -> bool {
         self.end.load(Relaxed) == SIZE as u64
@@ -293,7 +294,7 @@ impl<P: Platform, const SIZE: usize> Block<P, SIZE> {
         self.pop(begin, end, begin, begin + 1, end)
     }
 
-    /// Takes the item `at` out of those from `begin` to `end`; those then are from `first` to
+    /// Takes the item `at` out of the items from `begin` to `end`; the rest then is from `first` to
     /// `behind`. An empty block begins anew.
     fn pop(&self, begin: u64, end: u64, at: u64, first: u64, behind: u64) -> Option<Item> {
         if begin == end {

@@ -5,10 +5,10 @@
 //! | | [`Ends`] | the owner, thieves | all |
 //!
 //! - CL-1: a thief takes one item, and the owner that has lowered `tail` sees every thief that does
-//!   not see that (ENDS-2). So all but the only item are the owner's without an exchange.
+//!   not see that (ENDS-2). So all items but the only one are the owner's without an exchange.
 //!
-//! Chase and Lev, "Dynamic circular work-stealing deque" (SPAA 2005). It is what others are to be
-//! compared with, and the one to have where thieves shall take little.
+//! Chase and Lev, "Dynamic circular work-stealing deque" (SPAA 2005). Other deques are to be
+//! compared with it; use it where thieves shall take little.
 
 use core::sync::atomic::Ordering::Release;
 
@@ -17,11 +17,11 @@ use antiphon_platform::{Atomic, Platform};
 use super::ends::{Ends, ahead};
 use super::{Full, Item, Stolen, WorkQueue};
 
-/// A deque of one owner, and any number of thieves who take an item each.
+/// A deque of one owner, and any number of thieves, each of which takes one item.
 pub struct ChaseLev<P: Platform>(Ends<P>);
 
 impl<P: Platform> ChaseLev<P> {
-    /// An empty one with room for `capacity` items, that grows to `most` when it is full; both
+    /// An empty deque with room for `capacity` items, that grows to `most` when it is full; both
     /// rounded up to powers of two, and 2 at least.
     ///
     /// # Panics
@@ -61,7 +61,7 @@ impl<P: Platform> WorkQueue for ChaseLev<P> {
     }
 
     unsafe fn share(&self) -> bool {
-        // They have it.
+        // Thieves have it already.
         true
     }
 

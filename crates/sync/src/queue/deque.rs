@@ -1,12 +1,13 @@
-//! The deque of a worker: it puts in at the back and takes out at either end, others steal up to
-//! half from the front.
+//! The deque of a worker: the worker puts in at the back and takes out at either end; others steal
+//! up to half from the front.
 //!
 //! | lines | field | written by | read by |
 //! |---|---|---|---|
 //! | | [`Ends`] | the owner, thieves | all |
 //! | the last two | `top`: the highest `tail` that a thief may go by | the owner | the owner |
 //!
-//! A thief reads what it would have, and has it if it moves `head` on by an exchange then.
+//! A thief first reads the items that it would take, and has them if it then moves `head` on by an
+//! exchange.
 //!
 //! ```text
 //!        head                 limit                      tail       top
@@ -17,16 +18,16 @@
 //! ```
 //!
 //! A thief that has looked at `tail` some time ago still takes half of what was there then. So the
-//! owner, who takes from the back, comes to what the thief may get: then it moves `head` and `tail`
-//! on by a whole number of laps, which changes no slot, and whoever had looked before fails. It
-//! does so once each time that the queue is halved.
+//! owner, which takes from the back, comes to items that the thief may get: then it moves `head`
+//! and `tail` on by a whole number of laps, which changes no slot, and a thief that had looked
+//! before fails. It does so once each time that the queue is halved.
 //!
-//! - DEQUE-1: a thief that looks at `head` and then at `tail` takes half of that at most, rounded
-//!   up. `top` is not below any `tail` that was to be seen since the owner has last moved on. So
-//!   what is at or above `limit = head + (top - head + 1) / 2` is no thief's.
+//! - DEQUE-1: a thief that looks at `head` and then at `tail` takes at most half of that, rounded
+//!   up. `top` is not below any `tail` that could be seen after the owner has last moved on. So no
+//!   thief gets an item at or above `limit = head + (top - head + 1) / 2`.
 //! - DEQUE-2: between the owner's moving `tail` on and its moving `head` on, the queue seems to
-//!   hold more than it can, whatever thieves take meanwhile: those who look are told to come back,
-//!   never that it is empty.
+//!   hold more than it can, whatever thieves take meanwhile: thieves that look are told to come
+//!   back, never that it is empty.
 //!
 //! Stealing half and a fast end for the owner are in Hendler and Shavit, "Non-blocking steal-half
 //! work queues" (2002), whose owner exchanges a range at each power of two. The dissertation's
@@ -47,7 +48,7 @@ pub struct Deque<P: Platform> {
 }
 
 impl<P: Platform> Deque<P> {
-    /// An empty one with room for `capacity` items, that grows to `most` when it is full; both
+    /// An empty deque with room for `capacity` items, that grows to `most` when it is full; both
     /// rounded up to powers of two, and 2 at least.
     ///
     /// # Panics
@@ -63,12 +64,12 @@ impl<P: Platform> Deque<P> {
         self.ends.steal()
     }
 
-    /// The owner's: whether there is room for one more.
+    /// For the owner: whether there is room for one more.
     pub(super) fn has_room(&self) -> bool {
         self.ends.has_room()
     }
 
-    /// Puts `tail` up, with what is below it.
+    /// Raises `tail`, and with it publishes the items below it.
     fn raise(&self, tail: u64) {
         if ahead(tail, self.top.0.load(Relaxed)) > 0 {
             // Before `tail`, so that it is never below that.
@@ -78,7 +79,7 @@ impl<P: Platform> Deque<P> {
         self.ends.tail.0.store(tail, Release);
     }
 
-    /// DEQUE-1: whether the item `last`, which is no longer below `tail`, is no thief's.
+    /// DEQUE-1: whether no thief gets the item `last`, which is no longer below `tail`.
     fn is_ours(&self, head: u64, last: u64) -> bool {
         let most = self.top.0.load(Relaxed).wrapping_sub(head);
         ahead(last, head) >= most.div_ceil(2) as i64
@@ -91,13 +92,13 @@ impl<P: Platform> Deque<P> {
         let (array, lap) = (self.ends.slots.array(), self.lap());
         let tail = last.wrapping_add(lap);
         while ahead(last, head) > 0 {
-            // DEQUE-2. Relaxed: published by the exchange; who sees it earlier comes back.
+            // DEQUE-2. Relaxed: published by the exchange; a thief that sees it earlier comes back.
             self.ends.tail.0.store(tail, Relaxed);
             let moved = head.wrapping_add(lap);
             // Release: pairs with the acquire in `look`, to which the queue would seem empty.
             match self.ends.head.0.compare_exchange(head, moved, Release, Relaxed) {
                 Ok(_) => {
-                    // DEQUE-1: nobody goes by what was to be seen before.
+                    // DEQUE-1: no thief goes by a `tail` that could be seen before.
                     self.top.0.store(tail, Relaxed);
                     return array.item(last);
                 }
@@ -107,7 +108,8 @@ impl<P: Platform> Deque<P> {
         self.ends.pop_only(head, last)
     }
 
-    /// What positions are moved on by: slots stay the same, and no array in use holds half as many.
+    /// The amount that positions are moved on by: slots stay the same, and no array in use holds
+    /// half as many.
     fn lap(&self) -> u64 {
         2 * self.ends.slots.array().capacity()
     }
@@ -133,7 +135,7 @@ impl<P: Platform> WorkQueue for Deque<P> {
     }
 
     unsafe fn share(&self) -> bool {
-        // They have it.
+        // Thieves have it already.
         true
     }
 
@@ -162,7 +164,7 @@ impl<P: Platform> WorkQueue for Deque<P> {
     }
 
     fn count(&self) -> u64 {
-        // DEQUE-2: a lap more than there are.
+        // DEQUE-2: perhaps a lap more than there are.
         self.ends.len() % self.lap()
     }
 }

@@ -1,4 +1,4 @@
-//! What a worker's deques have in common: two ends, from one of which thieves take.
+//! The common part of a worker's deques: two ends, from one of which thieves take.
 //!
 //! | lines | field | written by | read by |
 //! |---|---|---|---|
@@ -6,14 +6,15 @@
 //! | 2–3 | `tail`: the position behind the last | the owner | all |
 //! | 4 | `slots` | the owner, when it grows | all |
 //!
-//! That of position `n` is the slot `n` modulo the capacity. Positions are 64 bits, `head` never
-//! goes back, and all that is asked of them is how far they are apart: should one ever pass 2⁶⁴,
-//! only a thief that has slept since they were the same could tell.
+//! The item of position `n` is in the slot `n` modulo the capacity. Positions are 64 bits, `head`
+//! never goes back, and only the distance between them matters: should one ever pass 2⁶⁴, only a
+//! thief that has slept from a time when they were the same could tell.
 //!
-//! - ENDS-1: whoever moves `head` from `h` on to `h + n` by an exchange, `n` below the capacity,
-//!   has the items of these positions; nobody else has, and no slot of them is written before that.
-//! - ENDS-2: the owner lowers `tail` first and looks at `head` then, with a fence between; a thief
-//!   the other way round. So one of the two sees the other.
+//! - ENDS-1: a thread that moves `head` from `h` on to `h + n` by an exchange, `n` below the
+//!   capacity, has the items of these positions; no other thread has them, and no slot of them is
+//!   written before that.
+//! - ENDS-2: the owner lowers `tail` first and then looks at `head`, with a fence between; a thief
+//!   does so the other way round. So one of the two sees the other.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -47,16 +48,16 @@ impl<P: Platform> Ends<P> {
         Self { head: zero(), tail: zero(), slots: Slots::new(capacity, most) }
     }
 
-    /// How many seem to be there; may be stale at once.
+    /// How many items seem to be there; may be stale at once.
     pub(super) fn len(&self) -> u64 {
-        // Acquire, both: the tail is not of before the head, nor the array of before the tail. What
-        // is there is seen. Below zero: taken since.
+        // Acquire, both: the tail is not older than the head, nor the array older than the tail. An
+        // item that is there is seen. Below zero: items were taken after the look.
         let head = self.head.0.load(Acquire);
         ahead(self.tail.0.load(Acquire), head).max(0) as u64
     }
 
-    /// The owner's: writes an item behind the last, where nobody looks yet; returns the tail that
-    /// is to be.
+    /// For the owner: writes an item behind the last, where no thief looks yet; returns the tail
+    /// that is to be.
     pub(super) fn write(&self, item: Item) -> Result<u64, Full> {
         let tail = self.tail.0.load(Relaxed);
         let mut array = self.slots.array();
@@ -68,25 +69,25 @@ impl<P: Platform> Ends<P> {
         Ok(tail.wrapping_add(1))
     }
 
-    /// The owner's: where it puts in next, and for how many there is room without growing.
+    /// For the owner: where it puts in next, and for how many there is room without growing.
     pub(super) fn room(&self) -> (u64, u64) {
         let tail = self.tail.0.load(Relaxed);
         (tail, self.slots.array().capacity() - self.used(tail))
     }
 
-    /// The owner's: whether [`write`](Self::write) has room.
+    /// For the owner: whether [`write`](Self::write) has room.
     pub(super) fn has_room(&self) -> bool {
         self.room().1 > 0 || self.slots.may_grow()
     }
 
     /// How many slots below `tail` are not to be written to.
     fn used(&self, tail: u64) -> u64 {
-        // Acquire: ENDS-1; pairs with the releases of those who take from the front.
+        // Acquire: ENDS-1; pairs with the releases of the threads that take from the front.
         // mutant: only a load that reads what depends on it would tell, of which models have none.
         tail.wrapping_sub(self.head.0.load(Acquire))
     }
 
-    /// The owner's: takes the item at the front.
+    /// For the owner: takes the item at the front.
     pub(super) fn pop_front(&self) -> Option<Item> {
         let tail = self.tail.0.load(Relaxed);
         let mut head = self.head.0.load(Relaxed);
@@ -103,7 +104,7 @@ impl<P: Platform> Ends<P> {
         None
     }
 
-    /// The owner's: takes the item at the back away from the tail, and looks at the head then.
+    /// For the owner: takes the item at the back away from the tail, and then looks at the head.
     /// `None`: there is no item.
     pub(super) fn lower(&self) -> Option<(u64, u64)> {
         let tail = self.tail.0.load(Relaxed);
@@ -111,30 +112,30 @@ impl<P: Platform> Ends<P> {
             return None;
         }
         let last = tail.wrapping_sub(1);
-        // Release: who sees this sees the items below; pairs with the acquire in `look`.
+        // Release: a thread that sees this sees the items below; pairs with the acquire in `look`.
         self.tail.0.store(last, Release);
         // ENDS-2; pairs with the fence in `look`.
         P::fence(SeqCst);
         Some((self.head.0.load(Relaxed), last))
     }
 
-    /// The owner's, after [`lower`](Self::lower): takes the item `last` at the back if there is
-    /// still one, which is the only one then and which a thief may be about to take.
+    /// For the owner, after [`lower`](Self::lower): takes the item `last` at the back if there is
+    /// still one, which is then the only one and which a thief may be about to take.
     pub(super) fn pop_only(&self, head: u64, last: u64) -> Option<Item> {
         let tail = last.wrapping_add(1);
-        // Relaxed: the fence in `lower` releases what is below it.
+        // Relaxed: the fence in `lower` releases the items below it.
         self.tail.0.store(tail, Relaxed);
-        // Relaxed: it is empty then.
+        // Relaxed: the deque is empty then.
         if head == tail || self.head.0.compare_exchange(head, tail, Relaxed, Relaxed).is_err() {
             return None;
         }
         self.slots.array().item(last)
     }
 
-    /// What is there to be taken, by a thief.
+    /// The items that a thief finds.
     pub(super) fn look(&self) -> Result<There<'_, P>, Stolen> {
         // Relaxed: the fence acquires; pairs with the releases of the owner, so that `tail` is not
-        // of before that.
+        // older than that.
         let head = self.head.0.load(Relaxed);
         // ENDS-2; pairs with the fence in `lower`.
         P::fence(SeqCst);
@@ -144,14 +145,14 @@ impl<P: Platform> Ends<P> {
             return Err(Stolen::Empty);
         }
         let (size, array) = (size as u64, self.slots.array());
-        // `head` is of long ago, or the owner says to come back.
+        // `head` is from long ago, or the owner says to come back.
         if size > array.capacity() {
             return Err(Stolen::Retry);
         }
         Ok(There { head, size, array })
     }
 
-    /// ENDS-1: takes so many, and returns the first.
+    /// ENDS-1: takes `count` items, and returns the first.
     pub(super) fn take(&self, there: &There<'_, P>, count: u64) -> Stolen {
         let head = there.head;
         let first = there.array.item(head);
@@ -163,7 +164,7 @@ impl<P: Platform> Ends<P> {
         }
     }
 
-    /// Takes the item at the front, as a thief.
+    /// Takes the item at the front; called by a thief.
     pub(super) fn steal(&self) -> Stolen {
         self.look().map_or_else(|told| told, |there| self.take(&there, 1))
     }

@@ -1,16 +1,17 @@
-//! The inbox: everybody puts in, its owner takes out, and nothing is allocated.
+//! The inbox: all threads put in, its owner takes out, and nothing is allocated.
 //!
 //! | lines | field | written by | meaning |
 //! |---|---|---|---|
 //! | 0–1 | `posted` | all | the last item that was put in, and by its links those before it |
-//! | 2–3 | `sorted` | the owner | what it took from there, the other way round |
+//! | 2–3 | `sorted` | the owner | the items that it took from there, the other way round |
 //!
-//! An item is the address of what begins with a [`Link`]: it is its own place in the queue.
+//! An item is the address of an object that begins with a [`Link`]: it is its own place in the
+//! queue.
 //!
 //! - INBOX-1: an item is put in front of `posted` by one exchange; there is no moment at which it
 //!   is in and can't be reached, as in queues that exchange the end and then write the link.
 //! - INBOX-2: the owner takes all of `posted` by one exchange. So no item is there twice while
-//!   another looks, and an address may be used again at once.
+//!   another thread looks, and an address may be used again at once.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -27,29 +28,29 @@ pub struct Inbox<P: Platform> {
     links: PhantomData<Link<P>>,
 }
 
-/// What an item of an [`Inbox`] begins with.
+/// The first field of an item of an [`Inbox`].
 #[repr(transparent)]
 pub struct Link<P: Platform>(P::U64);
 
 impl<P: Platform> Link<P> {
-    /// On no queue.
+    /// A link on no queue.
     pub const NEW: Self = Self(P::U64::ZERO);
 }
 
 impl<P: Platform> Inbox<P> {
-    /// An empty one.
+    /// An empty inbox.
     pub const NEW: Self =
         Self { posted: Lines(P::U64::ZERO), sorted: Lines(P::U64::ZERO), links: PhantomData };
 
-    /// Puts an item in; says whether there was none since the owner looked last, and it might want
-    /// to be told. Does not block.
+    /// Puts an item in; returns whether there was none after the owner's last look, so that the
+    /// owner might want to be told. Does not block.
     ///
     /// # Safety
     ///
-    /// The item is the address of a [`Link`], in no queue, that nobody else reads, writes or frees
-    /// before the owner has taken it out.
+    /// The item is the address of a [`Link`], in no queue, that no other thread reads, writes or
+    /// frees before the owner has taken it out.
     pub unsafe fn push(&self, item: Item) -> bool {
-        // Relaxed: acquired by who takes it out.
+        // Relaxed: acquired by the owner that takes it out.
         let mut last = self.posted.0.load(Relaxed);
         loop {
             // Relaxed: published by the exchange.
@@ -62,7 +63,7 @@ impl<P: Platform> Inbox<P> {
         }
     }
 
-    /// Takes the item out that was put in first. Does not block.
+    /// Takes out the item that was put in first. Does not block.
     ///
     /// # Safety
     ///
@@ -85,13 +86,13 @@ impl<P: Platform> Inbox<P> {
         self.sorted.0.load(Relaxed) == 0 && self.posted.0.load(Relaxed) == 0
     }
 
-    /// Takes all that was posted, and turns it round; returns the first.
+    /// Takes all that was posted, and reverses it; returns the first.
     fn sort(&self) -> u64 {
         // Relaxed: if it is there it is acquired below.
         if self.posted.0.load(Relaxed) == 0 {
             return 0;
         }
-        // Acquire: the items, and the links; pairs with the releases in `push`, of which each but
+        // Acquire: the items, and the links; pairs with the releases in `push`, each of which but
         // the first carries those before it on.
         let mut at = self.posted.0.swap(0, Acquire);
         let mut first = 0;
@@ -107,6 +108,6 @@ impl<P: Platform> Inbox<P> {
 
 /// The link of an item that is in the inbox, or about to be.
 fn link<'a, P: Platform>(address: u64) -> &'a Link<P> {
-    // SAFETY: whoever put it in has promised that it is one, and that it stays.
+    // SAFETY: the thread that put it in has promised that it is a link, and that it stays.
     unsafe { &*core::ptr::with_exposed_provenance(address as usize) }
 }

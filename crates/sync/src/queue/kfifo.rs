@@ -1,39 +1,41 @@
-//! The k-FIFO queue: everybody puts in and takes out, and what is taken is one of the `k` oldest.
+//! The k-FIFO queue: all threads put in and take out, and an item that is taken is one of the `k`
+//! oldest.
 //!
 //! | lines | field | meaning |
 //! |---|---|---|
 //! | 0–1 | `head` | the number of the segment that is taken from |
-//! | 2–3 | `tail` | the number of that which is put into |
+//! | 2–3 | `tail` | the number of the segment that is put into |
 //! | | `cells` | `k` of each segment; segment `n` has the place of `n + segments` too |
 //!
 //! A cell has a word and an item. The word is the number of a segment, and in its lowest 2 bits:
 //!
 //! | bits | the cell is | next |
 //! |---|---|---|
-//! | 0 | free in segment `n` and in later ones | claimed, by who puts in |
-//! | 1 | claimed in `n` | filled, by the same; burnt, by who would pass it |
-//! | 2 | filled in `n` | free in `n + 1`, by who takes out |
-//! | 3 | burnt in `n` | burnt in a later one, by who finds it; free in `n + 1`, by who had it |
+//! | 0 | free in segment `n` and in later ones | claimed, by a producer |
+//! | 1 | claimed in `n` | filled, by the same; burnt, by a thread that would pass it |
+//! | 2 | filled in `n` | free in `n + 1`, by the consumer |
+//! | 3 | burnt in `n` | burnt in a later one, by a finder; free in `n + 1`, by its claimer |
 //!
-//! Numbers are never used again (2⁶² of them last for longer than machines do), so a word tells for
-//! good what is meant. All zero is free.
+//! Numbers are never used again (2⁶² of them last for longer than machines do), so the meaning of a
+//! word is certain. All zero is free.
 //!
-//! - KF-1: a cell's word only grows. Who has claimed it writes the item, and nobody else before it
-//!   is free again.
-//! - KF-2: `tail` moves on from `n` when no cell is free for that nor will be. So who puts into `n`
-//!   has claimed its cell before, and each of them once: there are never more than `k` items.
-//! - KF-3: `head` moves on from `n` to what is put into, or was, when no cell is filled or claimed
-//!   in `n`. So nothing is left there, nor comes.
-//! - KF-4: what is taken is in the segment `head`: at most `k - 1` older ones are there still, and
-//!   those who overtake an item are `k - 1` at most. With `k = 1` it is a queue.
-//! - KF-5: nobody waits longer than `PATIENCE` for one that was stopped: its cell is burnt, and it
-//!   puts its item elsewhere.
-//! - KF-6: two looks at all cells in which the words have the same sum have seen the same words.
-//!   So it is empty between the two, if that is what both saw and the head is the tail.
+//! - KF-1: a cell's word only grows. The thread that has claimed it writes the item, and no other
+//!   does before it is free again.
+//! - KF-2: `tail` moves on from `n` when no cell is free for `n` or will be. So a thread that puts
+//!   into `n` has claimed its cell before, and each cell is claimed once: there are never more than
+//!   `k` items.
+//! - KF-3: `head` moves on from `n` to the segment that is put into, or was, when no cell is filled
+//!   or claimed in `n`. So no item is left there, and none comes.
+//! - KF-4: an item that is taken is in the segment `head`: at most `k - 1` older ones are there
+//!   still, and at most `k - 1` items overtake an item. With `k = 1` it is a queue.
+//! - KF-5: no thread waits longer than `PATIENCE` for one that was stopped: the stopped thread's
+//!   cell is burnt, and it puts its item elsewhere.
+//! - KF-6: two looks at all cells in which the words have the same sum have seen the same words. So
+//!   the queue is empty between the two, if both saw it empty and the head is the tail.
 //!
-//! Segments and the bound by them are those of Kirsch, Lippautz and Payer, "Fast and scalable,
-//! lock-free k-FIFO queues" (PaCT 2013). There an item is put in by one exchange, and who finds
-//! then that its segment was passed takes it out again; here a cell is claimed before.
+//! Segments and their bound are those of Kirsch, Lippautz and Payer, "Fast and scalable, lock-free
+//! k-FIFO queues" (PaCT 2013). There an item is put in by one exchange, and a thread that then
+//! finds that its segment was passed takes it out again; here a cell is claimed before.
 
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -42,8 +44,8 @@ use antiphon_platform::{Atomic, Budget, Platform};
 
 use super::{Full, Item, Lines, Lot};
 
-/// A bounded queue of many producers and many consumers, of which each item is overtaken by `k - 1`
-/// others at most.
+/// A bounded queue of many producers and many consumers, in which at most `k - 1` others overtake
+/// an item.
 pub struct KFifo<P: Platform> {
     head: Lines<P::U64>,
     tail: Lines<P::U64>,
@@ -51,14 +53,14 @@ pub struct KFifo<P: Platform> {
     k: usize,
 }
 
-/// On a line of its own, as others are at its neighbours.
+/// A cell on a line of its own, because other threads are at its neighbours.
 #[repr(C, align(64))]
 struct Cell<P: Platform> {
     state: P::U64,
     item: P::U64,
 }
 
-/// How long one waits for who has claimed a cell.
+/// How long to wait for a thread that has claimed a cell.
 const PATIENCE: Budget = Budget::ns(2_000);
 
 /// A cell's word.
@@ -91,7 +93,7 @@ impl State {
 }
 
 impl<P: Platform> KFifo<P> {
-    /// An empty one with room for `capacity` items at the least, in segments of `k`.
+    /// An empty queue with room for at least `capacity` items, in segments of `k`.
     ///
     /// # Panics
     ///
@@ -127,8 +129,8 @@ impl<P: Platform> KFifo<P> {
         }
     }
 
-    /// Takes an item out, of a cell of the segment by lot. `None`: there was a moment at which none
-    /// was there, but for those on the way.
+    /// Takes an item out, of a cell of the segment by lot. `None`: there was a moment at which no
+    /// item was there, except for those on the way.
     pub fn pop(&self, lot: &mut Lot) -> Option<Item> {
         loop {
             // Acquire: what its mover has seen of the tail; pairs with the release in `pass`.
@@ -150,7 +152,7 @@ impl<P: Platform> KFifo<P> {
         }
     }
 
-    /// Whether there seems to be nothing; may be stale at once.
+    /// Whether the queue seems to be empty; may be stale at once.
     pub fn is_empty(&self) -> bool {
         // Relaxed, all: a guess.
         let (head, tail) = (self.head.0.load(Relaxed), self.tail.0.load(Relaxed));
@@ -167,13 +169,13 @@ impl<P: Platform> KFifo<P> {
         &self.cells[place * self.k..][..self.k]
     }
 
-    /// The cells of a segment, from one by lot on.
+    /// The cells of a segment, beginning with one by lot.
     fn cells(&self, number: u64, lot: &mut Lot) -> impl Iterator<Item = &Cell<P>> {
         let (before, from) = self.segment(number).split_at(lot.below(self.k));
         from.iter().chain(before)
     }
 
-    /// Moves the tail on, of whose segment no cell is free; `false`: there is no room.
+    /// Moves the tail on, in whose segment no cell is free; `false`: there is no room.
     fn moves_on(&self, tail: u64) -> bool {
         // Acquire: the cells of `tail + 1` as they were passed; pairs with the release in `pass`.
         let head = self.head.0.load(Acquire);
@@ -181,18 +183,18 @@ impl<P: Platform> KFifo<P> {
             return false;
         }
         // Release: that no cell is free; pairs with the acquires in `push` and `pop`. If it fails,
-        // somebody else has moved it.
+        // another thread has moved it.
         let _ = self.tail.0.compare_exchange(tail, tail + 1, Release, Relaxed);
         true
     }
 
-    /// KF-3: moves the head on, which is not the tail; `false`: something is there.
+    /// KF-3: moves the head on, which is not the tail; `false`: an item is there.
     fn pass(&self, head: u64) -> bool {
         if !self.segment(head).iter().all(|cell| cell.is_over(head)) {
             return false;
         }
         // Release: the tail and the cells that we have seen; pairs with the acquires in `pop` and
-        // `moves_on`. If it fails, somebody else has moved it.
+        // `moves_on`. If it fails, another thread has moved it.
         let _ = self.head.0.compare_exchange(head, head + 1, Release, Relaxed);
         true
     }
@@ -204,10 +206,10 @@ impl<P: Platform> Cell<P> {
         self.state.load(Acquire)
     }
 
-    /// KF-1: whether it was free for a segment, and is ours. If not, it will not be again (KF-2):
-    /// that it was passed in an older one has been acquired with the tail.
+    /// KF-1: whether the cell was free for a segment, and is ours. If not, it will not be free
+    /// again (KF-2): that it was passed in an older one has been acquired with the tail.
     fn claim(&self, number: u64) -> bool {
-        // Relaxed, here and below: as an exchange finds it.
+        // Relaxed, here and below: the exchange checks it.
         let mut word = self.state.load(Relaxed);
         loop {
             let (then, is_ours) = match State::of(word) {
@@ -248,7 +250,8 @@ impl<P: Platform> Cell<P> {
         }
     }
 
-    /// Takes the item, if it is filled in a segment; else what its word is.
+    /// Takes the item, if the cell is filled in the segment `number`; otherwise returns the cell's
+    /// word.
     fn take(&self, number: u64) -> Result<Item, u64> {
         // Acquire, by `word`: the item.
         let word = self.word();
@@ -264,7 +267,7 @@ impl<P: Platform> Cell<P> {
         item.ok_or(free)
     }
 
-    /// Whether nothing is in it in a segment, and nothing comes.
+    /// Whether the cell has no item in the segment `number`, and none comes.
     fn is_over(&self, number: u64) -> bool {
         let claimed = State::Claimed(number).word();
         // Relaxed, all: KF-2 was acquired with the tail.
@@ -279,7 +282,7 @@ impl<P: Platform> Cell<P> {
         word != State::Filled(number).word()
     }
 
-    /// Takes the cell from who has claimed it; returns what its word is.
+    /// Takes the cell from the thread that has claimed it; returns the cell's word.
     fn burn(&self, number: u64) -> u64 {
         let [claimed, burnt] = [State::Claimed(number), State::Burnt(number)].map(State::word);
         // Relaxed: nothing was done to it.

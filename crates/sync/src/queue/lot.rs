@@ -1,7 +1,7 @@
 //! Lots that are drawn where any of several places would do.
 
-/// A sequence of numbers that look random, of one thread: who draws from its own meets others
-/// nowhere.
+/// A sequence of numbers that look random, of one thread: threads that draw from their own
+/// sequences do not meet.
 #[derive(Clone, Debug)]
 pub struct Lot(u64);
 

@@ -1,6 +1,6 @@
-//! Queues of things that a word names: of tasks, above all.
+//! Queues of things that a word names: mainly of tasks.
 //!
-//! | queue | who puts in | who takes out | order |
+//! | queue | puts in | takes out | order |
 //! |---|---|---|---|
 //! | [`Deque`] | its owner | its owner at both ends, thieves up to half at the front | exact |
 //! | [`ChaseLev`] | its owner | its owner at both ends, thieves one at the front | exact |
@@ -12,10 +12,10 @@
 //! | [`RankedQueue`] | all | all | by rank; of one shard exact |
 //! | [`Inbox`] | all | its owner | exact, by poster |
 //!
-//! What is put in is taken out once. A queue does not block, but for a [`RelaxedQueue`] in which
-//! seven threads were stopped at one place, and a [`RankedQueue`], which has locks: one that is
-//! full says so and hands the [`Item`] back, one that is empty says so. What an item costs and by
-//! how many it is overtaken: `docs/queues.md`.
+//! An item that is put in is taken out once. A queue does not block, except a [`RelaxedQueue`] in
+//! which seven threads were stopped at one place, and a [`RankedQueue`], which has locks: a full
+//! queue says so and hands the [`Item`] back, an empty one says so. The cost of an item, and by how
+//! many others it is overtaken: `docs/queues.md`.
 
 mod blocks;
 mod chase_lev;
@@ -44,14 +44,14 @@ pub use slotted::Slotted;
 
 use core::num::NonZeroU64;
 
-/// What a queue holds: a word that names something, such as an address.
+/// An item of a queue: a word that names something, such as an address.
 ///
-/// A multiple of eight that is not among the first 4096: what is left of the words is the queues'.
-/// Each address of something that is aligned to eight bytes is such a word on Linux.
+/// A multiple of eight that is not among the first 4096: the queues use the words that are left.
+/// Each address of an object that is aligned to eight bytes is such a word on Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Item(NonZeroU64);
 
-/// The queue is full: what was to be put in.
+/// The queue is full: returns the item that was to be put in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full(pub Item);
 
@@ -59,7 +59,7 @@ impl Item {
     const ALIGN: u64 = 8;
     const LEAST: u64 = 4096;
 
-    /// The item of that word, if it may be one.
+    /// The item of that word, if the word may be one.
     #[must_use]
     pub const fn new(word: u64) -> Option<Self> {
         if word < Self::LEAST || !word.is_multiple_of(Self::ALIGN) {
@@ -78,7 +78,7 @@ impl Item {
     }
 }
 
-/// The queue of a worker, which alone puts in, and which thieves take from. Nothing here blocks.
+/// The queue of a worker: only the worker puts in, and thieves take from it. Nothing here blocks.
 ///
 /// # Safety
 ///
@@ -97,8 +97,8 @@ pub trait WorkQueue {
     /// The caller is the owner.
     unsafe fn push(&self, item: Item) -> Result<(), Full>;
 
-    /// Whether thieves find no more of what was put in than when this was asked last: there is
-    /// nothing to tell them of.
+    /// Whether thieves find no more items that were put in than at the last call: there is nothing
+    /// to tell them of.
     ///
     /// # Safety
     ///
@@ -107,7 +107,7 @@ pub trait WorkQueue {
         false
     }
 
-    /// How many items there are at most, those included that thieves don't find; may be stale at
+    /// How many items there are at most, including those that thieves don't find; may be stale at
     /// once.
     ///
     /// # Safety
@@ -131,16 +131,16 @@ pub trait WorkQueue {
     /// The caller is the owner.
     unsafe fn pop_front(&self) -> Option<Item>;
 
-    /// Lets thieves have what was put in so far; `false` if there is no room for that.
+    /// Lets thieves have the items that were put in so far; `false` if there is no room for that.
     ///
     /// # Safety
     ///
     /// The caller is the owner.
     unsafe fn share(&self) -> bool;
 
-    /// Takes as many at the front as `share` says of how many there are, half of them at most,
-    /// rounded up: returns the first item and puts the others into `mine`, as many as there is room
-    /// for. One at the least; and at the most, if the queue's thieves take one at a time.
+    /// Takes as many items at the front as `share` says, given how many there are; at most half of
+    /// them, rounded up. Returns the first item and puts the others into `mine`, as many as there
+    /// is room for. Takes one at least; and one at most, if the queue's thieves take one at a time.
     ///
     /// # Safety
     ///
@@ -158,7 +158,7 @@ pub trait WorkQueue {
     fn count(&self) -> u64;
 }
 
-/// No queue, of a worker that shares one with all.
+/// No queue, for a worker that shares one with all.
 impl WorkQueue for () {
     unsafe fn push(&self, item: Item) -> Result<(), Full> {
         Err(Full(item))
@@ -189,15 +189,15 @@ impl WorkQueue for () {
     }
 }
 
-/// What came of a theft.
+/// The result of a theft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Stolen {
     /// The first item; others are in the thief's queue.
     Got(Item),
-    /// There is none.
+    /// There is no item.
     Empty,
-    /// Somebody was quicker. There may be more.
+    /// Another thread was quicker. There may be more.
     Retry,
 }
 
@@ -212,6 +212,6 @@ impl Stolen {
     }
 }
 
-/// On two cache lines of its own: prefetchers take neighbours for one.
+/// A value on two cache lines of its own: prefetchers take neighbours for one.
 #[repr(C, align(128))]
 struct Lines<T>(T);

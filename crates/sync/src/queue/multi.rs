@@ -1,33 +1,34 @@
-//! The multi-queue: several relaxed queues, of which everybody draws two and takes the better one.
+//! The multi-queue: several relaxed queues, of which each thread draws two and takes the better
+//! one.
 //!
 //! | field | meaning |
 //! |---|---|
 //! | `shards` | the queues, each with its own two ends |
-//! | `capacity` | what each has room for |
+//! | `capacity` | the number of items that each has room for |
 //!
-//! Who puts in takes the shorter of two that it has drawn, who takes out the longer. So they stay
-//! about as long as each other (the power of two choices), and what is old is taken soon; but
-//! nothing bounds how many may overtake an item. Contention is shared out over all of them.
+//! A producer takes the shorter of two that it has drawn, a consumer the longer. So they stay about
+//! as long as each other (the power of two choices), and old items are taken soon; but nothing
+//! bounds how many may overtake an item. Contention is shared out over all of them.
 //!
-//! The dissertation's sharded queue puts in at one that it draws, and looks for an item at all from
-//! there on. That two choices are much better than one is in Postnikova, Koval, Nadiradze and
-//! Alistarh, "Multi-queues can be state-of-the-art priority schedulers" (PPoPP 2022), for queues by
-//! priority.
+//! The dissertation's sharded queue puts in at one shard that it draws, and looks for an item at
+//! all from there on. That two choices are much better than one is in Postnikova, Koval, Nadiradze
+//! and Alistarh, "Multi-queues can be state-of-the-art priority schedulers" (PPoPP 2022), for
+//! queues by priority.
 
 use antiphon_platform::Platform;
 
 use super::shards::{Shard, Shards};
 use super::{Full, Item, Lot, RelaxedQueue};
 
-/// A bounded queue of many producers and many consumers, who meet less the more shards it has.
+/// A bounded queue of many producers and many consumers, which meet less the more shards it has.
 pub struct MultiQueue<P: Platform> {
     shards: Shards<P, RelaxedQueue<P>>,
     capacity: usize,
 }
 
 impl<P: Platform> MultiQueue<P> {
-    /// An empty one of so many shards, each with room for `capacity` items, rounded up to a power
-    /// of two.
+    /// An empty queue of this many `shards`, each with room for `capacity` items, rounded up to a
+    /// power of two.
     ///
     /// # Panics
     ///
@@ -37,13 +38,12 @@ impl<P: Platform> MultiQueue<P> {
         Self::growing(shards, shards, capacity)
     }
 
-    /// As [`new`](Self::new), of shards that become more, one by one and up to `most`, when there
-    /// is no room in those that are there. Memory of those that have come stays until the queue
-    /// goes.
+    /// Does what [`new`](Self::new) does; but shards are added, one by one and up to `most`, when
+    /// there is no room in those that are there. Memory of added shards stays until the queue goes.
     ///
     /// # Panics
     ///
-    /// As of that; and if `most` is below `shards`, or above 2³¹.
+    /// The same as for [`new`](Self::new); and if `most` is below `shards`, or above 2³¹.
     #[must_use]
     pub fn growing(shards: usize, most: usize, capacity: usize) -> Self {
         Self { shards: Shards::new(shards, most, || RelaxedQueue::new(capacity)), capacity }
@@ -65,15 +65,15 @@ impl<P: Platform> MultiQueue<P> {
         })
     }
 
-    /// Takes an item out. `None`: there was a moment at which there was none that nobody else was
-    /// about to take.
+    /// Takes an item out. `None`: there was a moment at which every item that was there was about
+    /// to be taken by another thread.
     pub fn pop(&self, lot: &mut Lot) -> Option<Item> {
         let [one, other] = self.shards.two(lot);
         let longer = if other.len() > one.len() { other } else { one };
         longer.pop().or_else(|| self.shards.sweep(lot))
     }
 
-    /// Whether there seems to be none; may be stale at once.
+    /// Whether the queue seems to be empty; may be stale at once.
     pub fn is_empty(&self) -> bool {
         self.shards.iter().all(RelaxedQueue::is_empty)
     }

@@ -1,19 +1,19 @@
-//! A queue by rank: heaps, each behind a lock, of which everybody draws two and takes the better
+//! A queue by rank: heaps, each behind a lock, of which each thread draws two and takes the better
 //! first.
 //!
 //! | lines of a shard | field | written by | meaning |
 //! |---|---|---|---|
-//! | 0–1 | `lock` | all | who has it has the rest |
+//! | 0–1 | `lock` | all | its owner has the rest |
 //! | | `first` | the lock's owner | 0, or one more than the rank of the first item |
 //! | | `count`, `turns` | the lock's owner | how many there are; how many there ever were |
 //! | | `heap` | the lock's owner | a rank, a turn and an item for each, 4 words apart |
 //!
-//! What has the lowest rank is first, and of equals what was put in first. With one shard that is
-//! exact. With more of them who comes meets nobody, mostly, and takes what is first of the better
-//! of two: near the first, and nothing bounds how near.
+//! The item with the lowest rank is first, and of equals the first that was put in. With one shard
+//! that is exact. With more of them a thread usually meets no other, and takes the first item of
+//! the better of two: near the first, and nothing bounds how near.
 //!
-//! - RANKED-1: `first` is not 0 while an item is there that nobody is about to take. It is read
-//!   with no lock, to choose, and so as not to lock what is empty.
+//! - RANKED-1: `first` is not 0 while an item is there that no thread is about to take. It is read
+//!   with no lock, to choose, and so as not to lock an empty shard.
 //! - RANKED-2: an entry is not before the one above it in the heap, by rank and then by turn.
 //!
 //! Several queues by priority of which one takes the better of two are in Rihani, Sanders and
@@ -29,8 +29,8 @@ use super::shards::{self, Shards};
 use super::{Full, Item, Lot};
 use crate::lock::ShflMutex;
 
-/// A bounded queue of many producers and many consumers, by rank. Who finds a shard locked waits
-/// for as long as it takes to go once from the root of a heap to a leaf.
+/// A bounded queue of many producers and many consumers, by rank. A thread that finds a shard
+/// locked waits for as long as it takes to go once from the root of a heap to a leaf.
 pub struct RankedQueue<P: Platform> {
     shards: Shards<P, Shard<P>>,
 }
@@ -51,8 +51,8 @@ struct Entry<P: Platform> {
 }
 
 impl<P: Platform> RankedQueue<P> {
-    /// An empty one of so many shards, each with room for `capacity` items. One shard: the order is
-    /// exact.
+    /// An empty queue of this many `shards`, each with room for `capacity` items. One shard: the
+    /// order is exact.
     ///
     /// # Panics
     ///
@@ -80,7 +80,7 @@ impl<P: Platform> RankedQueue<P> {
         shards::Shard::pop(better).or_else(|| self.shards.sweep(lot))
     }
 
-    /// Whether there seems to be none; may be stale at once.
+    /// Whether the queue seems to be empty; may be stale at once.
     pub fn is_empty(&self) -> bool {
         self.shards.iter().all(Shard::is_empty)
     }
@@ -95,14 +95,14 @@ impl<P: Platform> Shard<P> {
     }
 
     fn is_empty(&self) -> bool {
-        // Acquire: SHARDS-2, who sees that an item was taken sees what was put in before; pairs
-        // with the release in `locked`.
+        // Acquire: SHARDS-2, a thread that sees that an item was taken sees what was put in before;
+        // pairs with the release in `locked`.
         self.first.load(Acquire) == 0
     }
 
-    /// Whether what is first here is before what is first there.
+    /// Whether the first item here is before the first item there.
     fn before(&self, other: &Self) -> bool {
-        // None is as if it were last. Relaxed: a guess.
+        // No item counts as the last. Relaxed: a guess.
         let [mine, theirs] = [self, other].map(|of| of.first.load(Relaxed).wrapping_sub(1));
         mine < theirs
     }
@@ -119,10 +119,11 @@ impl<P: Platform> Shard<P> {
         })
     }
 
-    /// Does something with the heap of so many; it has as many then as `with` says.
+    /// Runs `with` on the heap, given its number of entries; it has the number then that `with`
+    /// returns.
     fn locked<R>(&self, with: impl FnOnce(usize) -> (R, usize)) -> R {
         self.lock.lock();
-        // Relaxed, here and in the heap: the lock's.
+        // Relaxed, here and in the heap: the lock orders them.
         let (answer, count) = with(self.count.load(Relaxed) as usize);
         self.count.store(count as u64, Relaxed);
         let first = if count == 0 { 0 } else { self.get(0).0.saturating_add(1) };
@@ -133,7 +134,7 @@ impl<P: Platform> Shard<P> {
         answer
     }
 
-    /// Puts an entry in that belongs at `place`, the first free one, or above it.
+    /// Puts in an entry that belongs at `place`, the first free one, or above it.
     fn raise(&self, mut place: usize, entry: (u64, u64, u64)) {
         while place > 0 && entry < self.get((place - 1) / 2) {
             self.set(place, self.get((place - 1) / 2));
@@ -142,7 +143,7 @@ impl<P: Platform> Shard<P> {
         self.set(place, entry);
     }
 
-    /// Puts an entry in that belongs at the top, which is free, or below it, of `count`.
+    /// Puts in an entry that belongs at the top, which is free, or below it, in a heap of `count`.
     fn lower(&self, count: usize, entry: (u64, u64, u64)) {
         let mut place = 0;
         loop {
@@ -184,7 +185,7 @@ impl<P: Platform> shards::Shard for Shard<P> {
     }
 
     fn put(&self) -> u64 {
-        // Relaxed: who has seen `first` has seen it.
+        // Relaxed: a thread that has seen `first` has seen it.
         self.turns.load(Relaxed)
     }
 }

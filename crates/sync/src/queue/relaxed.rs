@@ -1,48 +1,52 @@
-//! The relaxed queue: everybody puts in and takes out, each by one addition and one exchange.
+//! The relaxed queue: all threads put in and take out, each by one addition and one exchange.
 //!
 //! | lines | field | meaning |
 //! |---|---|---|
-//! | 0–1 | `head` | how many positions were drawn by those who take out |
-//! | 2–3 | `tail` | how many were drawn by those who put in |
+//! | 0–1 | `head` | how many positions were drawn by consumers |
+//! | 2–3 | `tail` | how many positions were drawn by producers |
 //! | | `cells` | a word each; a position's cell is the same each lap |
 //!
-//! Whoever comes draws a position, and does what it came for in its cell: puts in if that is free,
-//! takes out if it is filled. As often as a cell is filled it is emptied, so who finds it the other
-//! way round need but wait; and who does not want to (the partner may have been stopped between its
-//! draw and its cell) leaves a debt there, and draws anew. The partner finds the debt, settles it,
-//! and draws anew as well.
+//! A thread draws a position, and does what it came for in its cell: puts in if the cell is free,
+//! takes out if it is filled. A cell is emptied as often as it is filled, so a thread that finds it
+//! the other way round need only wait. A thread that does not want to wait (the partner may have
+//! been stopped between its draw and its cell) leaves a debt there, and draws anew. The partner
+//! finds the debt, settles it, and draws anew as well.
 //!
 //! | a cell's word | meaning |
 //! |---|---|
 //! | 0 | free |
-//! | an item, and in its lowest 3 bits `s` | filled; `s` took their leave who were to put in |
-//! | 1 … 2047 | free; so many took their leave who were to take out |
-//! | 4096 - `s` | free; `s` who were to put in |
+//! | an item, and in its lowest 3 bits `s` | filled; `s` producers have left |
+//! | 1 … 2047 | free; this many consumers have left |
+//! | 4096 - `s` | free; `s` producers have left |
 //!
 //! ```text
-//!                    put in                       leave (who puts in)
+//!                    put in                       leave (producer)
 //!       0 ◄────────────────────────► item, s = 0 ─────────────────────► item, s + 1
 //!       │           take out                                                │ take out
-//!       │ leave (who takes out)                                             ▼
+//!       │ leave (consumer)                                                  ▼
 //!       ▼             put in: go elsewhere            take out: go elsewhere
 //!     1, 2 … ─────────────────────────────► 0 ◄──────────────────────── 4096 - s
 //! ```
 //!
-//! - RLX-1: an item is in a cell from the exchange of who puts it in to that of who takes it out.
-//! - RLX-2: of a cell, positions drawn to put in less those drawn to take out are as many as its
-//!   items and its debts of the first kind less those of the second, and less who is on the way.
-//!   So where as many were drawn to take out as to put in, each item has a taker on its way.
-//! - RLX-3: nobody waits longer than `PATIENCE` for one that was stopped; but for who finds a cell
-//!   with as many debts as there is room for.
-//! - RLX-4: who takes note of a position that was drawn to take out sees all that was put in before
-//!   by who drew it. So what says that nothing is there is right: there was a moment.
+//! - RLX-1: an item is in a cell from the exchange of the producer that puts it in to that of the
+//!   consumer that takes it out.
+//! - RLX-2: for a cell, and apart from threads on the way, the positions drawn to put in, less
+//!   those drawn to take out, are as many as its items and its debts of producers, less its debts
+//!   of consumers. So where as many were drawn to take out as to put in, each item has a consumer
+//!   on its way.
+//! - RLX-3: no thread waits longer than `PATIENCE` for one that was stopped; except a thread that
+//!   finds a cell with as many debts as there is room for.
+//! - RLX-4: a thread that takes note of a position that was drawn to take out sees all that was put
+//!   in before by the thread that drew it. So an answer that nothing is there is right: there was a
+//!   moment.
 //!
 //! The additions are those of Kappes and Anastasiadis, "A lock-free relaxed concurrent queue for
-//! fast work distribution" (PPoPP 2021), which the dissertation uses: there who overshoots rolls
-//! the index back, and who is stopped between its draw and its cell stops its partner with it.
+//! fast work distribution" (PPoPP 2021), which the dissertation uses: there a thread that
+//! overshoots rolls the index back, and a thread that is stopped between its draw and its cell
+//! stops its partner with it.
 //!
-//! The order is first in, first out but for who is between its draw and its cell: two that put in
-//! on different laps of one cell may change places.
+//! The order is first in, first out except for threads between their draw and their cell: two items
+//! that are put in on different laps of one cell may change places.
 
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -58,11 +62,11 @@ pub struct RelaxedQueue<P: Platform> {
     cells: Box<[P::U64]>,
 }
 
-/// How long one waits in its cell for the other side.
+/// How long a thread waits in its cell for the other side.
 const PATIENCE: Budget = Budget::ns(2_000);
 
 impl<P: Platform> RelaxedQueue<P> {
-    /// An empty one with room for `capacity` items, rounded up to a power of two.
+    /// An empty queue with room for `capacity` items, rounded up to a power of two.
     ///
     /// # Panics
     ///
@@ -77,34 +81,34 @@ impl<P: Platform> RelaxedQueue<P> {
         }
     }
 
-    /// How many there are, but for those on the way; may be stale at once.
+    /// How many items there are, except for those on the way; may be stale at once.
     pub fn len(&self) -> u64 {
         self.drawn().max(0) as u64
     }
 
-    /// Whether there seems to be none; may be stale at once.
+    /// Whether the queue seems to be empty; may be stale at once.
     pub fn is_empty(&self) -> bool {
         self.drawn() <= 0
     }
 
     /// How many positions were drawn to put in.
     pub(super) fn drawn_to_put(&self) -> u64 {
-        // Relaxed: who has seen heads in `drawn` has seen tails.
+        // Relaxed: a thread that has seen heads in `drawn` has seen tails.
         self.tail.0.load(Relaxed)
     }
 
-    /// By how many positions those who put in are ahead.
+    /// By how many positions producers are ahead.
     fn drawn(&self) -> i64 {
         // Acquire: RLX-4; pairs with the release in `pop`. Relaxed, the tail: it is not older then.
         let head = self.head.0.load(Acquire);
         self.tail.0.load(Relaxed).wrapping_sub(head) as i64
     }
 
-    /// Whether those who put in are ahead by as many positions as there are cells, or were at some
-    /// moment of this.
+    /// Whether producers are ahead by as many positions as there are cells, or were at some moment
+    /// of this call.
     fn is_full(&self) -> bool {
-        // Relaxed, both: who is wrong waits in its cell. The tail first: whoever is stopped between
-        // the two is to find room then, and not that all have moved on.
+        // Relaxed, both: a thread that is wrong waits in its cell. The tail first: a thread that is
+        // stopped between the two is to find room then, and not that all have moved on.
         let tail = self.tail.0.load(Relaxed);
         tail.wrapping_sub(self.head.0.load(Relaxed)) as i64 >= self.cells.len() as i64
     }
@@ -116,7 +120,7 @@ impl<P: Platform> RelaxedQueue<P> {
     /// If there is no room, or others on the way have taken what there is.
     pub fn push(&self, item: Item) -> Result<(), Full> {
         while !self.is_full() {
-            // Relaxed: RLX-2 is about how many.
+            // Relaxed: RLX-2 is about numbers.
             if fill::<P>(self.cell(self.tail.0.fetch_add(1, Relaxed)), item) {
                 return Ok(());
             }
@@ -124,12 +128,12 @@ impl<P: Platform> RelaxedQueue<P> {
         Err(Full(item))
     }
 
-    /// Takes an item out, if there is one that nobody else is about to take.
+    /// Takes an item out, if there is one that no other thread is about to take.
     pub fn pop(&self) -> Option<Item> {
         while self.drawn() > 0 {
             // Release: RLX-4; pairs with the acquire in `drawn`.
             let position = self.head.0.fetch_add(1, Release);
-            // Relaxed: a guess; who is wrong waits, or need not have.
+            // Relaxed: a guess; a thread that is wrong waits, or need not have.
             let overshot = position >= self.tail.0.load(Relaxed);
             let patience = if overshot { Budget::NONE } else { PATIENCE };
             if let Some(item) = empty::<P>(self.cell(position), patience) {
@@ -151,17 +155,17 @@ impl<P: Platform> RelaxedQueue<P> {
 /// A cell's word.
 #[derive(Clone, Copy)]
 enum State {
-    /// With how many debts of who was to put in.
+    /// With this many debts of producers.
     Filled(Item, u64),
-    /// The same.
+    /// With this many debts of producers.
     Free(u64),
-    /// With how many debts of who was to take out; one at least.
+    /// With this many debts of consumers; one at least.
     Left(u64),
 }
 
-/// How many debts stand beside an item, at most.
+/// The most debts that stand beside an item.
 const BESIDE: u64 = Item::ALIGN - 1;
-/// How many of who was to take out, at most.
+/// The most debts of consumers.
 const MOST_LEFT: u64 = Item::LEAST / 2 - 1;
 
 impl State {
@@ -186,7 +190,7 @@ impl State {
 
 /// Puts an item into the cell that was drawn; `false`: go elsewhere.
 fn fill<P: Platform>(cell: &P::U64, item: Item) -> bool {
-    // Relaxed, here and below: who takes the item acquires it.
+    // Relaxed, here and below: a consumer that takes the item acquires it.
     let mut seen = cell.load(Relaxed);
     loop {
         let (then, done) = match State::of(seen) {

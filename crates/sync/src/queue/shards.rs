@@ -1,16 +1,16 @@
-//! Several queues as one: which of them to go to, when none has anything, and how they become more.
+//! Several queues as one: which of them to go to, when none has an item, and how they become more.
 //!
 //! | field | written by | meaning |
 //! |---|---|---|
 //! | `first` | – | the shards that are there from the beginning |
-//! | `later` | who finds no room | the address of each that has come since, 0 while it has not |
-//! | `grown` | who finds no room | how many of these everybody goes to |
+//! | `later` | producers without room | the address of each later shard, 0 before it has come |
+//! | `grown` | producers without room | how many of these are in use |
 //!
 //! - SHARDS-1: an item is in one shard, from when it is put in until it is taken out.
-//! - SHARDS-2: who finds none looks at all of them, and says that nothing is there if nobody has
-//!   begun to put in meanwhile: then there was a moment at which all were empty.
-//! - SHARDS-3: a shard is whole when it is counted, and stays until the queue goes. So who goes by
-//!   the count finds it.
+//! - SHARDS-2: a consumer that finds no item looks at all shards, and says that nothing is there if
+//!   no producer has begun to put in meanwhile: then there was a moment at which all were empty.
+//! - SHARDS-3: a shard is whole when it is counted, and stays until the queue goes. So a thread
+//!   that goes by the count finds it.
 
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -19,7 +19,7 @@ use antiphon_platform::{Atomic, Platform};
 
 use super::{Item, Lines, Lot};
 
-/// Shards, one at least.
+/// Shards, at least one.
 pub(super) struct Shards<P: Platform, S> {
     first: Box<[Lines<S>]>,
     later: Box<[P::U64]>,
@@ -28,16 +28,16 @@ pub(super) struct Shards<P: Platform, S> {
 
 /// A queue of many that is one of several.
 pub(super) trait Shard {
-    /// Takes an item out. Who is told that there is none sees what was put in elsewhere before
-    /// that which it has seen to be taken out.
+    /// Takes an item out. A caller that is told that there is none sees what was put in elsewhere
+    /// before the item which it has seen to be taken out.
     fn pop(&self) -> Option<Item>;
 
-    /// How often somebody has begun to put in: this only grows.
+    /// How often a producer has begun to put in: this only grows.
     fn put(&self) -> u64;
 }
 
 impl<P: Platform, S> Shards<P, S> {
-    /// So many, that may become `most`.
+    /// This many (`count`) shards, that may become `most`.
     pub(super) fn new(count: usize, most: usize, shard: impl Fn() -> S) -> Self {
         assert!(count > 0, "no shards");
         assert!(count <= most && most <= 1 << 31, "{count} to {most} shards");
@@ -53,7 +53,7 @@ impl<P: Platform, S> Shards<P, S> {
         self.first.len() + self.grown.load(Acquire) as usize
     }
 
-    /// One that is counted.
+    /// A shard that is counted.
     fn get(&self, at: usize) -> &S {
         match self.first.get(at) {
             Some(shard) => &shard.0,
@@ -64,7 +64,7 @@ impl<P: Platform, S> Shards<P, S> {
 
     fn at(&self, address: u64) -> &S {
         let shard: *const Lines<S> = core::ptr::with_exposed_provenance(address as usize);
-        // SAFETY: SHARDS-3: of a word of `later`, which `grow` has seen or made not zero.
+        // SAFETY: SHARDS-3: from a word of `later`, which `grow` has seen or made not zero.
         unsafe { &(*shard).0 }
     }
 
@@ -78,7 +78,7 @@ impl<P: Platform, S> Shards<P, S> {
         [(); 2].map(|()| self.get(lot.below(count)))
     }
 
-    /// All of them, from one by lot on.
+    /// All of them, beginning with one by lot.
     pub(super) fn from(&self, lot: &mut Lot) -> impl Iterator<Item = &S> {
         self.first_of(self.count(), lot)
     }
@@ -88,32 +88,34 @@ impl<P: Platform, S> Shards<P, S> {
         (from..count).chain(0..from).map(|at| self.get(at))
     }
 
-    /// The same, and then, for who finds no room in those, one by one all that may be: others may
-    /// have come meanwhile, and it makes what has not.
+    /// The first `count` of them; and then, for a producer that finds no room in those, one by one
+    /// all that may be: other threads may have added some meanwhile, and this adds the rest.
     pub(super) fn growing(&self, lot: &mut Lot, shard: impl Fn() -> S) -> impl Iterator<Item = &S> {
         let count = self.count();
         let later = (count..).map_while(move |at| self.grow(at, &shard));
         self.first_of(count, lot).chain(later)
     }
 
-    /// That one, all before which are counted, if there may be one: the caller's, or that of
-    /// another who came first.
+    /// The shard at this place, if there may be one; all before it are counted. It is made by the
+    /// caller, or by another thread that came first.
     #[cold]
     fn grow(&self, at: usize, shard: impl FnOnce() -> S) -> Option<&S> {
         let grown = at - self.first.len();
         let word = self.later.get(grown)?;
         let new = Box::into_raw(Box::new(Lines(shard())));
         let address = new.expose_provenance() as u64;
-        // AcqRel: SHARDS-3, what is in it, for who has lost and counts it; and in another's.
+        // AcqRel: SHARDS-3, what is in it, for a thread that has lost and counts it; and in
+        // another's.
         let address = match word.compare_exchange(0, address, AcqRel, Acquire) {
             Ok(_) => address,
             Err(theirs) => {
-                // SAFETY: made above, and nobody else has seen it.
+                // SAFETY: made above, and no other thread has seen it.
                 drop(unsafe { Box::from_raw(new) });
                 theirs
             }
         };
-        // Release: SHARDS-3; pairs with the acquire in `count`. Another has counted it, or we do.
+        // Release: SHARDS-3; pairs with the acquire in `count`. Another thread has counted it, or
+        // we do.
         let grown = grown as u32;
         let _: Result<_, _> = self.grown.compare_exchange(grown, grown + 1, Release, Relaxed);
         Some(self.at(address))
@@ -121,7 +123,7 @@ impl<P: Platform, S> Shards<P, S> {
 }
 
 impl<P: Platform, S: Shard> Shards<P, S> {
-    /// Takes an item out of whichever shard has one.
+    /// Takes an item out of any shard that has one.
     #[cold]
     pub(super) fn sweep(&self, lot: &mut Lot) -> Option<Item> {
         let mut put = self.put();
@@ -149,7 +151,8 @@ impl<P: Platform, S> Drop for Shards<P, S> {
             let address = word.load(Relaxed);
             if address != 0 {
                 let shard: *mut Lines<S> = core::ptr::with_exposed_provenance_mut(address as usize);
-                // SAFETY: `grow` made it of a box, and nobody else is left who could look at it.
+                // SAFETY: `grow` made it of a box, and no other thread is left that could look at
+                // it.
                 drop(unsafe { Box::from_raw(shard) });
             }
         }

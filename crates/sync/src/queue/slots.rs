@@ -12,18 +12,18 @@ use super::Item;
 
 /// A deque's arrays, each twice as large as the one before. The newest is in use.
 pub(super) struct Slots<P: Platform> {
-    /// Its address, 0 while that is the first.
+    /// The address of the newest array, 0 while that is the first.
     newest: P::U64,
     first: Array<P>,
     most: u64,
 }
 
-/// A power of two of slots. They begin with a line: what else is on it would be the allocator's
-/// choice, and in the simulator the host's.
+/// A power of two of slots. They begin with a line: otherwise the allocator would choose what else
+/// is on it, and in the simulator the host.
 pub(super) struct Array<P: Platform> {
     lines: Box<[Line<P>]>,
     capacity: u64,
-    /// The address of the one before, 0 if that is the first.
+    /// The address of the array before this one, 0 if that is the first.
     older: u64,
 }
 
@@ -33,7 +33,7 @@ const A_LINE: usize = 8;
 struct Line<P: Platform>([P::U64; A_LINE]);
 
 impl<P: Platform> Slots<P> {
-    /// So many, that grow to `most`; both rounded up to powers of two.
+    /// This many slots (`capacity`), that grow to `most`; both rounded up to powers of two.
     pub(super) fn new(capacity: usize, most: usize) -> Self {
         assert!(capacity <= most && most <= 1 << 31, "{capacity} to {most} items");
         Self {
@@ -53,13 +53,13 @@ impl<P: Platform> Slots<P> {
         unsafe { &*core::ptr::with_exposed_provenance(address as usize) }
     }
 
-    /// Whether there may be an array with more than the newest.
+    /// Whether there may be an array with more slots than the newest.
     pub(super) fn may_grow(&self) -> bool {
         self.array().capacity() < self.most
     }
 
-    /// An array with more than the newest, which is full up to `tail`; if there may be one. The
-    /// owner's.
+    /// For the owner: an array with more slots than the newest, which is full up to `tail`; `None`
+    /// if there may be none.
     #[cold]
     pub(super) fn grow(&self, tail: u64) -> Option<&Array<P>> {
         let old = self.array();
@@ -68,7 +68,7 @@ impl<P: Platform> Slots<P> {
             return None;
         }
         let new = Array::<P>::new(2 * capacity as usize, self.newest.load(Relaxed));
-        // SLOTS-1. Those that were taken meanwhile as well: nobody looks there.
+        // SLOTS-1. Items that were taken meanwhile are copied as well: no thread looks there.
         for below in 1..=capacity {
             let position = tail.wrapping_sub(below);
             new.slot(position).store(old.slot(position).load(Relaxed), Relaxed);
@@ -85,8 +85,8 @@ impl<P: Platform> Drop for Slots<P> {
         let mut address = self.newest.load(Relaxed);
         while address != 0 {
             let array: *mut Array<P> = core::ptr::with_exposed_provenance_mut(address as usize);
-            // SAFETY: `grow` made it of a box, each is on the list once, and nobody else is left
-            // who could look at it.
+            // SAFETY: `grow` made it of a box, each is on the list once, and no other thread is
+            // left that could look at it.
             address = unsafe { Box::from_raw(array) }.older;
         }
     }
@@ -108,7 +108,7 @@ impl<P: Platform> Array<P> {
         &self.lines[place / A_LINE].0[place % A_LINE]
     }
 
-    /// What is in the slot of a position; `None` if nothing was ever.
+    /// The item in the slot of a position; `None` if none was ever there.
     pub(super) fn item(&self, position: u64) -> Option<Item> {
         // Relaxed: acquired with the deque's tail, or the owner's own.
         Item::new(self.slot(position).load(Relaxed))

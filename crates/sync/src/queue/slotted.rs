@@ -3,22 +3,22 @@
 //! | lines | field | written by | read by |
 //! |---|---|---|---|
 //! | | `deque` | the owner, thieves | all |
-//! | the last two | `item`: the last that was put in, 0; 0: none | the owner, thieves | all |
-//! | | `since`: when, in nanoseconds | the owner | thieves |
+//! | the last two | `item`: the last that was put in, or 0: none | the owner, thieves | all |
+//! | | `since`: when it was put in, in nanoseconds | the owner | thieves |
 //!
-//! What is put in next displaces what is in the slot, to the back of the deque. So an owner that
-//! takes the slot first and then the front runs what it has just made ready while its data is in
-//! the cache, and all else in the order in which it came.
+//! The next item displaces the one in the slot, to the back of the deque. So an owner that takes
+//! the slot first and then the front runs what it has just made ready while its data is in the
+//! cache, and all else in the order in which it came.
 //!
-//! - SLOTTED-1: an item is the slot's from when the owner puts it there to the exchange of who
-//!   takes it out.
+//! - SLOTTED-1: an item is the slot's from when the owner puts it there to the exchange of the
+//!   thread that takes it out.
 //! - SLOTTED-2: the slot is not free while its item moves to the deque: the next is there already.
-//!   So who looks at the slot first, and at the deque then, sees what is there.
+//!   So a thread that looks first at the slot, and then at the deque, sees what is there.
 //! - SLOTTED-3: thieves leave an item that is younger than `age_ns`, and are told to come back.
 //!
-//! The slot is that of Go and Tokio, where thieves don't take it, or only from who sleeps; that of
-//! Kotlin's coroutines may be stolen when it is 100 µs old. The time is a hint: a thief that reads
-//! that of the item before is early.
+//! The slot is that of Go and Tokio, where thieves don't take it, or only from a worker that
+//! sleeps; that of Kotlin's coroutines may be stolen when it is 100 µs old. The time is a hint: a
+//! thief that reads the time of the item before is early.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -39,12 +39,12 @@ struct Slot<P: Platform> {
 }
 
 impl<P: Platform> Slotted<P> {
-    /// An empty one with room for an item in the slot, which thieves take when it is `age_ns`
+    /// An empty deque with room for an item in the slot, which thieves take when it is `age_ns`
     /// nanoseconds old, and for `capacity` others, that grows to `most`: see [`Deque::new`].
     ///
     /// # Panics
     ///
-    /// As that does.
+    /// The same as for [`Deque::new`].
     #[must_use]
     pub fn new(capacity: usize, most: usize, age_ns: u64) -> Self {
         let slot = Slot { item: P::U64::ZERO, since: P::U64::ZERO };
@@ -66,7 +66,7 @@ impl<P: Platform> Slotted<P> {
         Item::new(item.swap(0, Release))
     }
 
-    /// Takes the item in the slot as a thief.
+    /// Takes the item in the slot; called by a thief.
     fn steal_slot(&self) -> Stolen {
         let Slot { item: word, since } = &self.slot.0;
         // Relaxed: the exchange acquires.
@@ -100,29 +100,29 @@ impl<P: Platform> WorkQueue for Slotted<P> {
         }
         // SLOTTED-2. Release: as above.
         match Item::new(word.swap(item.word(), Release)) {
-            // SAFETY: of the caller.
+            // SAFETY: the caller's promise.
             Some(before) => unsafe { self.deque.push(before) },
             None => Ok(()),
         }
     }
 
     unsafe fn pop_back(&self) -> Option<Item> {
-        // SAFETY: of the caller.
+        // SAFETY: the caller's promise.
         unsafe { self.pop_slot().or_else(|| self.deque.pop_back()) }
     }
 
     unsafe fn pop_front(&self) -> Option<Item> {
-        // SAFETY: of the caller.
+        // SAFETY: the caller's promise.
         unsafe { self.deque.pop_front().or_else(|| self.pop_slot()) }
     }
 
     unsafe fn share(&self) -> bool {
-        // They have it, or will.
+        // Thieves have it, or will.
         true
     }
 
     unsafe fn steal_into(&self, mine: &Self, share: impl FnOnce(u64) -> u64) -> Stolen {
-        // SAFETY: of the caller.
+        // SAFETY: the caller's promise.
         match unsafe { self.deque.steal_into(&mine.deque, share) } {
             Stolen::Empty => self.steal_slot(),
             told => told,
@@ -130,7 +130,7 @@ impl<P: Platform> WorkQueue for Slotted<P> {
     }
 
     fn is_empty(&self) -> bool {
-        // Acquire: SLOTTED-2, the deque is not of before; pairs with the release in `pop_slot`.
+        // Acquire: SLOTTED-2, the deque is not older; pairs with the release in `pop_slot`.
         self.slot.0.item.load(Acquire) == 0 && self.deque.is_empty()
     }
 

@@ -1,4 +1,4 @@
-//! The process-shared barrier: one word, and for how many it waits.
+//! The process-shared barrier: one word, and the number of threads that it waits for.
 //!
 //! | bits | field | meaning |
 //! |---|---|---|
@@ -12,13 +12,13 @@
 //!            gives up
 //! ```
 //!
-//! - SHARED-4: nobody goes on before as many as `parties` have come; what each did before it came
-//!   happens before what any of them does afterwards. One of them is the leader.
-//! - SHARED-5: who comes as the last touches nothing after the exchange by which it comes, and who
-//!   has returned touches nothing.
+//! - SHARED-4: no thread goes on before as many as `parties` have come; what each did before it
+//!   came happens before what any of them does afterwards. One of them is the leader.
+//! - SHARED-5: the thread that comes as the last touches nothing after the exchange by which it
+//!   comes, and a thread that has returned touches nothing.
 //!
-//! Who sleeps on while others make 2¹⁶ rounds takes that round for its own, and goes on with the
-//! next; that needs more threads than parties.
+//! A thread that sleeps on while others make 2¹⁶ rounds takes the round after them for its own, and
+//! goes on with the next; that needs more threads than parties.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -29,13 +29,13 @@ use super::sleep;
 use crate::lock::{Form, Standard};
 use crate::nap;
 
-/// For how many a [`SharedBarrier`] can wait.
+/// The most threads that a [`SharedBarrier`] can wait for.
 pub const MAX_PARTIES: u32 = (1 << ROUND) - 1;
 
 /// A barrier in memory that processes share, 8 bytes, to be used any number of times. All zero: one
 /// for a single thread.
 ///
-/// Who is killed before it comes never comes; who is killed while it waits has come.
+/// A thread that is killed before it comes never comes; one that is killed while it waits has come.
 #[repr(C)]
 pub struct SharedBarrier<P: SharedWait, F: Form = Standard> {
     word: P::U32,
@@ -43,7 +43,7 @@ pub struct SharedBarrier<P: SharedWait, F: Form = Standard> {
     form: PhantomData<F>,
 }
 
-/// Where the number of the round begins.
+/// The lowest bit of the number of the round.
 const ROUND: u32 = 16;
 
 impl<P: SharedWait, F: Form> SharedBarrier<P, F> {
@@ -51,14 +51,14 @@ impl<P: SharedWait, F: Form> SharedBarrier<P, F> {
     ///
     /// # Panics
     ///
-    /// If they are more than [`MAX_PARTIES`].
+    /// If `parties` is more than [`MAX_PARTIES`].
     #[must_use]
     pub const fn new(parties: u32) -> Self {
         assert!(parties <= MAX_PARTIES, "too many parties");
         Self { word: P::U32::ZERO, parties, form: PhantomData }
     }
 
-    /// For how many threads it waits.
+    /// The number of threads that the barrier waits for.
     pub fn parties(&self) -> u32 {
         self.parties.max(1)
     }
@@ -66,8 +66,8 @@ impl<P: SharedWait, F: Form> SharedBarrier<P, F> {
     /// Waits until as many threads as there are parties have come, the caller included. `true` for
     /// the leader, which is the last.
     ///
-    /// A process may unmap the barrier once its own threads have returned; the memory may be used
-    /// otherwise once all have.
+    /// A process may unmap the barrier once its own threads have returned; the memory may be put to
+    /// other uses once all have.
     pub fn wait(&self) -> bool {
         self.come().unwrap_or_else(|round| {
             while !self.waited(round, None) {}
@@ -75,8 +75,8 @@ impl<P: SharedWait, F: Form> SharedBarrier<P, F> {
         })
     }
 
-    /// As [`wait`](Self::wait), but gives up when the deadline has passed: then it is `None`, and
-    /// as if the caller had not come.
+    /// Does what [`wait`](Self::wait) does, but gives up when the deadline has passed: then it
+    /// returns `None`, and it is as if the caller had not come.
     pub fn wait_until(&self, deadline: Deadline) -> Option<bool> {
         self.come()
             .map_or_else(|round| self.waited(round, Some(deadline)).then_some(false), Option::Some)
@@ -90,8 +90,8 @@ impl<P: SharedWait, F: Form> SharedBarrier<P, F> {
             let last = (seen & MAX_PARTIES) + 1 == self.parties();
             let new = if last { round.wrapping_add(1) << ROUND } else { seen + 1 };
             let word = &raw const self.word;
-            // Acquire and release: SHARED-4; pairs with itself in those who came before, and with
-            // the load in `waited`.
+            // Acquire and release: SHARED-4; pairs with itself in the threads that came before, and
+            // with the load in `waited`.
             // mutant: in models a wake is a fence, by which the last acquires too.
             match self.word.compare_exchange(seen, new, AcqRel, Relaxed) {
                 Ok(_) if last => {
@@ -108,7 +108,7 @@ impl<P: SharedWait, F: Form> SharedBarrier<P, F> {
     /// itself out.
     fn waited(&self, round: u32, deadline: Option<Deadline>) -> bool {
         let lasts = |word: u32| word >> ROUND == round;
-        // Relaxed: looked at again. Whatever comes of it.
+        // Relaxed: loaded again below, whatever the result.
         let _ = self.word.spin_while(Relaxed, F::SPIN.backing_off(0), lasts);
         let mut slept = false;
         loop {
@@ -118,7 +118,7 @@ impl<P: SharedWait, F: Form> SharedBarrier<P, F> {
                 return true;
             }
             if slept && nap::passed::<P>(deadline) {
-                // Relaxed: it orders nothing. If the word has changed, all is looked at anew.
+                // Relaxed: it orders nothing. If the word has changed, all is checked anew.
                 if self.word.compare_exchange(seen, seen - 1, Relaxed, Relaxed).is_ok() {
                     return false;
                 }

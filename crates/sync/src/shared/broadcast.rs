@@ -2,20 +2,21 @@
 //!
 //! | bits | field | meaning |
 //! |---|---|---|
-//! | 0–30 | generation | how often was sent; begins anew at the end |
-//! | 31 | `SLEEPERS` | somebody may sleep with that generation: who sends must wake all |
+//! | 0–30 | generation | number of sends; begins anew at the end |
+//! | 31 | `SLEEPERS` | a thread may sleep with that generation: the sender must wake all |
 //!
 //! ```text
 //!                   send, which clears `SLEEPERS`, and wakes all if that was on
 //!   generation g ────────────────────────────────────────────────────────────────► g + 1
 //! ```
 //!
-//! - SHARED-8: who waits with a generation is back after the first send behind that, and what was
-//!   done before each send so far happens before.
+//! - SHARED-8: a thread that waits with a generation is back after the first send behind that, and
+//!   what was done before each send so far happens before.
 //!
-//! A send is an exchange whether somebody waits or not. So this is an event count too, for
-//! conditions that stand in other words, and needs no fence for it: who has asked for the
-//! generation before a send finds it changed, and who has asked later finds the condition.
+//! A send is an exchange whether a thread waits or not. So this is an event count too, for
+//! conditions that stand in other words, and needs no fence for it: a thread that has asked for the
+//! generation before a send finds it changed, and a thread that has asked later finds the
+//! condition.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -32,7 +33,7 @@ pub struct SharedBroadcast<P: SharedWait, F: Form = Standard> {
     form: PhantomData<F>,
 }
 
-/// How often was sent, modulo 2³¹; to be compared with others of the same broadcast.
+/// The number of sends, modulo 2³¹; to be compared with others of the same broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedGeneration(u32);
 
@@ -41,20 +42,20 @@ impl SharedGeneration {
         Self(word & !SLEEPERS)
     }
 
-    /// How often was sent from `earlier` to here.
+    /// The number of sends from `earlier` to here.
     #[must_use]
     pub fn since(self, earlier: Self) -> u32 {
         self.0.wrapping_sub(earlier.0) & !SLEEPERS
     }
 
-    /// As a number, to be kept where this type is not known.
+    /// The generation as a number, to be kept where this type is not known.
     #[must_use]
     pub const fn to_bits(self) -> u32 {
         self.0
     }
 
-    /// What [`to_bits`](Self::to_bits) returned. A number of another origin is a generation that
-    /// has ended, or has not begun.
+    /// The generation of a number that [`to_bits`](Self::to_bits) returned. A number of another
+    /// origin is a generation that has ended, or has not begun.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
@@ -62,12 +63,12 @@ impl SharedGeneration {
 }
 
 impl<P: SharedWait, F: Form> SharedBroadcast<P, F> {
-    /// Nothing was sent.
+    /// A broadcast in which nothing was sent.
     pub const NEW: Self = Self { word: P::U32::ZERO, form: PhantomData };
 
-    /// The present generation. To be asked for before the caller looks whether it has to wait: what
-    /// is sent from then on ends a wait with it. What was done before each send so far happens
-    /// before the return.
+    /// The present generation. The caller asks for it before it looks whether it has to wait: each
+    /// later send ends a wait with it. What was done before each send so far happens before the
+    /// return.
     #[inline]
     pub fn now(&self) -> SharedGeneration {
         // Acquire: SHARED-8; pairs with the release in `send`.
@@ -94,7 +95,7 @@ impl<P: SharedWait, F: Form> SharedBroadcast<P, F> {
     }
 
     /// Waits until the generation is another than `seen`; returns it. 2³¹ sends between two looks
-    /// are none.
+    /// count as none.
     #[inline]
     pub fn wait(&self, seen: SharedGeneration) -> SharedGeneration {
         loop {
@@ -104,7 +105,7 @@ impl<P: SharedWait, F: Form> SharedBroadcast<P, F> {
         }
     }
 
-    /// As [`wait`](Self::wait), but gives up when the deadline has passed: `None`.
+    /// Does what [`wait`](Self::wait) does, but gives up when the deadline has passed: `None`.
     #[inline]
     pub fn wait_until(
         &self,
@@ -126,7 +127,7 @@ impl<P: SharedWait, F: Form> SharedBroadcast<P, F> {
         deadline: Option<Deadline>,
     ) -> Option<SharedGeneration> {
         let lasts = |word| SharedGeneration::of(word) == seen;
-        // Relaxed, all: looked at again. Whatever comes of the spin.
+        // Relaxed, all: loaded again, whatever the result of the spin.
         let _ = self.word.spin_while(Relaxed, F::SPIN.backing_off(0), lasts);
         let mut slept = 0;
         let mut word = self.word.load(Relaxed);

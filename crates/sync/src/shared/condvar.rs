@@ -5,9 +5,10 @@
 //! | 0–3 | `sequence` | how many notifications there were |
 //! | 4–7 | `waiters` | how many wait, or have been killed while they did |
 //!
-//! Who waits sleeps until the count has changed since it held the mutex. Each notification wakes
-//! all that sleep: the kernel serves sleepers by their priority, so one that came after the
-//! notification could be woken in the place of one that came before, and sleep on.
+//! A waiter sleeps until the count has changed from what it was while the waiter held the mutex.
+//! Each notification wakes all that sleep: the kernel serves sleepers by their priority, so a
+//! thread that came after the notification could be woken in the place of one that came before, and
+//! sleep on.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::Relaxed;
@@ -28,11 +29,11 @@ pub struct SharedCondvar<P: SharedWait, F: Form = Standard> {
 }
 
 impl<P: SharedWait, F: Form> SharedCondvar<P, F> {
-    /// A condition variable that nobody waits for.
+    /// A condition variable that no thread waits for.
     pub const NEW: Self = Self { sequence: P::U32::ZERO, waiters: P::U32::ZERO, form: PhantomData };
 
     /// Unlocks `mutex`, waits until notified or until the deadline, or for no reason, and locks it
-    /// again. Returns how it was had, and whether a notification has come.
+    /// again. Returns how the mutex was acquired, and whether a notification has come.
     ///
     /// # Safety
     ///
@@ -60,7 +61,7 @@ impl<P: SharedWait, F: Form> SharedCondvar<P, F> {
         (mutex.lock(), notified)
     }
 
-    /// Notifies one that waits now, and perhaps others.
+    /// Notifies one waiter that waits now, and perhaps others.
     pub fn notify_one(&self) {
         self.notify_all();
     }

@@ -2,8 +2,8 @@
 //!
 //! | bits | field | meaning |
 //! |---|---|---|
-//! | 0 | `SET` | it was set, and nobody has taken that |
-//! | 31 | `SLEEPERS` | somebody may sleep: who sets must wake one |
+//! | 0 | `SET` | it was set, and no thread has taken that |
+//! | 31 | `SLEEPERS` | a thread may sleep: the setter must wake one |
 //!
 //! ```text
 //!         set: one swap, which clears `SLEEPERS`, and a wake if that was on
@@ -21,8 +21,9 @@ use crate::lock::{Form, Standard};
 
 const SET: u32 = 1;
 
-/// An event that resets itself, in memory that processes share, 4 bytes. All zero: not set. Comers
-/// take it ahead of those that sleep. What a process had taken that is killed is lost.
+/// An event that resets itself, in memory that processes share, 4 bytes. All zero: not set.
+/// Arriving waiters take it ahead of those that sleep. If a process is killed, a set that it had
+/// taken is lost.
 #[repr(transparent)]
 pub struct SharedEvent<P: SharedWait, F: Form = Standard> {
     word: P::U32,
@@ -30,10 +31,10 @@ pub struct SharedEvent<P: SharedWait, F: Form = Standard> {
 }
 
 impl<P: SharedWait, F: Form> SharedEvent<P, F> {
-    /// Not set.
+    /// An event that is not set.
     pub const NEW: Self = Self { word: P::U32::ZERO, form: PhantomData };
 
-    /// Lets one waiter go, or leaves the event set for the next; sets that nobody has taken are
+    /// Lets one waiter go, or leaves the event set for the next; sets that were not taken count as
     /// one. Never blocks.
     #[inline]
     pub fn set(&self) {
@@ -50,13 +51,14 @@ impl<P: SharedWait, F: Form> SharedEvent<P, F> {
         while !self.wait_until(None) {}
     }
 
-    /// As [`wait`](Self::wait), but gives up when the deadline has passed; says whether it was set.
+    /// Does what [`wait`](Self::wait) does, but gives up when the deadline has passed; returns
+    /// whether the event was set.
     #[inline]
     pub fn wait_until(&self, deadline: Option<Deadline>) -> bool {
         self.try_wait() || self.wait_contended(deadline)
     }
 
-    /// Takes it if the event is set; never blocks.
+    /// Takes the event if it is set; never blocks.
     #[inline]
     pub fn try_wait(&self) -> bool {
         let mut seen = self.word.load(Relaxed);
@@ -74,7 +76,7 @@ impl<P: SharedWait, F: Form> SharedEvent<P, F> {
         self.word.load(Relaxed) & SET != 0
     }
 
-    /// Takes it, which was seen to be set.
+    /// Takes the event, which was seen to be set.
     fn take(&self, seen: u32, marks: u32) -> Result<u32, u32> {
         // Acquire: what came before each set; pairs with the release in `set`.
         self.word.compare_exchange(seen, seen & !SET | marks, Acquire, Relaxed)
@@ -83,7 +85,7 @@ impl<P: SharedWait, F: Form> SharedEvent<P, F> {
     #[cold]
     #[inline(never)]
     fn wait_contended(&self, deadline: Option<Deadline>) -> bool {
-        // Relaxed: looked at again. Whatever comes of it.
+        // Relaxed: loaded again below, whatever the result.
         let _ = self.word.spin_while(Relaxed, F::SPIN.backing_off(0), |word| word & SET == 0);
         let mut marks = 0;
         let mut seen = self.word.load(Relaxed);

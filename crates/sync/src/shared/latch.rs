@@ -1,17 +1,17 @@
-//! The process-shared latch: one word, and from how many it counts.
+//! The process-shared latch: one word, and the number from which it counts.
 //!
 //! | bits | field | meaning |
 //! |---|---|---|
 //! | 0–30 | done | how much was counted down |
-//! | 31 | `SLEEPERS` | somebody may sleep: who opens it must wake all |
+//! | 31 | `SLEEPERS` | a thread may sleep: the one that opens the latch must wake all |
 //!
 //! ```text
 //!             count_down                  count_down to zero, which clears `SLEEPERS`
 //!   closed ◄────────────► closed ──────────────────────────────► open, for good
 //! ```
 //!
-//! - SHARED-9: nobody goes on before all was counted down, and then all do that wait; what was done
-//!   before each count happens before.
+//! - SHARED-9: no thread goes on before all was counted down, and then all that wait do; what was
+//!   done before each count happens before.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -23,7 +23,8 @@ use crate::lock::{Form, Standard};
 use crate::wait::MAX_COUNT;
 
 /// A latch in memory that processes share, 8 bytes: opens once, when all is counted down. All zero:
-/// one that counts from 1. What a process was to count down that is killed before is not counted.
+/// one that counts from 1. If a process is killed, what it was to count down and had not is not
+/// counted.
 #[repr(C)]
 pub struct SharedLatch<P: SharedWait, F: Form = Standard> {
     word: P::U32,
@@ -39,15 +40,15 @@ impl<P: SharedWait, F: Form> SharedLatch<P, F> {
     ///
     /// # Panics
     ///
-    /// If it is more than [`MAX_COUNT`].
+    /// If `count` is more than [`MAX_COUNT`].
     #[must_use]
     pub const fn new(count: u32) -> Self {
         assert!(count <= MAX_COUNT, "a latch can't count so far");
         Self { word: P::U32::ZERO, beside: count.wrapping_sub(1), form: PhantomData }
     }
 
-    /// Counts down by `step`, or by what is left if that is less; as the last, lets all go that
-    /// wait. Never blocks.
+    /// Counts down by `step`, or by what is left if that is less; the last one lets all waiters go.
+    /// Never blocks.
     #[inline]
     pub fn count_down(&self, step: u32) {
         let word = &raw const self.word;
@@ -75,8 +76,8 @@ impl<P: SharedWait, F: Form> SharedLatch<P, F> {
         while !self.wait_until(None) {}
     }
 
-    /// As [`wait`](Self::wait), but gives up when the deadline has passed; says whether the latch
-    /// is open.
+    /// Does what [`wait`](Self::wait) does, but gives up when the deadline has passed; returns
+    /// whether the latch is open.
     #[inline]
     pub fn wait_until(&self, deadline: Option<Deadline>) -> bool {
         self.is_open() || self.wait_contended(deadline)
@@ -102,7 +103,7 @@ impl<P: SharedWait, F: Form> SharedLatch<P, F> {
     #[inline(never)]
     fn wait_contended(&self, deadline: Option<Deadline>) -> bool {
         let is_closed = |word| self.left_of(word) != 0;
-        // Relaxed, all: looked at again. Whatever comes of the spin.
+        // Relaxed, all: loaded again, whatever the result of the spin.
         let _ = self.word.spin_while(Relaxed, F::SPIN.backing_off(0), is_closed);
         let mut slept = 0;
         let mut seen = self.word.load(Relaxed);

@@ -3,18 +3,18 @@
 //! | bits | field | meaning |
 //! |---|---|---|
 //! | 0–29 | owner | the thread's number; 0 is free |
-//! | 30 | `DIED` | an owner has died with it, and nobody has said since that all is well |
-//! | 31 | `SLEEPERS` | somebody may sleep: the release must wake one |
+//! | 30 | `DIED` | an owner has died with it, and none has said since then that all is well |
+//! | 31 | `SLEEPERS` | a thread may sleep: the release must wake one |
 //!
 //! ```text
 //!            lock                 one goes to sleep
 //!    0 ◄─────────────► owner ─────────────────────────► owner|SLEEPERS
 //!           unlock       ▲                                  │
-//!                        │  unlock: wakes one, who locks it │
+//!                        │  unlock: wakes one, which locks  │
 //!                        └──────── as owner|SLEEPERS ◄──────┘
 //! ```
 //!
-//! Comers barge, and the kernel's queue is that of the sleepers.
+//! Arriving waiters barge, and the kernel keeps the queue of the sleepers.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -31,13 +31,13 @@ pub struct SharedMutex<P: SharedWait, F: Form = Standard> {
     form: PhantomData<F>,
 }
 
-/// How a mutex was had.
+/// How a mutex was acquired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Acquired {
-    /// As its last owner left it.
+    /// The mutex is as its last owner left it.
     Whole,
-    /// An owner has died with it: what it guards may be half done. It stays so until
+    /// An owner has died with it: the guarded data may be half changed. It stays so until
     /// [`SharedMutex::recovered`].
     OwnerDied,
 }
@@ -49,8 +49,8 @@ impl<P: SharedWait, F: Form> SharedMutex<P, F> {
     /// A free mutex.
     pub const NEW: Self = Self { word: P::U32::ZERO, form: PhantomData };
 
-    /// Acquires the mutex; blocks until it is had, or until its owner is found dead. A caller that
-    /// owns it waits for itself for ever.
+    /// Acquires the mutex; blocks until the caller has it, or until its owner is found dead. A
+    /// caller that owns it waits for itself for ever.
     #[inline]
     pub fn lock(&self) -> Acquired {
         match self.try_lock() {
@@ -97,7 +97,7 @@ impl<P: SharedWait, F: Form> SharedMutex<P, F> {
         }
     }
 
-    /// Says, as the owner, that what the mutex guards is whole again.
+    /// Notes that the data which the mutex guards is whole again; called by the owner.
     pub fn recovered(&self) {
         // Relaxed: the release comes yet.
         self.word.fetch_and(!DIED, Relaxed);
@@ -112,8 +112,8 @@ impl<P: SharedWait, F: Form> SharedMutex<P, F> {
     fn take(&self, seen: u32, marks: u32) -> Result<Acquired, u32> {
         let died = if seen & OWNER == 0 { seen & DIED } else { DIED };
         let new = P::thread().0 & OWNER | died | seen & SLEEPERS | marks;
-        // Acquire: SHARED-1; pairs with the release in `unlock`. Of a dead owner nothing is known
-        // to have happened before.
+        // Acquire: SHARED-1; pairs with the release in `unlock`. Nothing that a dead owner did is
+        // known to have happened before.
         self.word.compare_exchange(seen, new, Acquire, Relaxed)?;
         Ok(if died == 0 { Acquired::Whole } else { Acquired::OwnerDied })
     }
@@ -121,7 +121,7 @@ impl<P: SharedWait, F: Form> SharedMutex<P, F> {
     #[cold]
     #[inline(never)]
     fn lock_contended(&self, deadline: Option<Deadline>) -> Option<Acquired> {
-        // Relaxed: looked at again. Whatever comes of it.
+        // Relaxed: loaded again below, whatever the result.
         let _ = self.word.spin_while(Relaxed, F::SPIN.backing_off(0), |word| word & OWNER != 0);
         let mut marks = 0;
         let mut seen = self.word.load(Relaxed);

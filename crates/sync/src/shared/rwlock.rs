@@ -2,11 +2,11 @@
 //!
 //! | bits | field | meaning |
 //! |---|---|---|
-//! | 0–27 | who | with `WRITER` the number of its thread, else how many readers are in |
-//! | 28 | `WRITER` | one is in, dead or alive |
-//! | 29 | `DIED` | a writer has died with it, and nobody has said since that all is well |
+//! | 0–27 | `WHO` | with `WRITER` the number of its thread, otherwise how many readers are in |
+//! | 28 | `WRITER` | a writer is in, dead or alive |
+//! | 29 | `DIED` | a writer has died with it, and none has said since then that all is well |
 //! | 30 | `WAITING` | a writer waits for readers to leave: no more come in |
-//! | 31 | `SLEEPERS` | somebody may sleep: who lets others in must wake all |
+//! | 31 | `SLEEPERS` | a thread may sleep: a thread that lets others in must wake all |
 //!
 //! ```text
 //!         read               read                write
@@ -17,16 +17,18 @@
 //!             1|WAITING ────────────┘
 //! ```
 //!
-//! - SHARED-6: while `WRITER` is set, one thread is in, or none if that is dead; else as many
-//!   readers as are counted. Who finds the writer dead takes its place, or a reader's.
-//! - SHARED-7: who makes the lock free, or takes `WAITING` away and lets readers in, wakes all that
-//!   sleep. So no wake is lost with a sleeper that is killed.
+//! - SHARED-6: while `WRITER` is set, one thread is in, or none if that thread is dead; otherwise
+//!   as many readers as are counted. A thread that finds the writer dead takes its place, or a
+//!   reader's.
+//! - SHARED-7: a thread that makes the lock free, or takes `WAITING` away and lets readers in,
+//!   wakes all that sleep. So no wake is lost with a sleeper that is killed.
 //!
-//! Writers are preferred: readers wait behind one that waits, but for [`Form::BACKSTOP_NS`] only,
-//! or till their deadline if nobody is in then; and a try comes in if nobody is. The writer may be
-//! dead; or wait for the thread that reads again, which then would wait for itself.
+//! Writers are preferred: readers wait behind a writer that waits, but for [`Form::BACKSTOP_NS`]
+//! only, or till their deadline if no thread is in then; and a try comes in if no thread is in. The
+//! writer may be dead; or wait for the thread that reads again, which then would wait for itself.
 //!
-//! Readers are not noted, so a dead one is never found: it stays counted, and no writer comes in.
+//! Readers are not noted, so a dead reader is never found: it stays counted, and no writer comes
+//! in.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -49,13 +51,13 @@ const WRITER: u32 = 1 << 28;
 const DIED: u32 = 1 << 29;
 const WAITING: u32 = 1 << 30;
 
-/// How one comes in.
+/// How a thread comes in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Read,
-    /// To read, though a writer waits.
+    /// As a reader, though a writer waits.
     ReadAhead,
-    /// The same, if nobody is in.
+    /// As a reader, though a writer waits, if no thread is in.
     ReadFree,
     Write,
 }
@@ -75,16 +77,17 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
     /// A free lock.
     pub const NEW: Self = Self { word: P::U32::ZERO, form: PhantomData };
 
-    /// Acquires the lock to read; blocks until it is had, or until its writer is found dead. A
-    /// reader that reads again may wait for a while. Beyond 2²⁸ − 1 readers it waits too.
+    /// Acquires the lock to read; blocks until the caller has it, or until its writer is found
+    /// dead. A reader that reads again may wait for a while. Beyond 2²⁸ − 1 readers the caller
+    /// waits too.
     #[inline]
     pub fn read(&self) -> Acquired {
         self.acquire(Way::Read)
     }
 
-    /// Acquires the lock to read if nobody is in, or readers are and no writer waits; never blocks,
-    /// and so does not find that a writer who is in is dead. One that waits may be: so a free lock
-    /// is had, ahead of it.
+    /// Acquires the lock to read if no thread is in, or readers are in and no writer waits; never
+    /// blocks, and so does not find that a writer that is in is dead. A writer that waits may be
+    /// dead: so a free lock is acquired ahead of it.
     #[inline]
     pub fn try_read(&self) -> Option<Acquired> {
         self.try_acquire(Way::Read).or_else(|| self.try_acquire(Way::ReadFree))
@@ -96,8 +99,8 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
         self.try_acquire(Way::Read).or_else(|| self.acquire_contended(Way::Read, Some(deadline)))
     }
 
-    /// Acquires the lock to write; blocks until it is had, or until its writer is found dead. A
-    /// caller that has it already, in either way, waits for itself for ever.
+    /// Acquires the lock to write; blocks until the caller has it, or until its writer is found
+    /// dead. A caller that has it already, in either way, waits for itself for ever.
     #[inline]
     pub fn write(&self) -> Acquired {
         self.acquire(Way::Write)
@@ -115,7 +118,7 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
         self.try_write().or_else(|| self.acquire_contended(Way::Write, Some(deadline)))
     }
 
-    /// Leaves, as a reader; the last wakes all that sleep.
+    /// Leaves as a reader; the last reader wakes all that sleep.
     ///
     /// # Safety
     ///
@@ -138,7 +141,7 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
         }
     }
 
-    /// Leaves, as the writer; wakes all that sleep.
+    /// Leaves as the writer; wakes all that sleep.
     ///
     /// # Safety
     ///
@@ -153,19 +156,20 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
         }
     }
 
-    /// Says, as the writer, that what the lock guards is whole again.
+    /// Notes that the data which the lock guards is whole again; called by the writer.
     pub fn recovered(&self) {
         // Relaxed: the release comes yet.
         self.word.fetch_and(!DIED, Relaxed);
     }
 
-    /// Whether no writer has died, or one has said since that all is well; to who is in.
+    /// Whether no writer has died, or one has said since then that all is well. For a caller that
+    /// is in.
     pub fn is_whole(&self) -> bool {
-        // Relaxed: who is in has acquired it.
+        // Relaxed: a thread that is in has acquired it.
         self.word.load(Relaxed) & DIED == 0
     }
 
-    /// Whether anybody is in, dead or alive; may be stale at once.
+    /// Whether a thread is in, dead or alive; may be stale at once.
     pub fn is_locked(&self) -> bool {
         self.word.load(Relaxed) & (WRITER | WHO) != 0
     }
@@ -205,8 +209,8 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
                 ((readers + 1) | died, seen & SLEEPERS != 0)
             }
         };
-        // Acquire: SHARED-6; pairs with the releases in `unlock_read` and `unlock_write`. Of a dead
-        // writer nothing is known to have happened before.
+        // Acquire: SHARED-6; pairs with the releases in `unlock_read` and `unlock_write`. Nothing
+        // that a dead writer did is known to have happened before.
         self.word.compare_exchange(seen, new, Acquire, Relaxed)?;
         if wakes {
             P::wake_shared(&raw const self.word, u32::MAX);
@@ -217,7 +221,7 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
     #[cold]
     #[inline(never)]
     fn acquire_contended(&self, mut way: Way, deadline: Option<Deadline>) -> Option<Acquired> {
-        // Relaxed: looked at again. Whatever comes of it.
+        // Relaxed: loaded again below, whatever the result.
         let _ = self.word.spin_while(Relaxed, F::SPIN.backing_off(0), |word| !way.is_open(word));
         let mut slept = false;
         let mut seen = self.word.load(Relaxed);
@@ -231,7 +235,7 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
                 continue;
             }
             if slept && nap::passed::<P>(deadline) {
-                // If it is free, the writer that waits has not come: it may be dead.
+                // If the lock is free, the writer that waits has not come: it may be dead.
                 if way == Way::Read
                     && let Some(acquired) = self.try_acquire(Way::ReadFree)
                 {

@@ -3,10 +3,10 @@
 //! | bits | field | meaning |
 //! |---|---|---|
 //! | 0–30 | permits | how many there are, as more or less than there were at first |
-//! | 31 | `SLEEPERS` | somebody may sleep: the release must wake one |
+//! | 31 | `SLEEPERS` | a thread may sleep: the release must wake one |
 //!
-//! The release clears the mark and wakes one; who was woken marks the word again, since it does not
-//! know whether others sleep, and wakes the next if it has left a permit.
+//! The release clears the mark and wakes one thread. A thread that was woken marks the word again,
+//! because it does not know whether others sleep, and wakes the next if it has left a permit.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -17,8 +17,8 @@ use super::{SLEEPERS, mark_and_sleep};
 use crate::lock::{Form, Standard};
 use crate::wait::{MAX_PERMITS, TooManyPermits};
 
-/// A counting semaphore in memory that processes share, 8 bytes. Comers take permits ahead of those
-/// that sleep. What a process had taken that is killed is lost.
+/// A counting semaphore in memory that processes share, 8 bytes. Arriving waiters take permits
+/// ahead of those that sleep. If a process is killed, permits that it had taken are lost.
 #[repr(C)]
 pub struct SharedSemaphore<P: SharedWait, F: Form = Standard> {
     word: P::U32,
@@ -29,18 +29,18 @@ pub struct SharedSemaphore<P: SharedWait, F: Form = Standard> {
 const _: () = assert!(MAX_PERMITS == SLEEPERS - 1);
 
 impl<P: SharedWait, F: Form> SharedSemaphore<P, F> {
-    /// A semaphore that has so many permits. All zero: it has none.
+    /// A semaphore that has this many `permits`. All zero: it has none.
     ///
     /// # Panics
     ///
-    /// If they are more than [`MAX_PERMITS`].
+    /// If `permits` is more than [`MAX_PERMITS`].
     #[must_use]
     pub const fn new(permits: u32) -> Self {
         assert!(permits <= MAX_PERMITS, "too many permits");
         Self { word: P::U32::ZERO, first: permits, form: PhantomData }
     }
 
-    /// Takes a permit; blocks until it is had.
+    /// Takes a permit; blocks until the caller has it.
     #[inline]
     pub fn acquire(&self) {
         if !self.try_acquire() {
@@ -61,13 +61,14 @@ impl<P: SharedWait, F: Form> SharedSemaphore<P, F> {
         false
     }
 
-    /// Takes a permit, or gives up when the deadline has passed; says whether it was had.
+    /// Takes a permit, or gives up when the deadline has passed; returns whether the caller has
+    /// one.
     #[inline]
     pub fn acquire_until(&self, deadline: Deadline) -> bool {
         self.try_acquire() || self.acquire_contended(Some(deadline))
     }
 
-    /// Gives `more` permits; wakes one that sleeps, and that one the next. Never blocks.
+    /// Gives `more` permits; wakes one that sleeps, which wakes the next. Never blocks.
     ///
     /// # Errors
     ///
@@ -100,7 +101,7 @@ impl<P: SharedWait, F: Form> SharedSemaphore<P, F> {
         word.wrapping_add(self.first) & MAX_PERMITS
     }
 
-    /// The word of so many permits, unmarked.
+    /// The word of this many `permits`, unmarked.
     fn word_of(&self, permits: u32) -> u32 {
         permits.wrapping_sub(self.first) & MAX_PERMITS
     }
@@ -115,7 +116,7 @@ impl<P: SharedWait, F: Form> SharedSemaphore<P, F> {
     #[cold]
     #[inline(never)]
     fn acquire_contended(&self, deadline: Option<Deadline>) -> bool {
-        // Relaxed: looked at again. Whatever comes of it.
+        // Relaxed: loaded again below, whatever the result.
         let _ = self
             .word
             .spin_while(Relaxed, F::SPIN.backing_off(0), |word| self.permits_of(word) == 0);

@@ -1,5 +1,5 @@
-//! The condition variable: a list of waiters (`list.rs`), those of real-time priority first, by
-//! that, and all others in the order in which they came.
+//! The condition variable: a list of waiters (`list.rs`). Waiters of real-time priority come first,
+//! by priority; all others stand in the order in which they came.
 //!
 //! A wait is three steps, so that a C function can sleep in the middle and be cancelled there:
 //!
@@ -13,18 +13,18 @@
 //!   caller that can't use it (it was cancelled) passes it on with [`Condvar::notify_one`].
 //! - CV-3: a broadcast notifies all that are on the list. Those that have named one [`ShflMutex`]
 //!   are moved into its queue, asleep, and woken one after the other by its owners: no rush. All
-//!   others are woken at once. `lock/shfl/moved.rs` has the move, and what happens when one whose
-//!   turn it is sits in a signal handler.
-//! - CV-4: a waiter that was moved in its sleep touches the condition variable no more; one that
-//!   had begun to look at the list is told apart by the mover (`LOOKING`).
+//!   others are woken at once. `lock/shfl/moved.rs` has the move, and what happens when a waiter
+//!   whose turn it is sits in a signal handler.
+//! - CV-4: a waiter that was moved in its sleep touches the condition variable no more; the mover
+//!   can tell a waiter that had begun to look at the list (`LOOKING`).
 //!
 //! - CV-5: a waiter of real-time priority ([`Platform::urgency`]) goes before all that have less. A
 //!   broadcast does not move it: it is woken at once, before all others, and finds its place among
-//!   those that wait for the mutex by its priority. Behind those that sleep on there is so always a
-//!   waiter that need not be moved (`lock/shfl/moved.rs`, MOVE-2).
+//!   those that wait for the mutex by its priority. So behind the waiters that sleep on there is
+//!   always a waiter that need not be moved (`lock/shfl/moved.rs`, MOVE-2).
 //!
-//! CV-1 is what glibc's condition variable lost in BZ#25847 (a waiter could take a notification
-//! that was meant for an earlier group).
+//! glibc's condition variable lost CV-1 in BZ#25847 (a waiter could take a notification that was
+//! meant for an earlier group).
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Relaxed, Release};
@@ -38,7 +38,7 @@ use crate::lock::{Form, Moved, ShflMutex};
 use crate::policy::Policy;
 use crate::{arena, nap};
 
-/// A condition variable, 16 bytes, all zero when nobody waits. It doesn't know a mutex: any kind
+/// A condition variable, 16 bytes, all zero when no thread waits. It doesn't know a mutex: any kind
 /// will do, one at a time.
 #[repr(transparent)]
 pub struct Condvar<P: Platform>(List<P>);
@@ -51,22 +51,22 @@ pub struct Entry<P: Platform>(u32, PhantomData<fn() -> P>);
 /// How a wait ended.
 #[must_use]
 pub enum End {
-    /// Nobody has notified the waiter.
+    /// The waiter was not notified.
     GaveUp,
-    /// Notified, or it had no node (see [`Entry::naps`]): the caller locks its mutex.
+    /// The waiter was notified, or had no node (see [`Entry::naps`]): the caller locks its mutex.
     Notified,
-    /// Notified by a broadcast, which has put the waiter into the queue of its mutex: the caller
-    /// acquires that by [`ShflMutex::lock_moved`].
+    /// A broadcast has notified the waiter, and put it into the queue of its mutex: the caller
+    /// acquires that mutex by [`ShflMutex::lock_moved`].
     Moved(Moved),
 }
 
 impl<P: Platform> Condvar<P> {
-    /// A condition variable that nobody waits for.
+    /// A condition variable that no thread waits for.
     pub const NEW: Self = Self(List::NEW);
 
-    /// Waits until notified, or `deadline`, or (seldom) for no reason. `unlock` and `lock` are the
-    /// caller's mutex, which is held before and after. Returns whether it was notified before the
-    /// deadline.
+    /// Waits until notified, or `deadline`, or (seldom) for no reason. `unlock` and `lock` are
+    /// those of the caller's mutex, which is held before and after. Returns whether the caller was
+    /// notified before the deadline.
     pub fn wait(
         &self,
         deadline: Option<Deadline>,
@@ -78,7 +78,8 @@ impl<P: Platform> Condvar<P> {
         notified
     }
 
-    /// As [`wait`](Self::wait), with a mutex into whose queue a broadcast may move the caller.
+    /// Does what [`wait`](Self::wait) does, with a mutex into whose queue a broadcast may move the
+    /// caller.
     ///
     /// # Safety
     ///
@@ -101,8 +102,8 @@ impl<P: Platform> Condvar<P> {
         notified
     }
 
-    /// The wait from the unlocking to the locking: how it ended, and whether the caller was
-    /// notified before the deadline.
+    /// Waits, from the unlocking to the locking: returns how the wait ended, and whether the caller
+    /// was notified before the deadline.
     fn outlast(
         &self,
         entry: Entry<P>,
@@ -112,7 +113,7 @@ impl<P: Platform> Condvar<P> {
         let napping = entry.naps();
         unlock();
         while !entry.sleep(deadline) {}
-        // SAFETY: both callers have prepared it here.
+        // SAFETY: both callers have prepared the entry here.
         let end = unsafe { self.finish(entry) };
         let in_time = !(napping && nap::passed::<P>(deadline));
         let notified = in_time && !matches!(end, End::GaveUp);
@@ -124,8 +125,8 @@ impl<P: Platform> Condvar<P> {
         self.enlist(|_| {})
     }
 
-    /// As [`prepare`](Self::prepare), of a caller that holds `mutex`, and lets a broadcast move it
-    /// into the queue of that.
+    /// Does what [`prepare`](Self::prepare) does, for a caller that holds `mutex`, and lets a
+    /// broadcast move it into the queue of that mutex.
     ///
     /// ```compile_fail,E0133
     /// # use antiphon_linux::Linux;
@@ -141,7 +142,7 @@ impl<P: Platform> Condvar<P> {
     ///   [`Entry::moved`]; until then the mutex stays where it is, and is not dropped: a broadcast
     ///   writes to it.
     /// - If the caller was moved, it acquires that mutex by [`ShflMutex::lock_moved`] before it
-    ///   does anything else to it, and it stays where it is until then.
+    ///   does anything else to it, and the mutex stays where it is until then.
     pub unsafe fn prepare_with<Q: Policy, F: Form>(&self, mutex: &ShflMutex<P, Q, F>) -> Entry<P> {
         self.enlist(|bits| mutex.invite(bits))
     }
@@ -176,7 +177,7 @@ impl<P: Platform> Condvar<P> {
     ///
     /// # Safety
     ///
-    /// It is this condition variable that has prepared the wait.
+    /// This condition variable has prepared the wait.
     pub unsafe fn finish(&self, entry: Entry<P>) -> End {
         let Some((id, node)) = named::<P>(entry.0) else {
             return End::Notified;
@@ -200,8 +201,8 @@ impl<P: Platform> Condvar<P> {
         end
     }
 
-    /// Notifies a waiter, if there is any: that of the highest real-time priority, else that which
-    /// has waited longest. Returns whether there was one.
+    /// Notifies a waiter, if there is any: the one of the highest real-time priority, otherwise the
+    /// one that has waited longest. Returns whether there was one.
     pub fn notify_one(&self) -> bool {
         // It orders nothing: see `enlist`.
         if self.0.seems_empty() {
@@ -224,7 +225,7 @@ impl<P: Platform> Condvar<P> {
         }
         self.0.with(|list| {
             let mut chain = Chain::<P>::NEW;
-            // One alone makes no herd, and may find the mutex free.
+            // A single waiter makes no herd, and may find the mutex free.
             let alone = list.is_short();
             let mut at = list.empty();
             while let Some((id, node)) = named::<P>(at) {
@@ -237,13 +238,13 @@ impl<P: Platform> Condvar<P> {
                 }
                 at = next;
             }
-            // SAFETY: whoever is LISTED gets off the list with the list's lock alone, and we hold
-            // it.
+            // SAFETY: a waiter that is LISTED gets off the list with the list's lock alone, and we
+            // hold it.
             unsafe { chain.join() }
         })
     }
 
-    /// Whether anybody is on the list; may be stale at once.
+    /// Whether a waiter is on the list; may be stale at once.
     pub fn has_waiters(&self) -> bool {
         !self.0.seems_empty()
     }
@@ -275,12 +276,12 @@ impl<P: Platform> Entry<P> {
     }
 
     /// Whether the waiter was moved in its sleep. If so the wait is over, without
-    /// [`Condvar::finish`]: it is not to touch the condition variable any more, which may be
+    /// [`Condvar::finish`]: the waiter must not touch the condition variable any more, which may be
     /// destroyed already. If not, [`Condvar::notify_all`] won't count it.
     ///
     /// # Errors
     ///
-    /// The entry, to be finished.
+    /// The entry, which is to be finished.
     pub fn moved(self) -> Result<Moved, Self> {
         match named::<P>(self.0).map(|(id, node)| moved::look(id, node)) {
             Some(Look::Moved(moved)) => Ok(moved),
@@ -288,16 +289,16 @@ impl<P: Platform> Entry<P> {
         }
     }
 
-    /// Whether no node was to be had: then [`sleep`](Self::sleep) is a nap, and ends for no reason.
+    /// Whether there was no node: then [`sleep`](Self::sleep) is a nap, and ends for no reason.
     pub fn naps(&self) -> bool {
         self.listed().is_none()
     }
 
-    /// The node that the wait sleeps on; `None` if none was to be had.
+    /// The node that the wait sleeps on; `None` if there was none.
     ///
     /// # Safety
     ///
-    /// The caller does no more with it than to have the platform park on it, before the wait ends.
+    /// The caller only lets the platform park on it, and only before the wait ends.
     pub unsafe fn node(&self) -> Option<&'static Waiter<P>> {
         self.listed()
     }

@@ -1,36 +1,38 @@
-//! The event: a thread says that something has happened, and one that waits for it goes on.
+//! The event: a thread says that something has happened, and one thread that waits for it goes on.
 //!
 //! | byte | field | written by | meaning |
 //! |---|---|---|---|
-//! | 0–7 | `sets` | who sets | bit 0, `QUEUED`: the list is not empty; above it, a count of sets |
-//! | 128–135 | `taken` | who waits | how often it had been set when that was taken last |
-//! | 136–151 | `list` | who sleeps, who wakes | those who sleep, or are about to |
+//! | 0–7 | `sets` | setters | bit 0, `QUEUED`: the list is not empty; above it, a count of sets |
+//! | 128–135 | `taken` | waiters | how often it had been set when that was taken last |
+//! | 136–151 | `list` | sleepers, wakers | the waiters that sleep, or are about to |
 //!
 //! ```text
 //!              set: one addition                    a waiter: one exchange of `taken`
 //!   unset ───────────────────────► set ───────────────────────────────────────► unset
 //!   sets = taken    ▲      │       sets > taken: further sets are the same one
 //!                   └──────┘
-//!                 `QUEUED`: who sets takes it for the first on the list, and lets that go
+//!                 `QUEUED`: a setter takes it for the first on the list, and lets that go
 //! ```
 //!
-//! - EVENT-1: who was let go has taken sets that nobody else has, and what was done before each of
-//!   them happens before.
-//! - EVENT-2: while `QUEUED` is on, sets are taken by who sets, for one on the list: no comer is
-//!   ahead of those. It is on while somebody is on the list, and changes under the list's lock. Who
-//!   adds to `sets` sees it, or is seen by who turns it on: both are exchanges of one word.
-//! - EVENT-3: who sets touches nothing after its addition, or, if it found `QUEUED`, after it has
+//! - EVENT-1: a waiter that was let go has taken sets that no other has, and what was done before
+//!   each of them happens before.
+//! - EVENT-2: while `QUEUED` is on, sets are taken by setters, for a waiter on the list: no
+//!   arriving waiter is ahead of those. `QUEUED` is on while a waiter is on the list, and changes
+//!   under the list's lock. A thread that adds to `sets` sees it, or is seen by the thread that
+//!   turns it on: both are exchanges of one word.
+//! - EVENT-3: a setter touches nothing after its addition, or, if it found `QUEUED`, after it has
 //!   unlocked the list; only then it lets its waiter go.
-//! - EVENT-4: who gives up and is the last on the list turns `QUEUED` off while the event is not
-//!   set, or waits on: whoever has set it is on the way to the list then. So the memory may be gone
+//! - EVENT-4: a waiter that gives up and is the last on the list turns `QUEUED` off while the event
+//!   is not set, or waits on: the setter is on the way to the list then. So the memory may be gone
 //!   as soon as all waiters are back, though the `set` that let the last of them go is not.
-//! - EVENT-5: who was let go and does not want it sets it again: for the next on the list, or the
-//!   next that comes. In between nobody sees that it is set.
+//! - EVENT-5: a waiter that was let go and does not want the event sets it again: for the next on
+//!   the list, or the next that comes. In between no thread sees that it is set.
 //!
 //! `sets` and `taken` are on lines of their own, and not on neighbours, which prefetchers take for
 //! one. In a hand-over from one running thread to another, each side then writes to a line that the
-//! other at most reads. What else was measured, one way, against a bare store and a spin on it
-//! (median of 41 interleaved runs of 10 000 each, on two pinned virtual AMD EPYC CPUs, 2026-11-22):
+//! other at most reads. Other layouts that were measured, one way, against a bare store and a spin
+//! on it (median of 41 interleaved runs of 10 000 each, on two pinned virtual AMD EPYC CPUs,
+//! 2026-11-22):
 //!
 //! | layout | ratio | sender |
 //! |---|---|---|
@@ -41,7 +43,7 @@
 //! | a flag, or a spinner that claims the next set ahead | 1.32 to 1.36 | 12 ns |
 //!
 //! Where both CPUs were threads of one core, nothing moves and the bare hand-over took 19 ns; the
-//! two exchanges of this one come on top, 41 ns in all.
+//! two exchanges of this layout come on top, 41 ns in all.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -56,7 +58,7 @@ use crate::lock::Standard;
 use crate::nap;
 use crate::policy::{Distance, Policy};
 
-/// An event that resets itself, 192 bytes. All zero: not set, and nobody waits.
+/// An event that resets itself, 192 bytes. All zero: not set, and no thread waits.
 #[repr(C, align(64))]
 pub struct Event<P: Platform, Q: Policy = Distance, F: CrowdForm = Standard> {
     sets: P::U64,
@@ -78,22 +80,22 @@ impl Sets {
         self.0 & Self::QUEUED != 0
     }
 
-    /// What `taken` is when all of them were taken.
+    /// The value of `taken` when all of the sets were taken.
     fn count(self) -> u64 {
         self.0 & !Self::QUEUED
     }
 
-    /// Whether a comer may take it.
+    /// Whether an arriving waiter may take the event.
     fn is_free(self, taken: u64) -> bool {
         !self.queued() && self.count() != taken
     }
 }
 
-/// How long is slept between two looks at what is not spun for.
+/// Length of the sleep between two looks at a word that is not spun for.
 const NAP_NS: u64 = 200_000;
 
 impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
-    /// Not set.
+    /// An event that is not set.
     pub const NEW: Self = Self {
         sets: P::U64::ZERO,
         apart: [0; 15],
@@ -102,12 +104,12 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
         marker: PhantomData,
     };
 
-    /// Lets one waiter go, or, if there is none, leaves the event set for the next; sets that
-    /// nobody has taken are one. Never blocks for longer than others hold the list, and makes a
-    /// system call only for who sleeps.
+    /// Lets one waiter go, or, if there is none, leaves the event set for the next; sets that were
+    /// not taken count as one. Never blocks for longer than others hold the list, and makes a
+    /// system call only for a waiter that sleeps.
     #[inline]
     pub fn set(&self) {
-        // Release: EVENT-1; pairs with the acquires of those who take it.
+        // Release: EVENT-1; pairs with the acquires of the threads that take it.
         if Sets(self.sets.fetch_add(Sets::ONE, Release)).queued() {
             self.hand_over();
         }
@@ -119,15 +121,16 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
         while !self.wait_until(None) {}
     }
 
-    /// As [`wait`](Self::wait), but gives up when the deadline has passed; says whether it was set.
-    /// What is set is had whatever the deadline.
+    /// Does what [`wait`](Self::wait) does, but gives up when the deadline has passed; returns
+    /// whether the event was set. An event that is set is taken whatever the deadline.
     #[inline]
     pub fn wait_until(&self, deadline: Option<Deadline>) -> bool {
         self.try_wait() || self.wait_contended(deadline)
     }
 
-    /// Begins a wait for one of several things. `None`: the event was set, and that is taken. Who
-    /// is [told](Place::look) has taken a set; one that is not used is set again (EVENT-5).
+    /// Begins a wait for one of several things. `None`: the event was set, and the caller has taken
+    /// that. A place that is [told](Place::look) has taken a set; a set that is not used is set
+    /// again (EVENT-5).
     pub fn stand<'a>(&'a self, several: &'a Several<P>) -> Option<Place<'a, P>> {
         let me = several.member();
         let waits = match &me {
@@ -138,7 +141,7 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
         if waits { Some(place) } else { place.give() }
     }
 
-    /// Takes it if the event is set and nobody waits for it in the list; never blocks.
+    /// Takes the event if it is set and no thread waits for it in the list; never blocks.
     #[inline]
     pub fn try_wait(&self) -> bool {
         loop {
@@ -152,31 +155,31 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
         }
     }
 
-    /// Takes back what was set, unless it is on its way to a waiter.
+    /// Takes the set back, unless it is on its way to a waiter.
     pub fn reset(&self) {
         self.try_wait();
     }
 
-    /// Whether the event is set, and nobody waits for it; may be stale at once.
+    /// Whether the event is set, and no thread waits for it; may be stale at once.
     pub fn is_set(&self) -> bool {
         let (sets, taken) = self.look();
         sets.is_free(taken)
     }
 
-    /// Whether somebody sleeps for it, or is about to; may be stale at once.
+    /// Whether a thread sleeps for the event, or is about to; may be stale at once.
     pub fn has_waiters(&self) -> bool {
         Sets(self.sets.load(Relaxed)).queued()
     }
 
     fn look(&self) -> (Sets, u64) {
-        // Acquire: so `sets` is seen as who has taken last has seen it, or newer, and never taken
-        // back; pairs with the releases in `take` and `hand_over`.
+        // Acquire: so `sets` is seen as the last taker has seen it, or newer, and never taken back;
+        // pairs with the releases in `take` and `hand_over`.
         let taken = self.taken.load(Acquire);
         // Acquire: EVENT-1; pairs with `set`.
         (Sets(self.sets.load(Acquire)), taken)
     }
 
-    /// Takes what was seen, unless another has.
+    /// Takes the sets that were seen, unless another thread has.
     fn take(&self, sets: Sets, taken: u64) -> bool {
         // Release: as `look` says.
         self.taken.compare_exchange(taken, sets.count(), Release, Relaxed).is_ok()
@@ -199,16 +202,16 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
         }
     }
 
-    /// Puts the caller on the list, unless the event was set meanwhile: then takes that, and says
-    /// `false`.
+    /// Puts the caller on the list, unless the event was set meanwhile: then takes that, and
+    /// returns `false`.
     fn enlist(&self, me: &Member<P>) -> bool {
         note::<P, Q>(me);
         self.list.with(|list| {
-            // Acquire: EVENT-1; pairs with `set`. From now on who sets comes for the list.
+            // Acquire: EVENT-1; pairs with `set`. From now on a setter comes for the list.
             let sets = Sets(self.sets.fetch_or(Sets::QUEUED, Acquire));
             if list.first().is_none() {
-                // Comers that have seen it before we did may take it still. Relaxed, both: what is
-                // not the latest is not to be had.
+                // Arriving waiters that have seen it before we did may take it still. Relaxed,
+                // both: a value that is not the latest can't be taken.
                 let mut taken = self.taken.load(Relaxed);
                 while sets.count() != taken {
                     if self.take(sets, taken) {
@@ -223,14 +226,15 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
         })
     }
 
-    /// Takes a caller that gives up off the list. `false`: it is to wait on, as it will be let go.
+    /// Takes a caller that gives up off the list. `false`: the caller is to wait on, because it
+    /// will be let go.
     fn leave(&self, me: &Member<P>) -> bool {
         self.list.with(|list| {
             if !list.holds(me.id(), me.node) {
                 return false;
             }
-            // EVENT-4. Relaxed, both: with somebody on the list, only who has its lock writes to
-            // `taken`; and no set is taken here.
+            // EVENT-4. Relaxed, both: with a waiter on the list, only the holder of its lock writes
+            // to `taken`; and no set is taken here.
             let unset = self.taken.load(Relaxed);
             let queued = unset | Sets::QUEUED;
             if list.is_short()
@@ -251,20 +255,20 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
         }
     }
 
-    /// Takes the sets for one on the list, and lets it go.
+    /// Takes the sets for a waiter on the list, and lets it go.
     #[cold]
     fn hand_over(&self) {
         let next = self.list.with(|list| {
             // Acquire: the past of others that have set it and come behind us; pairs with `set`.
             let sets = Sets(self.sets.load(Acquire));
-            // Relaxed: with somebody on the list, only who has its lock writes to it.
+            // Relaxed: with a waiter on the list, only the holder of its lock writes to it.
             if sets.count() == self.taken.load(Relaxed) {
                 return 0;
             }
             let next = list.take::<Q, F>(1);
             if next != 0 {
-                // Release: as `look` says. An exchange: a comer that sees `QUEUED` off next, and an
-                // older `taken`, must not have that still.
+                // Release: as `look` says. An exchange: an arriving waiter that sees `QUEUED` off
+                // next, and an older `taken`, must not take that still.
                 self.taken.swap(sets.count(), Release);
             }
             self.dequeue(list);

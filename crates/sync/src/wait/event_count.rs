@@ -1,27 +1,28 @@
-//! The event count: to wait for a condition that stands in other words, as of a queue without
-//! locks.
+//! The event count: waiting for a condition that stands in other words, such as those of a queue
+//! without locks.
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
-//! | 0–15 | `list` | those who have prepared to wait, in the order in which they did |
+//! | 0–15 | `list` | the threads that have prepared to wait, in the order in which they did |
 //!
 //! ```text
 //!   waiter:    prepare ──► fence ──► look at the condition ──► wait, or cancel
 //!   notifier:  make it true ──► fence ──► look at the list ──► let some go
 //! ```
 //!
-//! - EC-1 (no lost wake): each says what it does, and then looks at the other. With a sequentially
-//!   consistent fence between the two on both sides, one of them sees the other. No weaker fence
-//!   keeps a store before a later load; a heavy one, which would make the notifier's free, would
-//!   interrupt all CPUs for each wait.
-//! - EC-2: each notification goes to as many waiters as it says, if so many had prepared; and to a
-//!   waiter once. The list's lock decides.
-//! - EC-3: who cancels and was notified already passes that on: it may have been meant for what the
-//!   canceller has not found.
-//! - EC-4: who notifies lets waiters go after it has unlocked the list, and touches nothing then.
+//! - EC-1 (no lost wake): each side says what it does, and then looks at the other. With a
+//!   sequentially consistent fence between the two on both sides, one of them sees the other. No
+//!   weaker fence keeps a store before a later load; a heavy one, which would make the notifier's
+//!   free, would interrupt all CPUs for each wait.
+//! - EC-2: each notification goes to as many waiters as it says, if that many had prepared; and to
+//!   a waiter once. The list's lock decides.
+//! - EC-3: a waiter that cancels and was notified already passes that on: the notification may have
+//!   been meant for something that the waiter has not found.
+//! - EC-4: a notifier lets waiters go after it has unlocked the list, and touches nothing then.
 //!
 //! Waiters are nodes from the start, and none is let go by a count that it sees change: a
-//! notification to one would let all go that spin, and be gone with one that it was not for.
+//! notification to one would let all go that spin, and could be used up by a waiter that it was not
+//! for.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::SeqCst;
@@ -35,19 +36,19 @@ use crate::lock::Standard;
 use crate::nap;
 use crate::policy::{Distance, Policy};
 
-/// An event count, 16 bytes. All zero: nobody waits.
+/// An event count, 16 bytes. All zero: no thread waits.
 #[repr(C)]
 pub struct EventCount<P: Platform, Q: Policy = Distance, F: CrowdForm = Standard> {
     list: List<P>,
     marker: PhantomData<(Q, F)>,
 }
 
-/// A wait that was prepared; cancels it when dropped. One that is forgotten stays on the list, and
-/// takes a notification from others.
+/// A wait that was prepared; cancels it when dropped. A wait that is forgotten stays on the list,
+/// and takes a notification from others.
 #[must_use = "a wait that was prepared is to be waited, or cancelled if there is no need any more"]
 pub struct Key<'a, P: Platform, Q: Policy = Distance, F: CrowdForm = Standard> {
     count: &'a EventCount<P, Q, F>,
-    /// `None`: no node was to be had, or the wait is over.
+    /// `None`: there was no node, or the wait is over.
     me: Option<Member<P>>,
 }
 
@@ -55,18 +56,19 @@ pub struct Key<'a, P: Platform, Q: Policy = Distance, F: CrowdForm = Standard> {
 const NAP_NS: u64 = 200_000;
 
 impl<P: Platform, Q: Policy, F: CrowdForm> EventCount<P, Q, F> {
-    /// Nobody waits.
+    /// An event count for which no thread waits.
     pub const NEW: Self = Self { list: List::NEW, marker: PhantomData };
 
-    /// Begins a wait: notifications from now on may be for the caller, who looks at its condition
-    /// once more and then [waits](Key::wait), or [cancels](Key::cancel) if it is true.
+    /// Begins a wait: notifications from now on may be for the caller, which checks its condition
+    /// once more and then [waits](Key::wait), or [cancels](Key::cancel) if the condition is true.
     pub fn prepare(&self) -> Key<'_, P, Q, F> {
         let me = Member::<P>::take();
         self.enlist(me.as_ref());
         Key { count: self, me }
     }
 
-    /// As [`prepare`](Self::prepare), for one of several things that the caller waits for.
+    /// Does what [`prepare`](Self::prepare) does, for one of several things that the caller waits
+    /// for.
     pub fn stand<'a>(&'a self, several: &'a Several<P>) -> Place<'a, P> {
         let me = several.member();
         self.enlist(me.as_ref());
@@ -94,19 +96,19 @@ impl<P: Platform, Q: Policy, F: CrowdForm> EventCount<P, Q, F> {
         self.notify(u32::MAX);
     }
 
-    /// Notifies `count` that have prepared, or as many as there are, the first first. To be called
-    /// when the condition is true. Never blocks for longer than others hold the list; where nobody
-    /// waits, it is a fence and a load.
+    /// Notifies `count` waiters that have prepared, or as many as there are, in the order in which
+    /// they did. To be called when the condition is true. Never blocks for longer than others hold
+    /// the list; where no thread waits, it is a fence and a load.
     #[inline]
     pub fn notify(&self, count: u32) {
-        // EC-1: pairs with the fence in `prepare`.
+        // EC-1: pairs with the fence in `enlist`.
         P::fence(SeqCst);
         if !self.list.seems_empty() {
             self.let_go(count);
         }
     }
 
-    /// Whether somebody has prepared, and was not notified; may be stale at once.
+    /// Whether a thread has prepared, and was not notified; may be stale at once.
     pub fn has_waiters(&self) -> bool {
         !self.list.seems_empty()
     }
@@ -141,8 +143,8 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Stands<P> for EventCount<P, Q, F> {
 }
 
 impl<P: Platform, Q: Policy, F: CrowdForm> Key<'_, P, Q, F> {
-    /// Waits until notified, or until the deadline, or (seldom) for no reason; says whether it was
-    /// before the deadline. The caller looks at its condition whatever the answer.
+    /// Waits until notified, or until the deadline, or (seldom) for no reason; returns whether that
+    /// was before the deadline. The caller checks its condition whatever the answer.
     pub fn wait(mut self, deadline: Option<Deadline>) -> bool {
         let Some(me) = self.me.take() else {
             nap::nap_until::<P>(nap::earlier::<P>(deadline, NAP_NS));
@@ -153,13 +155,13 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Key<'_, P, Q, F> {
             me.give();
             return false;
         }
-        // Gone, or the child of a fork: both look at their condition.
+        // Gone, or the child of a fork: both check their condition.
         let (Told::Gone(_) | Told::Lost) = me.end();
         true
     }
 
-    /// Ends the wait before it has begun: the condition was true. A notification that has come
-    /// goes to another (EC-3).
+    /// Ends the wait before it has begun, because the condition is true. A notification that has
+    /// come goes to another waiter (EC-3).
     pub fn cancel(self) {}
 }
 
@@ -169,7 +171,7 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Drop for Key<'_, P, Q, F> {
         if self.count.leave(&me) {
             return me.give();
         }
-        // Who has taken it off lets it go at once.
+        // The thread that has taken it off lets it go at once.
         let _ = me.outlast::<F>(None);
         if let Told::Gone(_) = me.end() {
             self.count.notify_one();

@@ -1,4 +1,5 @@
-//! Who may still touch an object that C programs destroy, and which process's it is.
+//! The threads that may still touch an object that C programs destroy, and the process that uses
+//! it.
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
@@ -6,11 +7,12 @@
 //! | 4–7 | `epoch` | the process that uses it, 0 if none has; above bit 31: it is being made new |
 //!
 //! In C and C++ a condition variable may go as soon as its waiters are notified, before they have
-//! returned; one that is just giving up still looks at the list then. And the child of a fork finds
-//! waiters of its parent there, or a list that is locked by a thread which the child has not.
+//! returned; a waiter that is just giving up still looks at the list then. And the child of a fork
+//! finds waiters of its parent there, or a list that is locked by a thread which the child does not
+//! have.
 //!
 //! - INSIDE-1: nothing of the object is touched by a waiter that has left it, or that was counted
-//!   out; who has waited until it is empty comes after all that they did.
+//!   out; a thread that has waited until it is empty comes after all that they did.
 //! - INSIDE-2: before any thread of a process is past [`adopt`](Inside::adopt), one of them has
 //!   made new what another process has left.
 
@@ -21,56 +23,56 @@ use antiphon_platform::{Atomic, AtomicInteger, Platform};
 use crate::lock::{Form, Standard};
 use crate::nap;
 
-/// A count of those inside, and an epoch; 8 bytes, all zero at first.
+/// A count of the threads inside, and an epoch; 8 bytes, all zero at first.
 #[repr(C)]
 pub struct Inside<P: Platform> {
     inside: P::U32,
     epoch: P::U32,
 }
 
-/// Somebody who is inside; of the process of that epoch.
+/// Proof that a thread is inside, with the epoch of its process.
 #[must_use]
 #[derive(Debug)]
 pub struct Visit(u32);
 
 const RENEWING: u32 = 1 << 31;
 
-/// Between two looks at what is not spun for: who is waited for may be less urgent than the caller,
-/// which a yield would not let run.
+/// Length of the nap between two looks at a word that is not spun for. The thread that is waited
+/// for may be less urgent than the caller, and a yield would not let it run.
 const NAP_NS: u64 = 200_000;
 
 impl<P: Platform> Inside<P> {
-    /// Nobody is inside, and no process has used the object.
+    /// No thread is inside, and no process has used the object.
     pub const NEW: Self = Self { inside: P::U32::ZERO, epoch: P::U32::ZERO };
 
-    /// The caller, who may touch the object, does so from now on until it leaves.
+    /// Counts the caller inside: it may touch the object, from now on until it leaves.
     pub fn enter(&self) -> Visit {
-        // Relaxed: who waits until it is empty comes after the caller for another reason, such as
-        // a mutex.
+        // Relaxed: a thread that waits until it is empty comes after the caller for another reason,
+        // such as a mutex.
         self.inside.fetch_add(1, Relaxed);
         Visit(P::epoch())
     }
 
-    /// The last that a visitor does to the object. A child that was forked inside was counted in
-    /// its parent's, and does nothing.
+    /// Leaves: the last thing that a visitor does to the object. A child that was forked inside was
+    /// counted in its parent's object, and does nothing.
     pub fn leave(&self, visit: Visit) {
         if visit.0 == P::epoch() {
             self.count_out(1);
         }
     }
 
-    /// So many who were inside will not touch the object any more.
+    /// Notes that `visitors` threads which were inside will not touch the object any more.
     pub fn count_out(&self, visitors: u32) {
         // Release: INSIDE-1; pairs with the acquire in `wait_until_empty`.
         self.inside.fetch_sub(visitors, Release);
     }
 
-    /// Whether nobody is inside; may be stale at once.
+    /// Whether no thread is inside; may be stale at once.
     pub fn is_empty(&self) -> bool {
         self.inside.load(Relaxed) == 0
     }
 
-    /// Waits until nobody is inside: the object may be destroyed.
+    /// Waits until no thread is inside: then the object may be destroyed.
     pub fn wait_until_empty(&self) {
         Self::wait_while(&self.inside, |inside| inside != 0);
     }
@@ -81,7 +83,7 @@ impl<P: Platform> Inside<P> {
     }
 
     /// INSIDE-2: makes the object new by `renew`, and empty, if this process has it from its
-    /// parent. Returns when one of its threads has.
+    /// parent. Returns when one of the process's threads has done so.
     pub fn adopt(&self, renew: impl FnOnce()) {
         let epoch = P::epoch();
         // Acquire: the object as it was made new; pairs with the release in `renew`.
@@ -98,7 +100,7 @@ impl<P: Platform> Inside<P> {
             if seen == epoch {
                 return;
             }
-            // Relaxed: whoever renewed it for another epoch is in another process.
+            // Relaxed: a thread that renewed it for another epoch is in another process.
             if self.epoch.compare_exchange(seen, epoch | RENEWING, Relaxed, Relaxed).is_err() {
                 continue;
             }
@@ -112,7 +114,7 @@ impl<P: Platform> Inside<P> {
         }
     }
 
-    /// What the word is when `keep` is not true of it any more.
+    /// Waits until `keep` is not true of the word any more; returns the word.
     fn wait_while(word: &P::U32, keep: impl Fn(u32) -> bool + Copy) -> u32 {
         loop {
             // Acquire: pairs with the releases in `count_out` and `renew`.

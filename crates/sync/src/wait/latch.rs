@@ -1,11 +1,11 @@
-//! The latch: threads wait until so many things are done. One that waits for one is an event that
-//! is set once.
+//! The latch: threads wait until a number of things are done. A latch that waits for one is an
+//! event that is set once.
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
 //! | 0–3 | `state` | bit 0, `QUEUED`: the list is not empty; above it, how much was done |
 //! | 4–7 | `beside` | how much is to be done, beside 1 |
-//! | 8–23 | `list` | those who sleep, or are about to |
+//! | 8–23 | `list` | the waiters that sleep, or are about to |
 //!
 //! ```text
 //!             count_down                  count_down to zero
@@ -13,15 +13,17 @@
 //!                                  `QUEUED`: lets all of the list go
 //! ```
 //!
-//! - LATCH-1: nobody goes on before all was counted down, and what was done before each of these
-//!   happens before what is done then.
-//! - LATCH-2: `QUEUED` is on while somebody is on the list. Who opens the latch sees it in the
-//!   exchange by which it does, or the comer sees the latch open in the one that turns it on.
-//! - LATCH-3: who counts down touches nothing after its exchange, or, if that opened the latch and
-//!   found `QUEUED`, after it has unlocked the list; only then it lets those go.
-//! - LATCH-4: who gives up and is the last on the list turns `QUEUED` off while the latch is
-//!   closed, or waits on: whoever has opened it is on the way to the list then. So the memory may
-//!   be gone as soon as all waiters are back, though the `count_down` that let them go is not.
+//! - LATCH-1: no thread goes on before all was counted down, and what was done before each of these
+//!   counts happens before what is done then.
+//! - LATCH-2: `QUEUED` is on while a waiter is on the list. The thread that opens the latch sees it
+//!   in the exchange by which it does, or the arriving waiter sees the latch open in the exchange
+//!   that turns it on.
+//! - LATCH-3: a thread that counts down touches nothing after its exchange, or, if that opened the
+//!   latch and found `QUEUED`, after it has unlocked the list; only then it lets those waiters go.
+//! - LATCH-4: a waiter that gives up and is the last on the list turns `QUEUED` off while the latch
+//!   is closed, or waits on: the thread that has opened it is on the way to the list then. So the
+//!   memory may be gone as soon as all waiters are back, though the `count_down` that let them go
+//!   is not.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -63,7 +65,7 @@ impl State {
         self.0 >> 1
     }
 
-    /// After `more` was counted down.
+    /// The state after `more` was counted down.
     fn after(self, more: u32) -> Self {
         Self(self.0 + (more << 1))
     }
@@ -77,7 +79,7 @@ impl<P: Platform, F: CrowdForm> Latch<P, F> {
     ///
     /// # Panics
     ///
-    /// If it is more than [`MAX_COUNT`].
+    /// If `count` is more than [`MAX_COUNT`].
     #[must_use]
     pub const fn new(count: u32) -> Self {
         assert!(count <= MAX_COUNT, "a latch can't count so far");
@@ -85,9 +87,9 @@ impl<P: Platform, F: CrowdForm> Latch<P, F> {
         Self { state: P::U32::ZERO, beside, list: List::NEW, form: PhantomData }
     }
 
-    /// Counts down by `step`, or by what is left if that is less; as the last, lets all go that
-    /// wait. Never blocks for longer than others hold the list, and makes a system call only for
-    /// who sleeps.
+    /// Counts down by `step`, or by what is left if that is less; the last one lets all waiters go.
+    /// Never blocks for longer than others hold the list, and makes a system call only for waiters
+    /// that sleep.
     #[inline]
     pub fn count_down(&self, step: u32) {
         let mut seen = State(self.state.load(Relaxed));
@@ -97,8 +99,8 @@ impl<P: Platform, F: CrowdForm> Latch<P, F> {
                 return;
             }
             let new = seen.after(step.min(left));
-            // Release: LATCH-1; pairs with the acquires of those who find it open. Acquire: for
-            // those whom we let go, what others have done before they counted down.
+            // Release: LATCH-1; pairs with the acquires of the threads that find it open. Acquire:
+            // for the waiters that we let go, what others have done before they counted down.
             match self.state.compare_exchange(seen.0, new.0, AcqRel, Relaxed) {
                 Ok(_) if step >= left && seen.queued() => return self.open(),
                 Ok(_) => return,
@@ -113,8 +115,8 @@ impl<P: Platform, F: CrowdForm> Latch<P, F> {
         while !self.wait_until(None) {}
     }
 
-    /// As [`wait`](Self::wait), but gives up when the deadline has passed; says whether the latch
-    /// is open.
+    /// Does what [`wait`](Self::wait) does, but gives up when the deadline has passed; returns
+    /// whether the latch is open.
     #[inline]
     pub fn wait_until(&self, deadline: Option<Deadline>) -> bool {
         self.is_open() || self.wait_contended(deadline)
@@ -143,7 +145,7 @@ impl<P: Platform, F: CrowdForm> Latch<P, F> {
         self.count() - State(self.state.load(Relaxed)).done()
     }
 
-    /// Whether somebody sleeps for it, or is about to; may be stale at once.
+    /// Whether a thread sleeps for the latch, or is about to; may be stale at once.
     pub fn has_waiters(&self) -> bool {
         let seen = State(self.state.load(Relaxed));
         seen.queued() && !self.opened(seen)
@@ -182,7 +184,8 @@ impl<P: Platform, F: CrowdForm> Latch<P, F> {
         })
     }
 
-    /// Takes a caller that gives up off the list. `false`: it is to wait on, as it will be let go.
+    /// Takes a caller that gives up off the list. `false`: the caller is to wait on, because it
+    /// will be let go.
     fn leave(&self, me: &Member<P>) -> bool {
         self.list.with(|list| {
             let stays = !list.holds(me.id(), me.node) || list.is_short() && !self.dequeue();
@@ -221,6 +224,6 @@ impl<P: Platform, F: CrowdForm> Stands<P> for Latch<P, F> {
         me.withdraw::<F>(|me| self.leave(me))
     }
 
-    /// It stays open, for all.
+    /// The latch stays open, for all.
     fn pass_on(&self) {}
 }

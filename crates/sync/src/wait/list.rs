@@ -3,15 +3,15 @@
 //! | byte | field | meaning |
 //! |---|---|---|
 //! | 0–7 | `lock` | of the two words behind it, and of the links in the nodes |
-//! | 8–11 | `first` | name of the waiter that came first, 0 if nobody waits |
+//! | 8–11 | `first` | name of the waiter that came first, 0 if no thread waits |
 //! | 12–15 | `last` | name of the waiter that came last |
 //!
 //! - LIST-1: a node is on one list at most. Its `resume` names the one before it, 0 if it is the
 //!   first, or the node itself when it was taken off: under the lock a waiter knows which.
-//! - LIST-2: who takes waiters off lets them go after it has unlocked, and touches nodes only from
-//!   then on ([`let_go`](super::together::let_go)). So what the list is part of may be gone as soon
-//!   as one of them is back.
-//! - LIST-3: a waiter that others are preferred to is passed over so often at most as the policy
+//! - LIST-2: a thread that takes waiters off lets them go after it has unlocked, and touches nodes
+//!   only from then on ([`let_go`](super::together::let_go)). So the object that the list is part
+//!   of may be gone as soon as one of them is back.
+//! - LIST-3: a waiter that others are preferred to is passed over at most as often as the policy
 //!   and the form bear; then it goes first.
 
 use core::cmp::Ordering::Less;
@@ -25,7 +25,7 @@ use crate::lock::shfl::status;
 use crate::lock::{Form, ShflMutex};
 use crate::policy::{self, Policy, Waiting};
 
-/// The waiters, 16 bytes; all zero when nobody waits.
+/// The waiters, 16 bytes; all zero when no thread waits.
 #[repr(C)]
 pub(super) struct List<P: Platform> {
     lock: ShflMutex<P, policy::None, Brief>,
@@ -33,8 +33,8 @@ pub(super) struct List<P: Platform> {
     last: P::U32,
 }
 
-/// The form of the list's lock: as the standard one, but patient without end. It is held for a few
-/// instructions, so whoever overtakes a waiter is gone before fairness could be had.
+/// The form of the list's lock: the standard form, but patient without end. The lock is held for a
+/// few instructions, so a thread that overtakes a waiter is gone before fairness could be had.
 struct Brief;
 
 impl Form for Brief {
@@ -48,14 +48,14 @@ pub(super) struct Locked<'a, P: Platform>(&'a List<P>);
 /// A waiter.
 pub(super) type Named<P> = (WaiterId, &'static Waiter<P>);
 
-/// How many waiters are looked at for one that is near.
+/// How many waiters are looked at to find one that is near.
 const REACH: usize = 8;
 
 impl<P: Platform> List<P> {
     pub(super) const NEW: Self =
         Self { lock: ShflMutex::NEW, first: P::U32::ZERO, last: P::U32::ZERO };
 
-    /// Whether nobody is on the list; may be stale at once, and orders nothing.
+    /// Whether no waiter is on the list; may be stale at once, and orders nothing.
     pub(super) fn seems_empty(&self) -> bool {
         self.first.load(Relaxed) == 0
     }
@@ -78,7 +78,7 @@ impl<P: Platform> List<P> {
 
 // Relaxed, all: the lock orders what its holders do.
 impl<P: Platform> Locked<'_, P> {
-    /// The waiter that came first. `None` too if a parent process has left the list.
+    /// The waiter that came first. Also `None` if a parent process has left the list.
     pub(super) fn first(&self) -> Option<Named<P>> {
         named(self.0.first.load(Relaxed))
     }
@@ -112,7 +112,7 @@ impl<P: Platform> Locked<'_, P> {
     }
 
     /// Puts a waiter behind all that are as urgent or more, and before the others. Only for lists
-    /// whose waiters say so in their status.
+    /// whose waiters have their urgency in their status.
     pub(super) fn insert(&self, id: WaiterId, me: &Waiter<P>, urgency: u8) {
         if urgency == 0 {
             return self.push(id, me);
@@ -134,7 +134,7 @@ impl<P: Platform> Locked<'_, P> {
         }
     }
 
-    /// Takes a waiter off, which is there.
+    /// Takes a waiter off the list, which it is on.
     pub(super) fn remove(&self, id: WaiterId, me: &Waiter<P>) {
         let (before, behind) = (me.resume.load(Relaxed), me.next.load(Relaxed));
         match named::<P>(before) {
@@ -148,7 +148,7 @@ impl<P: Platform> Locked<'_, P> {
         me.resume.store(id.bits(), Relaxed);
     }
 
-    /// Forgets all waiters; those of this process are a list still. Returns the name of the first.
+    /// Forgets all waiters; those of this process are still linked. Returns the name of the first.
     pub(super) fn empty(&self) -> u32 {
         self.0.last.store(0, Relaxed);
         let first = self.0.first.load(Relaxed);
@@ -156,8 +156,8 @@ impl<P: Platform> Locked<'_, P> {
         first
     }
 
-    /// Takes the first `count` waiters off, or all; of one that is taken alone, the policy decides
-    /// which it is. Returns the name of the list that they make.
+    /// Takes the first `count` waiters off, or all; if one is taken alone, the policy decides which
+    /// it is. Returns the name of the list that they make.
     pub(super) fn take<Q: Policy, F: Form>(&self, count: u32) -> u32 {
         let policy = Q::of(|| 0);
         let sorts = count == 1 && !self.is_short() && policy.shuffles::<P>();
@@ -166,14 +166,14 @@ impl<P: Platform> Locked<'_, P> {
             Some(if sorts { self.preferred::<Q, F>(policy, first) } else { first })
         });
         if self.first().is_none() {
-            // Nobody is there, or whom a parent process has left.
+            // No waiter is there, or only those that a parent process has left.
             self.empty();
         }
         all
     }
 
-    /// Takes the first `count` waiters off that want this, or as many as there are. Those that want
-    /// the same stand in a row. Returns the name of the list that they make.
+    /// Takes the first `count` waiters off that want `wanted`, or as many as there are. Waiters
+    /// that want the same stand in a row. Returns the name of the list that they make.
     pub(super) fn take_who_want(&self, wanted: u32, count: u32) -> u32 {
         let wants = |of: &Named<P>| of.1.wants.load(Relaxed) == wanted;
         let mut at = self.first();
@@ -187,8 +187,8 @@ impl<P: Platform> Locked<'_, P> {
         })
     }
 
-    /// Takes those off that `next` finds, one after the other, `count` at most. Returns the name of
-    /// the list that they make.
+    /// Takes off the waiters that `next` finds, one after the other, at most `count`. Returns the
+    /// name of the list that they make.
     fn take_each(&self, count: u32, mut next: impl FnMut() -> Option<Named<P>>) -> u32 {
         let (mut all, mut last) = (0, None::<&Waiter<P>>);
         for _ in 0..count {
@@ -204,7 +204,7 @@ impl<P: Platform> Locked<'_, P> {
         all
     }
 
-    /// Whether no other waiter wants what this one does, which is on the list.
+    /// Whether no other waiter wants what this one wants, which is on the list.
     pub(super) fn wants_alone(&self, me: &Waiter<P>) -> bool {
         let wants = |of: &Waiter<P>| of.wants.load(Relaxed);
         let beside = [&me.resume, &me.next].map(|name| named::<P>(name.load(Relaxed)));

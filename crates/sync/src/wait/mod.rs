@@ -1,4 +1,4 @@
-//! Waiting for something else than a lock.
+//! Waiting for something other than a lock.
 
 mod barrier;
 mod broadcast;

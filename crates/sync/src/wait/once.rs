@@ -1,10 +1,10 @@
-//! Once: something is done one time, and whoever needs it waits until it is.
+//! Once: something is done one time, and each thread that needs it waits until it is done.
 //!
 //! | bits | field | meaning |
 //! |---|---|---|
 //! | 0–1 | phase | `NEW`, `RUNNING`, `DONE` |
-//! | 2–11 | epoch | while `RUNNING`: of the process in which somebody runs it |
-//! | 12–31 | `waiters` | index of who came to wait last, 0 if nobody waits |
+//! | 2–11 | epoch | while `RUNNING`: that of the process in which a thread runs it |
+//! | 12–31 | `waiters` | index of the last that came to wait, 0 if no thread waits |
 //!
 //! ```text
 //!            a caller runs it            done: all go
@@ -14,14 +14,16 @@
 //!            it failed or panicked: all go, and one of them runs its own
 //! ```
 //!
-//! - ONCE-1: one caller at a time runs it, and nobody after it was done.
-//! - ONCE-2: who returns has run it, or what the one who did had done by then happens before.
-//! - ONCE-3: who waits is on the list of the word, which whoever ends the run takes whole; comers
-//!   that find no node, or one whose index is too large for the word, nap and look.
+//! - ONCE-1: one caller at a time runs it, and no caller after it was done.
+//! - ONCE-2: a caller that returns has run it, or what the caller that ran it had done by then
+//!   happens before.
+//! - ONCE-3: a waiter is on the list of the word, which the thread that ends the run takes whole;
+//!   arriving waiters that find no node, or one whose index is too large for the word, nap and
+//!   look.
 //!
-//! A fork while somebody runs it: in the child that thread does not exist, so the next caller runs
-//! it anew, as it finds the epoch of another process. A thread that forks in the middle of running
-//! it may end the run in the child too; others there may have begun to run it meanwhile.
+//! A fork while a thread runs it: in the child that thread does not exist, so the next caller,
+//! which finds the epoch of another process, runs it anew. A thread that forks in the middle of
+//! running it may end the run in the child too; others there may have begun to run it meanwhile.
 
 use core::convert::Infallible;
 use core::marker::PhantomData;
@@ -33,9 +35,9 @@ use super::together::{CrowdForm, Member, Told, let_go};
 use crate::lock::Standard;
 use crate::nap;
 
-/// Does something once, 4 bytes. All zero: not done yet.
+/// Runs something once, 4 bytes. All zero: not done yet.
 ///
-/// It is never poisoned: a run that fails, or panics, has not been, and the next caller runs its
+/// It is never poisoned: a run that fails, or panics, counts as none, and the next caller runs its
 /// own. A caller that calls it again from within waits for itself for ever.
 #[repr(transparent)]
 pub struct Once<P: Platform, F: CrowdForm = Standard> {
@@ -56,12 +58,12 @@ impl Word {
     const EPOCH: u32 = 0x3FF;
     const WAITERS_SHIFT: u32 = 12;
 
-    /// Run by somebody in the process of `epoch`, and nobody waits.
+    /// The word while a thread in the process of `epoch` runs it, and no thread waits.
     fn running(epoch: u32) -> Self {
         Self(epoch << Self::EPOCH_SHIFT | Self::RUNNING)
     }
 
-    /// Whether somebody in the process of `epoch` runs it.
+    /// Whether a thread in the process of `epoch` runs it.
     fn is_running_in(self, epoch: u32) -> bool {
         let running = self.0 & Self::PHASE == Self::RUNNING;
         running && self.0 >> Self::EPOCH_SHIFT & Self::EPOCH == epoch
@@ -71,7 +73,7 @@ impl Word {
         self.0 >> Self::WAITERS_SHIFT
     }
 
-    /// The same with this waiter first; `None` if there is no room for its index.
+    /// The word with this waiter first; `None` if there is no room for its index.
     fn joined_by(self, index: u32) -> Option<Self> {
         let others = self.0 & ((1 << Self::WAITERS_SHIFT) - 1);
         let fits = index < 1 << (u32::BITS - Self::WAITERS_SHIFT);
@@ -93,8 +95,8 @@ impl<P: Platform, F: CrowdForm> Once<P, F> {
         self.word.load(Acquire) == Word::DONE.0
     }
 
-    /// Runs `f` if nobody has, or waits for who does. Blocks until it is done. If `f` panics it
-    /// has not been run, and the next caller runs its own.
+    /// Runs `f` if no caller has, or waits for the caller that runs it. Blocks until it is done. If
+    /// `f` panics it has not been run, and the next caller runs its own.
     #[inline]
     pub fn call_once(&self, f: impl FnOnce()) {
         let Ok(()) = self.try_call_once(|| {
@@ -103,8 +105,8 @@ impl<P: Platform, F: CrowdForm> Once<P, F> {
         });
     }
 
-    /// As [`call_once`](Self::call_once), but `f` may fail: then it has not been run, and the next
-    /// caller runs its own.
+    /// Does what [`call_once`](Self::call_once) does, but `f` may fail: then it has not been run,
+    /// and the next caller runs its own.
     ///
     /// # Errors
     ///
@@ -120,7 +122,7 @@ impl<P: Platform, F: CrowdForm> Once<P, F> {
         Ok(())
     }
 
-    /// Waits until it was done (`false`) or is the caller's to be done (`true`).
+    /// Waits until it was done (`false`) or is to be done by the caller (`true`).
     #[cold]
     fn begin(&self) -> bool {
         let epoch = P::epoch();
@@ -134,7 +136,7 @@ impl<P: Platform, F: CrowdForm> Once<P, F> {
                 self.wait(seen);
                 continue;
             }
-            // Acquire: what one who ran it in vain has done; pairs with the release in `end`.
+            // Acquire: what a caller that ran it in vain has done; pairs with the release in `end`.
             let run = Word::running(epoch).0;
             if self.word.compare_exchange(seen.0, run, Acquire, Relaxed).is_ok() {
                 return true;
@@ -142,7 +144,7 @@ impl<P: Platform, F: CrowdForm> Once<P, F> {
         }
     }
 
-    /// Waits until who runs it has ended; may return early.
+    /// Waits until the caller that runs it has ended; may return early.
     fn wait(&self, seen: Word) {
         let Some(me) = Member::<P>::take() else { return nap::nap::<P>(NAP_NS) };
         let Some(joined) = seen.joined_by(me.index()) else {
@@ -152,7 +154,7 @@ impl<P: Platform, F: CrowdForm> Once<P, F> {
         let _ = me.stand_before(seen.waiters());
         // Release: our node; pairs with the acquire in `end`.
         match self.word.compare_exchange(seen.0, joined.0, Release, Relaxed) {
-            // Whatever it was told: the caller looks.
+            // Whatever it was told: the caller checks the word.
             Ok(_) => {
                 let (Told::Gone(_) | Told::Lost) = me.wait::<F>();
             }
@@ -170,7 +172,7 @@ impl<P: Platform, F: CrowdForm> Once<P, F> {
     }
 }
 
-/// A run of the caller's, which ends as it says when this is dropped.
+/// A run of the caller's, which ends with `end` when this is dropped.
 struct Run<'a, P: Platform, F: CrowdForm> {
     once: &'a Once<P, F>,
     end: Word,

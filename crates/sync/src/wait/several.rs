@@ -8,18 +8,18 @@
 //!
 //! The first place's node is the lead itself: a wait for two things takes two nodes.
 //!
-//! - SEVERAL-1 (no lost wake): the node of a place is asleep from the start for who lets it go, and
-//!   so that one wakes the lead after it has told the place (TOGETHER-4). The waiter looks at all
-//!   places before it parks; and a park does not begin where a wake came first.
+//! - SEVERAL-1 (no lost wake): the node of a place is asleep from the start for a thread that lets
+//!   it go, so that this thread wakes the lead after it has told the place (TOGETHER-4). The waiter
+//!   looks at all places before it parks; and a park does not begin where a wake came first.
 //! - SEVERAL-2: a place that was told and not used passes that on when it is dropped, as its
 //!   primitive has it (EC-3, EVENT-5).
 //! - SEVERAL-3: the lead's node is given back after all places are gone: they borrow it. A wake
-//!   that comes later than that is one for no reason, of who has the node then.
+//!   that comes later than that wakes the next user of the node for no reason.
 //!
-//! Turned down: a word of the waiter's stack that all who let go write to. They may be late, and it
-//! would have to outlast them; a node always does. And an exchange by which one of those who let
-//! go wins: what the others have would have to be handed back by each of them, under its own lock;
-//! here the waiter does so, and may look at everything first.
+//! Turned down: a word of the waiter's stack that all threads that let it go write to. They may be
+//! late, and the word would have to outlast them; a node always does. And an exchange by which one
+//! of the threads that let go wins: each of the others would have to hand back what it has, under
+//! its own lock; here the waiter does so, and may look at everything first.
 
 use core::cell::Cell;
 use core::marker::PhantomData;
@@ -35,12 +35,12 @@ use crate::lock::Standard;
 use crate::nap;
 
 /// A wait of the caller's for several things, which tell it by their [places](Place), or by the
-/// [ticket](Self::ticket). For one time: another wait is another one of these.
+/// [ticket](Self::ticket). For one time: another wait needs another `Several`.
 pub struct Several<P: Platform> {
-    /// `None`: no node was to be had.
+    /// `None`: there was no node.
     lead: Option<Member<P>>,
     lent: Cell<bool>,
-    /// A place has no node, and is told by nobody.
+    /// Whether a place has no node, so that no thread tells it.
     short: Cell<bool>,
 }
 
@@ -48,43 +48,43 @@ pub struct Several<P: Platform> {
 #[must_use = "who has a place is told of what others wait for"]
 pub struct Place<'a, P: Platform> {
     of: &'a dyn Stands<P>,
-    /// `None`: no node was to be had, or it was told.
+    /// `None`: there was no node, or the place was told.
     me: Option<Member<P>>,
     told: bool,
 }
 
-/// What has a list with places.
+/// An object that has a list with places.
 pub(super) trait Stands<P: Platform>: Sync {
-    /// Ends the wait of a member; says whether it was told.
+    /// Ends the wait of a member; returns whether it was told.
     fn withdraw(&self, me: Member<P>) -> bool;
 
-    /// SEVERAL-2: for another, what a member was told.
+    /// SEVERAL-2: passes on, to another waiter, what a member was told.
     fn pass_on(&self);
 }
 
-/// A waker that a future has left in the place of a wait; taken back when this is dropped. To go
-/// before the places: where those are dropped, the lead may be parked on.
+/// A waker that a future has left in the place of a wait; taken back when this is dropped. It is to
+/// be dropped before the places: where those are dropped, the lead may be parked on.
 #[must_use = "the waker is taken back"]
 pub struct Left<'a, P: PolledWait> {
-    /// `None`: there is nobody to wake it.
+    /// `None`: there is no thread to wake it.
     lead: Option<&'static Waiter<P>>,
     of: PhantomData<&'a ()>,
 }
 
-/// How long who has no node sleeps before it looks again.
+/// How long a waiter without a node sleeps before it looks again.
 const NAP_NS: u64 = 200_000;
-/// Between two looks at all places, while it spins.
+/// Length of the spin between two looks at all places.
 const PIECE: Budget = Budget::ns(200);
 
 impl<P: Platform> Several<P> {
-    /// Of nothing yet. Does not block.
+    /// A wait for nothing yet. Does not block.
     #[must_use]
     pub fn new() -> Self {
         Self { lead: Member::take(), lent: Cell::new(false), short: Cell::new(false) }
     }
 
-    /// The name of the caller for who is to wake it, by [`Platform::unpark`]: the bits of a
-    /// [`WaiterRef`](antiphon_platform::WaiterRef). `None`: no node was to be had, and the caller
+    /// The name of the caller, for a thread that is to wake it by [`Platform::unpark`]: the bits of
+    /// a [`WaiterRef`](antiphon_platform::WaiterRef). `None`: there was no node, and the caller
     /// looks by itself, now and then.
     pub fn ticket(&self) -> Option<Ticket> {
         self.lead.as_ref().and_then(|lead| Ticket::new(lead.reference().bits()))
@@ -100,8 +100,8 @@ impl<P: Platform> Several<P> {
     }
 
     /// Leaves a waker, which is woken where a [wait](Self::wait) would end. `None`: that has come
-    /// already, and the caller looks at all places. Where no node was to be had, and in the child
-    /// of a fork, it is woken at once: the caller looks by itself. Does not block.
+    /// already, and the caller looks at all places. If there was no node, and in the child of a
+    /// fork, it is woken at once: the caller looks by itself. Does not block.
     pub fn leave_waker<'a>(&'a self, waker: Waker) -> Option<Left<'a, P>>
     where
         P: PolledWait,
@@ -111,18 +111,19 @@ impl<P: Platform> Several<P> {
             waker.wake();
             return Some(Left { lead: None, of: PhantomData });
         };
-        // SAFETY: ours, and there until we are dropped; who has the `Left` does not wait.
+        // SAFETY: the node is ours, and there until we are dropped; the holder of the `Left` does
+        // not wait.
         let left = unsafe { P::leave_waker(lead, waker) };
         left.then_some(Left { lead: Some(lead), of: PhantomData })
     }
 
-    /// Waits until `is_over` is true, which looks at all places, and at whatever else has the
+    /// Waits until `is_over` returns true, which looks at all places, and at all else that has the
     /// ticket; or until the deadline; or for no reason. Blocks: spins, and then sleeps.
     pub fn wait(&self, deadline: Option<Deadline>, is_over: impl FnMut() -> bool) {
         self.wait_as::<Standard>(deadline, is_over);
     }
 
-    /// As [`wait`](Self::wait), with these numbers.
+    /// Does what [`wait`](Self::wait) does, with the constants of `F`.
     pub fn wait_as<F: CrowdForm>(
         &self,
         deadline: Option<Deadline>,
@@ -134,7 +135,7 @@ impl<P: Platform> Several<P> {
         let until =
             if self.short.get() { Some(nap::earlier::<P>(deadline, NAP_NS)) } else { deadline };
         spin::<P, F>(lead, until, &mut is_over);
-        // SEVERAL-1. In the child of a fork nobody knows of the lead.
+        // SEVERAL-1. In the child of a fork no thread knows of the lead.
         while !is_over() && !lead.is_lost() {
             if P::park(lead.node, until) == Parked::TimedOut {
                 return;
@@ -166,7 +167,7 @@ fn spin<P: Platform, F: CrowdForm>(
 }
 
 impl<P: PolledWait> Left<'_, P> {
-    /// Whether it is woken by who lets the caller go: it need not look before.
+    /// Whether the thread that lets the caller go wakes it: the caller need not look before.
     pub fn is_told(&self) -> bool {
         self.lead.is_some()
     }
@@ -175,7 +176,7 @@ impl<P: PolledWait> Left<'_, P> {
 impl<P: PolledWait> Drop for Left<'_, P> {
     fn drop(&mut self) {
         if let Some(lead) = self.lead {
-            // SAFETY: of `leave_waker`.
+            // SAFETY: the promise of `leave_waker`.
             unsafe { P::take_waker(lead) };
         }
     }
@@ -200,7 +201,7 @@ impl<'a, P: Platform> Place<'a, P> {
         Self { of, me, told: false }
     }
 
-    /// Of one that is on no list. There is none, then.
+    /// Gives back a place that is on no list. Returns `None`, because there is no place then.
     pub(super) fn give(mut self) -> Option<Self> {
         if let Some(me) = self.me.take() {
             me.give();
@@ -208,8 +209,8 @@ impl<'a, P: Platform> Place<'a, P> {
         None
     }
 
-    /// Whether it was told, and that is not used up; if so, what was done before happens before the
-    /// return.
+    /// Whether the place was told, and that is not used up; if so, what was done before happens
+    /// before the return.
     pub fn look(&mut self) -> bool {
         if let Some(me) = self.me.take_if(|me| me.is_over()) {
             self.told = self.of.withdraw(me);
@@ -217,9 +218,9 @@ impl<'a, P: Platform> Place<'a, P> {
         self.told
     }
 
-    /// What it was told is used, and not passed on; whether it had been told when it was
-    /// [looked](Self::look) at last. For an event count: the caller looks at its condition after
-    /// this.
+    /// Uses up what the place was told, which is then not passed on; returns whether it had been
+    /// told at the last [look](Self::look). For an event count: the caller checks its condition
+    /// after this.
     pub fn use_up(&mut self) -> bool {
         core::mem::take(&mut self.told)
     }

@@ -1,7 +1,8 @@
-//! Spinning before a waiter sleeps, for what a sleep costs: so no wait costs much more than twice
-//! the least, whenever it ends. Longer spins end sooner what comes a little later, and each wait
-//! pays for them. An event that comes so long after its waiter (median latency, and CPU time of
-//! receiver and sender for each, in µs; "learned" was 5 to 7 µs, and 17 in the last row):
+//! Spinning before a waiter sleeps, for the cost of a sleep: so no wait costs much more than twice
+//! the least, whenever it ends. Longer spins end a wait sooner if the event comes a little later,
+//! and each wait pays for them. An event that comes some time after its waiter (median latency, and
+//! CPU time of receiver and sender for each, in µs; "learned" was 5 to 7 µs, and 17 in the last
+//! row):
 //!
 //! | after | learned | 20 µs whatever it costs | no spin |
 //! |---|---|---|---|
@@ -27,12 +28,12 @@ use super::CrowdForm;
 /// Spins while `keep` holds of `word`: for a moment, and then for as long as the form says, if the
 /// machine is not crowded and `deadline` does not come before that. Acquires what it sees.
 ///
-/// The moment is worth neither a look at how crowded the machine is nor being counted; whoever
-/// waits for a thread that runs is let go in it.
+/// The moment is worth neither a look at how crowded the machine is nor being counted; a thread
+/// that waits for a running thread is let go in it.
 ///
 /// # Errors
 ///
-/// What it saw last, if the time is over.
+/// The last value that it saw, if the time is over.
 pub(super) fn spin<P: Platform, F: CrowdForm, W: Word>(
     word: &impl Atomic<W>,
     deadline: Option<Deadline>,
@@ -50,7 +51,7 @@ pub(super) fn spin<P: Platform, F: CrowdForm, W: Word>(
     seen
 }
 
-/// As much of it as is left before the deadline.
+/// The part of `ns` that is left before the deadline.
 fn before<P: Platform>(deadline: Option<Deadline>, ns: u32) -> u32 {
     let Some(deadline) = deadline else { return ns };
     let left_ns = deadline.ns.saturating_sub(P::now(deadline.clock));

@@ -8,20 +8,22 @@
 //!                                    └──► PARKED ─── let go, and woken ─────────────┘
 //! ```
 //!
-//! Who lets go wakes some sleepers itself and leaves the others to those: of `n` sleepers it wakes
-//! the square root, and each of these the next few before it goes on. One thread that wakes all
-//! would keep the last waiting for `n` system calls.
+//! A thread that lets a list go wakes some sleepers itself and leaves the others to those: of `n`
+//! sleepers it wakes the square root, and each of these wakes the next few before it goes on. One
+//! thread that wakes all would keep the last waiting for `n` system calls.
 //!
 //! - TOGETHER-1: a node is on one list at most, and its waiter goes when it has been let go, not
 //!   before.
 //! - TOGETHER-2: from the exchange that takes the list on, nothing is touched but nodes, and of a
 //!   node nothing after it was let go. So the primitive's memory may be gone as soon as the first
 //!   waiter has returned.
-//! - TOGETHER-3: who was woken and has others behind it wakes them before it returns.
-//! - TOGETHER-4: a node whose `queue` names one is one of [several](super::Several) of its waiter,
-//!   who parks on that, the same or another: who lets it go reads the name before, and wakes that.
-//! - TOGETHER-5: nobody is left to one of several, and none of these to others. Its waiter may be
-//!   at another list, where it waits to be let go by who waits in turn to be let go here.
+//! - TOGETHER-3: a waiter that was woken and has others behind it wakes them before it returns.
+//! - TOGETHER-4: a node whose `queue` names a node is one of [several](super::Several) of its
+//!   waiter, which parks on the named node, the same or another: the thread that lets it go reads
+//!   the name before, and wakes that node.
+//! - TOGETHER-5: no waiter is left to one of several, and none of these to others. Its waiter may
+//!   be at another list, where it waits to be let go by a thread that waits in turn to be let go
+//!   here.
 //!
 //! A waiter whose thread is stopped between being woken and waking others keeps those waiting.
 
@@ -36,13 +38,14 @@ use crate::arena;
 use crate::lock::{Form, Standard};
 use crate::nap;
 
-/// Numbers of what waits together (those of a lock's form, which mean the same).
+/// Constants of primitives whose waiters are let go together (those of a lock's form, which mean
+/// the same).
 pub trait CrowdForm: Form {
-    /// Up to so many sleepers are all woken by who lets them go.
+    /// The most sleepers that the thread which lets them go wakes all by itself.
     const ALONE: u32 = 8;
 
-    /// How long who waits for an event spins, where CPUs suffice, before it sleeps, in nanoseconds:
-    /// what a sleep costs, so that it never spends more than twice the least (Karlin et al., SOSP
+    /// How long a waiter for an event spins, where CPUs suffice, before it sleeps, in nanoseconds:
+    /// the cost of a sleep, so that it never spends more than twice the least (Karlin et al., SOSP
     /// 1991).
     fn event_spin_ns<P: Platform>() -> u32 {
         P::sleep_cost_ns()
@@ -51,7 +54,7 @@ pub trait CrowdForm: Form {
 
 impl CrowdForm for Standard {}
 
-/// Nobody polls: who has to wait sleeps at once. Costs a wake each time, and no CPU.
+/// No waiter polls: a thread that has to wait sleeps at once. Costs a wake each time, and no CPU.
 pub struct Unpolled;
 
 impl Form for Unpolled {
@@ -67,10 +70,11 @@ impl CrowdForm for Unpolled {
     }
 }
 
-/// Waits to be let go. A word of 0 is that of a node which was wiped, in the child of a fork.
+/// The waiter waits to be let go. A word of 0 is that of a node which was wiped, in the child of a
+/// fork.
 const WAITING: u32 = 1;
 const PARKED: u32 = 2;
-/// Has been let go, and told a word of the primitive's: `GONE + word`.
+/// The waiter has been let go, and told a word of the primitive's: `GONE + word`.
 const GONE: u32 = 4;
 
 /// How long a waiter that was refused to leave sleeps before it asks again.
@@ -86,20 +90,20 @@ pub(super) struct Member<P: Platform> {
 /// How a wait ended.
 #[must_use]
 pub(super) enum Told<W> {
-    /// It was let go with this word.
+    /// The waiter was let go with this word.
     Gone(W),
-    /// The node is gone: the process has forked under the waiter, who must begin anew.
+    /// The node is gone: the process has forked under the waiter, which must begin anew.
     Lost,
 }
 
 impl<P: Platform> Member<P> {
-    /// A node for a wait of the caller. `None`: none is to be had.
+    /// A node for a wait of the caller. `None`: there is none.
     pub(super) fn take() -> Option<Self> {
         let id = arena::<P>().take()?;
         let node = arena::<P>().resolve(id)?;
         // Relaxed, all: published by the exchange that puts the node on a list.
         let generation = node.generation.load(Relaxed);
-        // Even: a fork in a signal handler has wiped it just now.
+        // Even: a fork in a signal handler has just wiped it.
         if generation.is_multiple_of(2) {
             return None;
         }
@@ -109,8 +113,8 @@ impl<P: Platform> Member<P> {
         Some(Self { id, node, generation })
     }
 
-    /// A node for one of several waits of the caller, who parks on this one: it is asleep from the
-    /// start, for those who let it go.
+    /// A node for one of several waits of the caller, which parks on this one: it is asleep from
+    /// the start, for the threads that let it go.
     pub(super) fn take_beside(&self) -> Option<Self> {
         let beside = Self::take()?;
         beside.node.status.store(PARKED, Relaxed);
@@ -119,7 +123,7 @@ impl<P: Platform> Member<P> {
         Some(beside)
     }
 
-    /// This node, for the first of several waits; asleep as those beside it.
+    /// This node, for the first of several waits; asleep as the nodes beside it are.
     pub(super) fn lend(&self) -> Self {
         // Relaxed, both: as in `take`.
         self.node.status.store(PARKED, Relaxed);
@@ -134,14 +138,14 @@ impl<P: Platform> Member<P> {
         self.node.queue.load(Relaxed) == self.reference().bits()
     }
 
-    /// Gives the node back that may have been lent: nobody has it any more.
+    /// Gives back a node that may have been lent: no wait has it any more.
     pub(super) fn give_lead(self) {
         // Relaxed: as in `take`.
         self.node.queue.store(0, Relaxed);
         self.give();
     }
 
-    /// To wake its waiter by.
+    /// The reference to wake the node's waiter by.
     pub(super) fn reference(&self) -> WaiterRef {
         WaiterRef { index: self.id.index(), generation: self.generation }
     }
@@ -165,19 +169,20 @@ impl<P: Platform> Member<P> {
     }
 
     /// Leaves the word to the `others` that may want it too, after it has changed under the caller
-    /// for the `failures`th time: for as many turns, drawn by lot, and for twice as many each time.
-    /// Where all come at once and try again at once, each is in the way of all others.
+    /// for the `failures`th time: for a number of turns, drawn by lot, up to as many as there are
+    /// others, and up to twice as many each time. Where all come at once and try again at once,
+    /// each is in the way of all others.
     pub(super) fn stand_back<F: Form>(&self, failures: u32, others: u64) {
         const MOST: u64 = 256;
         let turn_ns = u64::from(F::SPIN.ns / 8);
         let longest_ns = (others.min(MOST) << failures.min(4)) * turn_ns;
         let ns = (u64::from(P::random()) * longest_ns) >> 32;
-        // Nobody changes it: a delay. Relaxed: see above.
+        // No thread changes the word: this is a delay. Relaxed: see above.
         let budget = Budget::ns(ns as u32);
         let _ = self.node.status.spin_while(Relaxed, budget, |status| status == WAITING);
     }
 
-    /// Gives the node back, which is on no list.
+    /// Gives back the node, which is on no list.
     pub(super) fn give(self) {
         if !self.is_lent() && !self.is_lost() {
             arena::<P>().give(self.id);
@@ -194,16 +199,16 @@ impl<P: Platform> Member<P> {
         self.node.generation.load(Relaxed) != self.generation
     }
 
-    /// Waits, spinning and then asleep, until the caller is let go; then lets go who was left to
-    /// it.
+    /// Waits, spinning and then asleep, until the caller is let go; then lets go the waiters that
+    /// were left to it.
     pub(super) fn wait<F: CrowdForm>(self) -> Told<u32> {
         let _ = self.outlast::<F>(None);
         self.end()
     }
 
-    /// Ends a wait that is over. Lets go who was left to the caller.
+    /// Ends a wait that is over. Lets go the waiters that were left to the caller.
     pub(super) fn end(self) -> Told<u32> {
-        // Relaxed: whoever saw that it is over has acquired it.
+        // Relaxed: the caller has seen that the wait is over, and so has acquired it.
         let status = self.node.status.load(Relaxed);
         if status < GONE || self.is_lost() {
             return Told::Lost;
@@ -215,7 +220,7 @@ impl<P: Platform> Member<P> {
         Told::Gone(status - GONE)
     }
 
-    /// Waits, spinning and then asleep, until the wait is over or `deadline` has passed; says
+    /// Waits, spinning and then asleep, until the wait is over or `deadline` has passed; returns
     /// whether it is over. If not, the node is on its list still, as far as the caller can see.
     pub(super) fn outlast<F: CrowdForm>(&self, deadline: Option<Deadline>) -> bool {
         let status = &self.node.status;
@@ -228,7 +233,8 @@ impl<P: Platform> Member<P> {
                 return true;
             }
         }
-        // Relaxed where it succeeds: who finds us asleep looks at nothing that we have written.
+        // Relaxed where it succeeds: a thread that finds us asleep looks at nothing that we have
+        // written.
         if let Err(now) = status.compare_exchange(WAITING, PARKED, Relaxed, Acquire)
             && !Self::waits(now)
         {
@@ -247,15 +253,16 @@ impl<P: Platform> Member<P> {
         }
     }
 
-    /// What is parked on: the node, or the one that it names (TOGETHER-4).
+    /// The node that is parked on: this node, or the one that it names (TOGETHER-4).
     fn bed(&self) -> &'static Waiter<P> {
         // Relaxed: written by the caller.
         let named = WaiterRef::from_bits(self.node.queue.load(Relaxed));
         named.and_then(|bed| arena::<P>().resolve_index(bed.index)).unwrap_or(self.node)
     }
 
-    /// As [`outlast`](Self::outlast); but when the deadline has passed it asks `leave` to take the
-    /// caller off its list, and if that refuses, since whoever lets it go is on the way, waits on.
+    /// Does what [`outlast`](Self::outlast) does; but when the deadline has passed it asks `leave`
+    /// to take the caller off its list. If `leave` refuses, because the thread that lets the caller
+    /// go is on the way, it waits on.
     pub(super) fn outlast_unless<F: CrowdForm>(
         &self,
         deadline: Option<Deadline>,
@@ -271,8 +278,8 @@ impl<P: Platform> Member<P> {
         true
     }
 
-    /// Ends a wait, over or not: has `leave` take the caller off its list, as in
-    /// [`outlast_unless`](Self::outlast_unless). Says whether it was let go before that.
+    /// Ends a wait, over or not: lets `leave` take the caller off its list, as in
+    /// [`outlast_unless`](Self::outlast_unless). Returns whether the caller was let go before that.
     pub(super) fn withdraw<F: CrowdForm>(self, leave: impl Fn(&Self) -> bool) -> bool {
         if !self.is_over() {
             let soon = || Some(nap::after::<P>(ON_THE_WAY_NS));
@@ -284,10 +291,10 @@ impl<P: Platform> Member<P> {
         matches!(self.end(), Told::Gone(_))
     }
 
-    /// Spins as long as is worth it for who is to be let go soon; it is to
+    /// Spins as long as is worth it for a waiter that is to be let go soon; the waiter is to
     /// [outlast](Self::outlast) its wait after that.
     pub(super) fn spin<F: CrowdForm>(&self, deadline: Option<Deadline>) {
-        // Whatever comes of it.
+        // The result does not matter.
         let _ = spin::spin::<P, F, _>(&self.node.status, deadline, Self::waits);
     }
 
@@ -302,15 +309,15 @@ impl<P: Platform> Member<P> {
 pub(super) enum Listed {
     /// There was nothing to wait for.
     Refused,
-    /// Let go.
+    /// The waiter was let go.
     LetGo,
-    /// Off the list, when the deadline had passed.
+    /// The waiter is off the list, because the deadline had passed.
     GaveUp,
 }
 
-/// A wait of the caller on a list: `enlist` puts it there, unless there is nothing to wait for, and
-/// `leave` takes it off when the deadline has passed, as of [`Member::outlast_unless`]. `None`: no
-/// node was to be had.
+/// Waits on a list: `enlist` puts the caller there, unless there is nothing to wait for, and
+/// `leave` takes it off when the deadline has passed, as in [`Member::outlast_unless`]. `None`:
+/// there was no node.
 pub(super) fn wait_listed<P: Platform, F: CrowdForm>(
     deadline: Option<Deadline>,
     enlist: impl Fn(&Member<P>) -> bool,
@@ -329,12 +336,12 @@ pub(super) fn wait_listed<P: Platform, F: CrowdForm>(
         if let Told::Gone(_) = me.end() {
             return Some(Listed::LetGo);
         }
-        // The child of a fork: nobody there knows that it waits.
+        // The child of a fork: no thread there knows that it waits.
     }
 }
 
-/// Lets go all of the list `first`, and tells them `word`. The caller has taken the list by an
-/// acquiring exchange, and does not touch the primitive after that (TOGETHER-2).
+/// Lets go all waiters of the list `first`, and tells them `word`. The caller has taken the list by
+/// an acquiring exchange, and does not touch the primitive after that (TOGETHER-2).
 pub(super) fn let_go<P: Platform, F: CrowdForm>(first: u32, word: u32) {
     let gone = GONE + word;
     let Sleepers { alone, count, of_several } = let_spinners_go::<P>(first, gone);
@@ -361,25 +368,25 @@ fn wake_by_each_other<P: Platform, F: CrowdForm>(first: u32, count: u32, gone: u
     }
 }
 
-/// Those of a list that sleep, as lists.
+/// The waiters of a list that sleep, as lists.
 struct Sleepers {
-    /// Who waits for this alone, and how many these are.
+    /// The waiters that wait for this alone, and how many these are.
     alone: u32,
     count: u32,
-    /// Those of several.
+    /// The waiters that wait for several things.
     of_several: u32,
 }
 
-/// Lets go who does not sleep. Returns the others.
+/// Lets go the waiters that do not sleep. Returns the others.
 fn let_spinners_go<P: Platform>(first: u32, gone: u32) -> Sleepers {
     let mut sleepers = Sleepers { alone: 0, count: 0, of_several: 0 };
     let mut at = first;
     while let Some(node) = node::<P>(at) {
         // Relaxed, both: acquired with the list.
         let (behind, bed) = (node.next.load(Relaxed), node.queue.load(Relaxed));
-        // Release: pairs with the acquires in `sleep`; and our look at the node comes first.
+        // Release: pairs with the acquires in `outlast`; and our look at the node comes first.
         if node.status.compare_exchange(WAITING, gone, Release, Relaxed).is_err() {
-            // It sleeps, and its node is ours until it is let go.
+            // The waiter sleeps, and its node is ours until it is let go.
             let before = if bed == 0 { &mut sleepers.alone } else { &mut sleepers.of_several };
             node.next.store(*before, Relaxed);
             *before = at;
@@ -406,14 +413,14 @@ fn wake_in_turn<P: Platform>(first: u32, count: u32, gone: u32) {
     }
 }
 
-/// Whom to wake for a node of a list.
+/// The waiter to wake for a node of a list.
 fn sleeper<P: Platform>(name: u32, node: &Waiter<P>) -> Option<WaiterRef> {
     // TOGETHER-4. Relaxed: acquired with the list.
     let bed = WaiterRef::from_bits(node.queue.load(Relaxed));
     bed.or_else(|| arena::<P>().reference(index(name)?))
 }
 
-/// The node of a list's name; `None` behind the last, and for what another process has left.
+/// The node of a list's name; `None` behind the last, and for names that another process has left.
 fn node<P: Platform>(name: u32) -> Option<&'static Waiter<P>> {
     arena::<P>().resolve_index(index(name)?)
 }

@@ -1,15 +1,15 @@
-//! The three-state mutex: a word that says whether somebody may sleep, and a queue of sleepers.
+//! The three-state mutex: a word that says whether a thread may sleep, and a queue of sleepers.
 //!
 //! Source: U. Drepper, "Futexes Are Tricky", "Mutex, Take 2". glibc's normal mutex and Rust's are
 //! of this kind.
 //!
 //! There the queue is the kernel's, and found by the word's address. A platform has no such queue,
-//! so it is in the lock here:
+//! so here it is in the lock:
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
-//! | 0–3 | `word` | the state, 2 bits; above them the index of who went to sleep last, 22 bits |
-//! | 4–7 | `oldest` | index of who is to be woken next; the owner's |
+//! | 0–3 | `word` | the state, 2 bits; above them the index of the last to sleep, 22 bits |
+//! | 4–7 | `oldest` | index of the sleeper to be woken next; the owner's |
 //!
 //! ```text
 //!             lock               one goes to sleep
@@ -24,10 +24,11 @@
 //!   oldest ─► oldest ──next──► … ──► newest of the old     when there are no old ones)
 //! ```
 //!
-//! One that had to wait locks it as CONTENDED, since others may sleep still. Comers barge.
+//! A thread that had to wait locks it as CONTENDED, because others may sleep still. Arriving
+//! waiters barge.
 //!
-//! - FUTEX-1: while somebody sleeps, the state is CONTENDED, or one who was woken is on its way and
-//!   makes it so.
+//! - FUTEX-1: while a thread sleeps, the state is CONTENDED, or a thread that was woken is on its
+//!   way and makes it so.
 //! - FUTEX-2: sleepers put themselves in front of `word`'s list; only the owner takes out of it,
 //!   and only the owner touches `oldest`.
 //! - FUTEX-3: nothing of the lock is touched after the exchange that releases it.
@@ -38,7 +39,7 @@ use antiphon_platform::{Atomic, AtomicInteger, Platform, WaiterId};
 
 use super::node::Node;
 
-/// The status of a waiter that is to be woken; else 0.
+/// The status of a waiter that is to be woken; otherwise 0.
 const ASLEEP: u32 = 1;
 
 /// A three-state mutex, 8 bytes; and a node of 64 for each sleeper.
@@ -63,12 +64,12 @@ impl Word {
         self.0 & Self::STATE == Self::FREE
     }
 
-    /// The same sleepers, and somebody may have to be woken.
+    /// The word with the same sleepers, where a thread may have to be woken.
     fn contended(self) -> u32 {
         self.0 & !Self::STATE | Self::CONTENDED
     }
 
-    /// As [`contended`](Self::contended), with one sleeper more.
+    /// The word that [`contended`](Self::contended) returns, with one more sleeper.
     fn joined_by(index: u32) -> u32 {
         index << Self::STATE_BITS | Self::CONTENDED
     }
@@ -85,7 +86,8 @@ impl<P: Platform> Futex<P> {
     /// A free lock.
     pub const NEW: Self = Self { word: P::U32::ZERO, oldest: P::U32::ZERO };
 
-    /// Acquires the lock; sleeps until it is had. Naps where no node is to be had.
+    /// Acquires the lock; sleeps until the caller has it. Naps where there is no node for the
+    /// caller.
     #[inline]
     pub fn lock(&self) {
         if !self.try_lock() {
@@ -103,7 +105,7 @@ impl<P: Platform> Futex<P> {
         }
     }
 
-    /// Releases the lock; wakes who has slept longest.
+    /// Releases the lock; wakes the thread that has slept longest.
     ///
     /// # Safety
     ///
@@ -135,7 +137,7 @@ impl<P: Platform> Futex<P> {
     ///
     /// # Errors
     ///
-    /// The word, if the lock is held. `seen` is what the caller takes it for.
+    /// The word, if the lock is held. `seen` is the word as the caller has seen it.
     fn take_contended(&self, mut seen: u32) -> Result<(), u32> {
         while Word(seen).is_free() {
             // Acquire: as in `try_lock`.
@@ -169,7 +171,7 @@ impl<P: Platform> Futex<P> {
         }
     }
 
-    /// Releases a lock for which nobody sleeps. `false` if somebody does now (FUTEX-1).
+    /// Releases a lock for which no thread sleeps. `false` if one does now (FUTEX-1).
     fn release_alone(&self) -> bool {
         // Release: as in `unlock`.
         self.word.compare_exchange(Word::CONTENDED, Word::FREE, Release, Relaxed).is_ok()
@@ -187,7 +189,8 @@ impl<P: Platform> Futex<P> {
         }
     }
 
-    /// Takes who has slept longest out of the queue. By the owner only (FUTEX-2).
+    /// Takes the thread that has slept longest out of the queue. Called only by the owner
+    /// (FUTEX-2).
     fn first_sleeper(&self) -> Option<Node<P>> {
         // Relaxed, here and below: the owner's, handed on with the lock.
         let oldest = match self.oldest.load(Relaxed) {
@@ -199,7 +202,7 @@ impl<P: Platform> Futex<P> {
         Some(first)
     }
 
-    /// Takes all sleepers off the word's list and turns it round; returns the index of the first.
+    /// Takes all sleepers off the word's list and reverses it; returns the index of the first.
     fn sort(&self) -> u32 {
         // Acquire: the nodes of all that have joined; pairs with the release in `join`, and each of
         // those exchanges carries on the one before it.

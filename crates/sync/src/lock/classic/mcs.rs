@@ -14,12 +14,12 @@
 //!     owner ──next──► waiter ──► waiter
 //! ```
 //!
-//! The owner stays at the head of the queue and grants the lock to who stands behind it: a hand-off
-//! touches two nodes, however many wait. But it goes to that waiter whether it runs or not.
+//! The owner stays at the head of the queue and grants the lock to the waiter behind it: a hand-off
+//! touches two nodes, however many wait. But the lock goes to that waiter whether it runs or not.
 //!
 //! - MCS-1: a node is linked behind the one that was the tail before it, by its own waiter, once.
-//! - MCS-2: who unlocks leaves an empty queue, or grants the lock to the one behind it; if that one
-//!   has joined and not linked itself yet, the unlocker waits for the link.
+//! - MCS-2: an owner that unlocks leaves an empty queue, or grants the lock to the waiter behind
+//!   it; if that waiter has joined and not linked itself yet, the owner waits for the link.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -27,9 +27,9 @@ use antiphon_platform::{Atomic, Platform};
 
 use super::node::Node;
 
-/// The status of who has the lock.
+/// The status of the thread that has the lock.
 pub(super) const GRANTED: u32 = 0;
-/// The status of who has not.
+/// The status of a thread that does not have it.
 pub(super) const WAITING: u32 = 1;
 
 /// An MCS lock, 8 bytes; and a node of 64 for the owner and for each waiter.
@@ -43,7 +43,8 @@ impl<P: Platform> Mcs<P> {
     /// A free lock.
     pub const NEW: Self = Self { tail: P::U32::ZERO, owner: P::U32::ZERO };
 
-    /// Joins the queue and spins until the lock is granted. Naps first if no node is to be had.
+    /// Joins the queue and spins until the lock is granted. Naps first if there is no node for the
+    /// caller.
     pub fn lock(&self) {
         self.lock_by(|me| {
             // Acquire: pairs with the release in `unlock`.
@@ -51,14 +52,14 @@ impl<P: Platform> Mcs<P> {
         });
     }
 
-    /// Acquires the lock if nobody has it and a node is to be had; never blocks.
+    /// Acquires the lock if it is free and there is a node for the caller; never blocks.
     pub fn try_lock(&self) -> bool {
         let me = Node::alone_in(&self.tail, Self::begin);
         me.inspect(|me| self.own(me)).is_some()
     }
 
-    /// Releases the lock, to who stands next in the queue if anybody does; spins for a moment if
-    /// that one is just about to join.
+    /// Releases the lock, to the next waiter of the queue if there is one; spins for a moment if
+    /// that waiter is just about to join.
     ///
     /// # Safety
     ///
@@ -70,27 +71,29 @@ impl<P: Platform> Mcs<P> {
         });
     }
 
-    /// [`lock`](Self::lock); one that has to wait calls `wait`, which returns when its status is
-    /// [`GRANTED`], and has acquired that.
+    /// Does what [`lock`](Self::lock) does; a caller that has to wait calls `wait`, which returns
+    /// when its status is [`GRANTED`], and has acquired that.
     pub(super) fn lock_by(&self, wait: impl FnOnce(&Node<P>)) {
         let me = Node::take();
         Self::begin(&me);
-        // Release: our node, to the comer that finds its name here. Acquire: pairs with that, for
-        // we write to the node that we find; if there is none, with the release in `unlock_by`.
+        // Release: our node, to the arriving waiter that finds its name here. Acquire: pairs with
+        // that, because we write to the node that we find; if there is none, with the release in
+        // `unlock_by`.
         if let Some(previous) = Node::<P>::at(self.tail.swap(me.bits(), AcqRel)) {
-            // Release: our node, to who grants us the lock; pairs with the acquire in `unlock_by`.
+            // Release: our node, to the owner that grants us the lock; pairs with the acquire in
+            // `unlock_by`.
             previous.waiter.next.store(me.bits(), Release);
             wait(&me);
         }
         self.own(&me);
     }
 
-    /// [`unlock`](Self::unlock), where `grant` releases the status of the next owner.
+    /// Does what [`unlock`](Self::unlock) does; `grant` releases the status of the next owner.
     pub(super) fn unlock_by(&self, grant: impl FnOnce(&Node<P>)) {
         let me = Node::<P>::of_owner(&self.owner);
         let next = &me.waiter.next;
-        // Relaxed: whether it is zero is all that matters here. Release: what we have done, to the
-        // comer that finds the queue empty; pairs with the acquire in `lock_by`.
+        // Relaxed: only whether it is zero matters here. Release: what we have done, to the
+        // arriving waiter that finds the queue empty; pairs with the acquire in `lock_by`.
         let alone = next.load(Relaxed) == 0
             && self.tail.compare_exchange(me.bits(), 0, Release, Relaxed).is_ok();
         if !alone {
@@ -110,7 +113,7 @@ impl<P: Platform> Mcs<P> {
     }
 
     fn own(&self, me: &Node<P>) {
-        // Relaxed: for ourselves; the next owner writes it after us, as it comes after us.
+        // Relaxed: for ourselves; the next owner writes it after us, because it comes after us.
         self.owner.store(me.bits(), Relaxed);
     }
 }

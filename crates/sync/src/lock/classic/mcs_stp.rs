@@ -2,8 +2,8 @@
 //!
 //! Source: as [`Mcs`]; spinning for a bounded time first is A. Karlin's, K. Li's, M. Manasse's and
 //! S. Owicki's ("Empirical Studies of Competitive Spinning for a Shared-Memory Multiprocessor",
-//! SOSP 1991). `004_…`, "Spin-then-park strategy", names its price: who is next in the queue may
-//! sleep, and its wake-up is then a part of the hand-off.
+//! SOSP 1991). `004_…`, "Spin-then-park strategy", names its price: the next waiter of the queue
+//! may sleep, and its wake-up is then a part of the hand-off.
 //!
 //! ```text
 //!             spun for SPIN_NS                 (sleeps)
@@ -32,8 +32,8 @@ impl<P: Platform, const SPIN_NS: u32> McsStp<P, SPIN_NS> {
     /// A free lock.
     pub const NEW: Self = Self { queue: Mcs::NEW };
 
-    /// Joins the queue, spins for a while, and sleeps until the lock is granted. Naps first if no
-    /// node is to be had.
+    /// Joins the queue, spins for a while, and sleeps until the lock is granted. Naps first if
+    /// there is no node for the caller.
     pub fn lock(&self) {
         self.queue.lock_by(|me| {
             let status = &me.waiter.status;
@@ -47,12 +47,12 @@ impl<P: Platform, const SPIN_NS: u32> McsStp<P, SPIN_NS> {
         });
     }
 
-    /// Acquires the lock if nobody has it and a node is to be had; never blocks.
+    /// Acquires the lock if it is free and there is a node for the caller; never blocks.
     pub fn try_lock(&self) -> bool {
         self.queue.try_lock()
     }
 
-    /// Releases the lock, to who stands next in the queue if anybody does; wakes it if it sleeps.
+    /// Releases the lock, to the next waiter of the queue if there is one; wakes it if it sleeps.
     ///
     /// # Safety
     ///

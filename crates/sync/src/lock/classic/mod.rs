@@ -13,8 +13,8 @@
 //!
 //! They are to compare with and not for programs: no wait has a deadline, and none minds how
 //! crowded the machine is. The queue locks need a node for each acquisition, contended or not, and
-//! keep it until they unlock: where none is to be had, `try_lock` fails and `lock` naps until there
-//! is one. A lock that somebody waits for at a `fork` is of no use in the child.
+//! keep it until they unlock: where there is none, `try_lock` fails and `lock` naps until there is
+//! one. A lock that a thread waits for at a `fork` is of no use in the child.
 
 mod clh;
 mod futex;

@@ -2,8 +2,8 @@
 //!
 //! The published queue locks hand a node in at `lock` and again at `unlock`. Here the interface is
 //! that of a mutex, so the owner's node has to be found again: its name stands in the lock, beside
-//! the tail. `unlock` therefore takes the line of the tail back from whoever came last, which the
-//! published locks need not.
+//! the tail. `unlock` therefore takes the line of the tail back from the thread that came last,
+//! which the published locks need not do.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
@@ -19,12 +19,12 @@ pub(in crate::lock) struct Node<P: Platform> {
 }
 
 impl<P: Platform> Node<P> {
-    /// A node of the caller's own, if one is to be had. What stands in it is of an earlier use.
+    /// A node of the caller's own, if there is one. Its words are those of an earlier use.
     pub(in crate::lock) fn try_take() -> Option<Self> {
         Self::at(arena::<P>().take()?.bits())
     }
 
-    /// As [`try_take`](Self::try_take); naps until there is one.
+    /// Does what [`try_take`](Self::try_take) does; naps until there is one.
     pub(in crate::lock) fn take() -> Self {
         loop {
             if let Some(node) = Self::try_take() {
@@ -34,7 +34,8 @@ impl<P: Platform> Node<P> {
         }
     }
 
-    /// As [`take`](Self::take), and tries `take_lock` after each nap; `None` if that had the lock.
+    /// Does what [`take`](Self::take) does, and tries `take_lock` after each nap; `None` if that
+    /// took the lock.
     pub(in crate::lock) fn take_or(take_lock: impl Fn() -> bool) -> Option<Self> {
         loop {
             if let Some(node) = Self::try_take() {
@@ -47,12 +48,12 @@ impl<P: Platform> Node<P> {
         }
     }
 
-    /// Sleeps for a moment, where no node is to be had.
+    /// Sleeps for a moment, where there is no node.
     pub(in crate::lock) fn nap() {
         nap::nap::<P>(200_000);
     }
 
-    /// The node that a word of a lock names; `None` for 0, which names nobody. An index alone is a
+    /// The node that a word of a lock names; `None` for 0, which names none. An index alone is a
     /// name too, by which a node can be found and not given back.
     pub(in crate::lock) fn at(bits: u32) -> Option<Self> {
         let id = WaiterId::from_bits(bits)?;
@@ -61,18 +62,18 @@ impl<P: Platform> Node<P> {
     }
 
     /// A node of the caller's own that stands alone in the queue which ends at `tail`; `None` if
-    /// somebody stands there, or no node is to be had. `begin` makes it ready to be found.
+    /// another stands there, or there is no node. `begin` makes it ready to be found.
     ///
-    /// This is the `try_lock` of a queue lock: who is alone in the queue owns the lock.
+    /// This is the `try_lock` of a queue lock: a thread that is alone in the queue owns the lock.
     pub(in crate::lock) fn alone_in(tail: &P::U32, begin: impl FnOnce(&Self)) -> Option<Self> {
-        // Relaxed: the exchange below orders. Who finds the lock held needs no node.
+        // Relaxed: the exchange below orders. A caller that finds the lock held needs no node.
         if tail.load(Relaxed) != 0 {
             return None;
         }
         let me = Self::try_take()?;
         begin(&me);
-        // Release: our node, to the comer that finds its name there. Acquire: pairs with the
-        // release by which the last owner has left the queue.
+        // Release: our node, to the arriving waiter that finds its name there. Acquire: pairs with
+        // the release by which the last owner has left the queue.
         if tail.compare_exchange(0, me.bits(), AcqRel, Relaxed).is_err() {
             me.give();
             return None;
@@ -80,36 +81,36 @@ impl<P: Platform> Node<P> {
         Some(me)
     }
 
-    /// The node of the lock's owner, who calls and has left its name in `word`.
+    /// The node of the lock's owner, which calls and has left the node's name in `word`.
     pub(in crate::lock) fn of_owner(word: &P::U32) -> Self {
-        // Relaxed: written by the owner, that is us.
+        // Relaxed: written by the owner, which is us.
         let Some(me) = Self::at(word.load(Relaxed)) else {
             unreachable!("who owns the lock has left its name")
         };
         me
     }
 
-    /// What stands in a word that names this node.
+    /// The bits of a word that names this node.
     pub(in crate::lock) fn bits(&self) -> u32 {
         self.id.bits()
     }
 
-    /// Gives the node back: nobody else will touch it any more.
+    /// Gives the node back: no other thread will touch it any more.
     pub(in crate::lock) fn give(self) {
         arena::<P>().give(self.id);
     }
 
     /// Sleeps while the status of the caller's own node is `asleep`.
     pub(in crate::lock) fn sleep_while(&self, asleep: u32) {
-        // Acquire: pairs with the release of who ends the sleep.
+        // Acquire: pairs with the release of the thread that ends the sleep.
         while self.waiter.status.load(Acquire) == asleep {
-            // Why it has returned does not matter: the status tells.
+            // The reason for its return does not matter: the status tells.
             let _ = P::park(self.waiter, None);
         }
     }
 
-    /// Whom to wake, if the waiter sleeps. To be asked before it is told that it may go on: after
-    /// that the node may change hands.
+    /// The waiter to wake, if it sleeps. To be asked before the waiter is told that it may go on:
+    /// after that the node may change hands.
     pub(in crate::lock) fn reference(&self) -> Option<WaiterRef> {
         arena::<P>().reference(self.id.index())
     }

@@ -4,7 +4,7 @@
 //! Multiprocessors", ACM TOCS 9(1), 1991, section 2.2, without its backoff.
 //!
 //! ```text
-//! next     the ticket that the next comer draws
+//! next     the ticket that the next arriving waiter draws
 //! serving  the ticket whose holder owns the lock; free when it equals `next`
 //! ```
 //!
@@ -38,7 +38,7 @@ impl<P: Platform> Ticket<P> {
     #[inline]
     pub fn try_lock(&self) -> bool {
         // Acquire: pairs with the release in `unlock`. If the exchange succeeds, `next` was
-        // `serving` at that time, so nobody else holds or will get this ticket.
+        // `serving` at that time, so no other thread holds or will get this ticket.
         let serving = self.serving.load(Acquire);
         self.next.compare_exchange(serving, serving.wrapping_add(1), Relaxed, Relaxed).is_ok()
     }
@@ -55,21 +55,21 @@ impl<P: Platform> Ticket<P> {
         self.serving.store(serving.wrapping_add(1), Release);
     }
 
-    /// Whether somebody has the lock.
+    /// Whether the lock is held.
     pub(in crate::lock) fn is_held(&self) -> bool {
         // Acquire: pairs with the release in `unlock`.
         let serving = self.serving.load(Acquire);
-        // Relaxed: if it is `serving` still, nobody has drawn that ticket.
+        // Relaxed: if it is `serving` still, no thread has drawn that ticket.
         self.next.load(Relaxed) != serving
     }
 
-    /// Spins until the lock, if somebody has it, was passed on once.
+    /// Spins until the lock, if it is held, was passed on once.
     pub(in crate::lock) fn wait_for_release(&self) {
         // Acquire: pairs with the release in `unlock`, so that `next` is not read as it was before
         // `seen` was drawn: we would wait for a release of a lock that is free.
         let seen = self.serving.load(Acquire);
         if self.next.load(Relaxed) != seen {
-            // Relaxed: who goes on looks again.
+            // Relaxed: a caller that goes on looks again.
             self.serving.wait_while(Relaxed, |serving| serving == seen);
         }
     }

@@ -11,13 +11,13 @@
 //! ```
 //!
 //! Waiters read the lock in their own caches and leave its owner in peace. All of them see it come
-//! free at a time; those that lose spread out.
+//! free at one time; those that lose spread out.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Budget, Platform};
 
-/// The longest pause is the first, doubled so often.
+/// The longest pause is the first, doubled this often.
 const DOUBLINGS: u32 = 6;
 
 /// A test-and-test-and-set lock, 1 byte. The first backoff is `FIRST_NS` nanoseconds long: by
@@ -31,7 +31,7 @@ impl<P: Platform, const FIRST_NS: u32> Ttas<P, FIRST_NS> {
     /// A free lock.
     pub const NEW: Self = Self { locked: P::U8::ZERO };
 
-    /// Spins until the lock is had.
+    /// Acquires the lock; spins until the caller has it.
     #[inline]
     pub fn lock(&self) {
         if !self.try_lock() {
@@ -57,7 +57,7 @@ impl<P: Platform, const FIRST_NS: u32> Ttas<P, FIRST_NS> {
         self.locked.store(0, Release);
     }
 
-    /// Whether somebody has the lock.
+    /// Whether the lock is held.
     pub(in crate::lock) fn is_held(&self) -> bool {
         // Acquire: pairs with the release in `unlock`.
         self.locked.load(Acquire) != 0
@@ -65,7 +65,7 @@ impl<P: Platform, const FIRST_NS: u32> Ttas<P, FIRST_NS> {
 
     /// Spins until the lock is free.
     pub(in crate::lock) fn wait_for_release(&self) {
-        // Relaxed: who goes on looks again.
+        // Relaxed: a caller that goes on looks again.
         self.locked.wait_while(Relaxed, |locked| locked != 0);
     }
 
@@ -87,7 +87,7 @@ impl<P: Platform, const FIRST_NS: u32> Ttas<P, FIRST_NS> {
 /// Spins for `ns` nanoseconds and looks at nothing that others touch.
 pub(in crate::lock) fn stay_away<P: Platform>(ns: u32) {
     let still = P::U8::ZERO;
-    // It always ends by its budget: nobody else knows this byte.
+    // It always ends by its budget: no other thread knows this byte.
     let _ = still.spin_while(Relaxed, Budget::ns(ns), |byte| byte == 0);
 }
 

@@ -1,7 +1,7 @@
 //! The sockets' queue: MCS over lines, whose waiters sleep when their slice is over.
 //!
-//! A line is one of a socket's two, or the node of a thread that stands in the queue for itself.
-//! At most two for each socket wait here at a time, so nobody is passed over: the lock goes to the
+//! A line is one of a socket's two, or the node of a thread that stands in the queue for itself. At
+//! most two lines of each socket wait here at a time, so none is passed over: the lock goes to the
 //! next, and if that sleeps, it is woken for it.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -12,7 +12,7 @@ use super::CstForm;
 use super::parking::{LOCK, PW, UW, fall_asleep, sleep, spin};
 use crate::lock::classic::node::Node;
 
-/// Who has the lock, and the sockets that wait for it.
+/// The owner of the lock, and the sockets that wait for it.
 #[repr(transparent)]
 pub(super) struct Queue<P: Platform> {
     tail: P::U32,
@@ -21,25 +21,26 @@ pub(super) struct Queue<P: Platform> {
 impl<P: Platform> Queue<P> {
     pub(super) const NEW: Self = Self { tail: P::U32::ZERO };
 
-    /// Whether nobody has the lock; may be stale at once.
+    /// Whether the lock is free; may be stale at once.
     pub(super) fn is_free(&self) -> bool {
-        // Relaxed: whoever acts on it looks again.
+        // Relaxed: a caller that acts on it looks again.
         self.tail.load(Relaxed) == 0
     }
 
     /// Joins with a line that is the caller's, and waits for the lock.
     pub(super) fn enter<F: CstForm>(&self, line: &Node<P>) {
         begin(line);
-        // Release: the line, to the comer that finds its name here. Acquire: pairs with that; if
-        // nobody is before us, with the release in `leave`.
+        // Release: the line, to the arriving waiter that finds its name here. Acquire: pairs with
+        // that; if no other is before us, with the release in `leave`.
         if let Some(previous) = Node::<P>::at(self.tail.swap(line.bits(), AcqRel)) {
-            // Release: the line, to who grants us the lock; pairs with the acquire in `leave`.
+            // Release: the line, to the owner that grants us the lock; pairs with the acquire in
+            // `leave`.
             previous.waiter.next.store(line.bits(), Release);
             wait::<P, F>(line);
         }
     }
 
-    /// As [`enter`](Self::enter) if nobody has the lock; never waits.
+    /// Does what [`enter`](Self::enter) does if the lock is free; never waits.
     pub(super) fn try_enter(&self, line: &Node<P>) -> bool {
         begin(line);
         // Orderings as in `enter`.
@@ -49,8 +50,8 @@ impl<P: Platform> Queue<P> {
     /// Gives the lock to the next, or leaves it free. The last touch of the lock (CST-2).
     pub(super) fn leave(&self, line: &Node<P>) {
         let next = &line.waiter.next;
-        // Relaxed: whether it is zero is all that matters here. Release: what we have done, to the
-        // comer that finds the queue empty; pairs with the acquire in `enter`.
+        // Relaxed: only whether it is zero matters here. Release: what we have done, to the
+        // arriving waiter that finds the queue empty; pairs with the acquire in `enter`.
         let alone = next.load(Relaxed) == 0
             && self.tail.compare_exchange(line.bits(), 0, Release, Relaxed).is_ok();
         if alone {
@@ -68,7 +69,7 @@ impl<P: Platform> Queue<P> {
         }
     }
 
-    /// In the child of a fork: nobody has what the parent's thread had.
+    /// For the child of a fork: forgets an owner that was a thread of the parent.
     pub(super) fn forget(&self) {
         // Release: pairs with the acquire of the next owner.
         self.tail.store(0, Release);
@@ -82,9 +83,10 @@ fn begin<P: Platform>(line: &Node<P>) {
 }
 
 fn wait<P: Platform, F: CstForm>(line: &Node<P>) {
-    // Its turn is a few batches away, and all of its socket wait for that: it keeps its CPU for its
-    // slice, whoever wants it. If it slept for each comer, it would come back with the lock before
-    // a waiter that was woken there has had it, and send that to sleep again each time.
+    // The line's turn is a few batches away, and all waiters of its socket wait for that: the
+    // waiter keeps its CPU for its slice, whatever thread wants it. If it slept for each thread
+    // that wants its CPU, it would come back with the lock before a waiter that was woken there has
+    // had it, and send that waiter to sleep again each time.
     let spun = spin::<P, F, u32>(&line.waiter.status, F::PIECE_NS, |status| status == UW);
     if spun.is_err() && fall_asleep(line).is_ok() {
         let _ = sleep(line);

@@ -1,4 +1,4 @@
-//! A socket's queue: MCS, whose owner passes over those that sleep.
+//! A socket's queue: MCS, whose owner passes over waiters that sleep.
 //!
 //! ```text
 //!                grant            (the lock, or headship)
@@ -19,14 +19,14 @@ use super::parking::{fall_asleep, list, pass_over, sleep, spin, sweep};
 use crate::lock::classic::node::Node;
 use crate::lock::cst::snode::Snode;
 
-/// What became of one that has joined.
+/// The result for a waiter that has joined.
 #[must_use]
 pub(super) enum Joined {
-    /// It has the lock, from another of its socket.
+    /// The waiter has the lock, from another waiter of its socket.
     Owner,
-    /// It is the first of its socket, and has to get the lock.
+    /// The waiter is the first of its socket, and has to get the lock.
     Head,
-    /// It has slept, and stands in no queue.
+    /// The waiter has slept, and stands in no queue.
     Out,
 }
 
@@ -36,8 +36,9 @@ impl<P: Platform> Snode<P> {
         // Relaxed: published with the node's name.
         me.waiter.next.store(0, Relaxed);
         me.waiter.status.store(UW, Relaxed);
-        // Release: our node, to the comer that finds its name here. Acquire: pairs with that; if
-        // nobody is before us, with the release in `behind`, for what the last one left here.
+        // Release: our node, to the arriving waiter that finds its name here. Acquire: pairs with
+        // that; if no other is before us, with the release in `behind`, for what the last one left
+        // here.
         let Some(previous) = Node::<P>::at(self.tail().swap(me.bits(), AcqRel)) else {
             return Joined::Head;
         };
@@ -58,7 +59,7 @@ impl<P: Platform> Snode<P> {
         }
     }
 
-    /// Sleeps, unless something was granted before; what the caller's status is then.
+    /// Sleeps, unless something was granted before; returns the caller's status then.
     fn park(&self, me: &Node<P>) -> u32 {
         if let Err(granted) = fall_asleep(me) {
             return granted;
@@ -71,11 +72,11 @@ impl<P: Platform> Snode<P> {
         sleep(me)
     }
 
-    /// Takes who has slept longest off the list. By one that leaves the socket, whose the lock is
-    /// still: after it has passed over whom it passes over (CST-4).
+    /// Takes the waiter that has slept longest off the list. Called by an owner that leaves the
+    /// socket and still has the lock, after it has passed over all that it passes over (CST-4).
     pub(super) fn longest_asleep(&self) -> Option<Node<P>> {
         let first = self.first_asleep();
-        // Relaxed: handed on with the lock, like the links of those that were put in order.
+        // Relaxed: handed on with the lock, like the links of the waiters that were put in order.
         if first.load(Relaxed) == 0 {
             first.store(sweep::<P>(self.parked()).in_order::<P>().into(), Relaxed);
         }
@@ -84,21 +85,22 @@ impl<P: Platform> Snode<P> {
         Some(sleeper)
     }
 
-    /// CST-3: grants `what` to the first behind `me` who does not sleep, or closes the queue, which
-    /// is empty then; says whether it has granted. By the owner, who is `me`.
+    /// CST-3: grants `what` to the first waiter behind `me` that does not sleep, or closes the
+    /// queue, which is empty then; returns whether it has granted. Called by the owner, whose node
+    /// is `me`.
     pub(super) fn pass(&self, me: &Node<P>, what: u32) -> bool {
         let mut next = self.behind(me);
         while let Some(at) = next {
             let status = &at.waiter.status;
             // Release: what we have done; pairs with the acquires of a waiter's status. Relaxed
-            // where it fails: it sleeps, and that is all.
+            // where it fails: the waiter sleeps, and that is all.
             if status.compare_exchange(UW, what, Release, Relaxed).is_ok() {
                 return true;
             }
             next = self.behind(&at);
             if next.is_none() {
-                // The queue is closed, so it is out even if it is awake by now. Release: as in
-                // `pass_over`.
+                // The queue is closed, so the waiter is out even if it is awake by now. Release: as
+                // in `pass_over`.
                 status.fetch_or(OUT, Release);
             } else if !pass_over(&at) {
                 // It is awake, stands in its place, and can be granted.
@@ -108,11 +110,11 @@ impl<P: Platform> Snode<P> {
         false
     }
 
-    /// Who stands behind `at`. If nobody does, the queue is closed.
+    /// The waiter that stands behind `at`. If there is none, closes the queue.
     fn behind(&self, at: &Node<P>) -> Option<Node<P>> {
         let next = &at.waiter.next;
-        // Relaxed: whether it is zero is all that matters here. Release: what we have done, to the
-        // comer that finds the queue empty; pairs with the acquire in `join`.
+        // Relaxed: only whether it is zero matters here. Release: what we have done, to the
+        // arriving waiter that finds the queue empty; pairs with the acquire in `join`.
         let last = next.load(Relaxed) == 0
             && self.tail().compare_exchange(at.bits(), 0, Release, Relaxed).is_ok();
         if last {

@@ -17,14 +17,14 @@ use crate::lock::classic::node::Node;
 ///
 /// Where its structures can't be had, a thread waits among the sockets as if it were one. What the
 /// lock has taken is given back when it is dropped; on a simulated machine, that has to be inside
-/// of the simulation. The one inside of a readers-writer lock has `READERS`, and 192 bytes for each
+/// the simulation. The mutex inside a readers-writer lock has `READERS`, and 192 bytes for each
 /// socket.
 #[repr(C)]
 pub struct CstMutex<P: Platform, F: CstForm = Standard, const READERS: bool = false> {
     queue: Queue<P>,
     /// Name of the structure of the socket that has the lock, while no thread has it for itself.
     serving: P::U32,
-    /// Name of the owner's node, if that stands in the sockets' queue for itself; else 0.
+    /// Name of the owner's node, if that stands in the sockets' queue for itself; otherwise 0.
     alone: P::U32,
     pub(super) snodes: Snodes<P>,
     marker: PhantomData<F>,
@@ -35,7 +35,7 @@ pub struct CstMutex<P: Platform, F: CstForm = Standard, const READERS: bool = fa
 pub(super) enum Had {
     /// From another thread of the same batch.
     InBatch,
-    /// Otherwise.
+    /// In another way.
     Fresh,
 }
 
@@ -49,13 +49,13 @@ impl<P: Platform, F: CstForm, const READERS: bool> CstMutex<P, F, READERS> {
         marker: PhantomData,
     };
 
-    /// Acquires the lock; spins for the caller's time slice, then sleeps until it is had. Naps
-    /// first if no node is to be had.
+    /// Acquires the lock; spins for the caller's time slice, then sleeps until it has the lock.
+    /// Naps first if there is no node for the caller.
     pub fn lock(&self) {
         let _ = self.lock_by();
     }
 
-    /// Acquires the lock if nobody has it and a node is to be had; never blocks.
+    /// Acquires the lock if it is free and there is a node for the caller; never blocks.
     pub fn try_lock(&self) -> bool {
         if !self.queue.is_free() {
             return false;
@@ -70,9 +70,9 @@ impl<P: Platform, F: CstForm, const READERS: bool> CstMutex<P, F, READERS> {
         had
     }
 
-    /// Releases the lock, to one that spins on the same socket if there is such a one and it is not
-    /// another socket's turn. If it does not stay on the socket, wakes who
-    /// has slept there longest, after that.
+    /// Releases the lock: to a waiter that spins on the same socket if there is one and it is not
+    /// another socket's turn. If the lock does not stay on the socket, wakes the waiter that has
+    /// slept there longest, after that.
     ///
     /// # Safety
     ///
@@ -81,8 +81,8 @@ impl<P: Platform, F: CstForm, const READERS: bool> CstMutex<P, F, READERS> {
         self.unlock_by(|| {});
     }
 
-    /// Has what `socket` needs made now; no later acquisition there has to. `false` if the nodes
-    /// are not to be had.
+    /// Makes now what `socket` needs, so that no later acquisition there has to. `false` if there
+    /// are no nodes for it.
     pub fn reserve(&self, socket: SocketId) -> bool {
         self.snodes.of::<READERS>(socket).is_some()
     }
@@ -92,12 +92,12 @@ impl<P: Platform, F: CstForm, const READERS: bool> CstMutex<P, F, READERS> {
         self.snodes.iter().count()
     }
 
-    /// Gives back what the lock has taken, which is as new then.
+    /// Gives back what the lock has taken; the lock is then as new.
     pub fn reset(&mut self) {
         self.snodes.give();
     }
 
-    /// [`lock`](Self::lock); how it was had.
+    /// Does what [`lock`](Self::lock) does; returns how the lock was acquired.
     pub(super) fn lock_by(&self) -> Had {
         let me = Node::take();
         let Some((snode, _)) = self.snodes.of::<READERS>(P::socket()) else {
@@ -110,7 +110,7 @@ impl<P: Platform, F: CstForm, const READERS: bool> CstMutex<P, F, READERS> {
                 Joined::Owner => break Had::InBatch,
                 Joined::Head => {
                     self.queue.enter::<F>(snode.begin_turn());
-                    // Relaxed: for who unlocks, handed on with the lock.
+                    // Relaxed: for the owner that unlocks, handed on with the lock.
                     self.serving.store(snode.front.bits(), Relaxed);
                     break Had::Fresh;
                 }
@@ -121,12 +121,13 @@ impl<P: Platform, F: CstForm, const READERS: bool> CstMutex<P, F, READERS> {
         had
     }
 
-    /// [`unlock`](Self::unlock); calls `leaving` before that if the lock leaves the batch.
+    /// Does what [`unlock`](Self::unlock) does; calls `leaving` before that if the lock leaves the
+    /// batch.
     pub(super) fn unlock_by(&self, leaving: impl FnOnce()) {
         self.release(F::BATCH, leaving);
     }
 
-    /// As [`unlock_by`](Self::unlock_by); the lock leaves the batch.
+    /// Does what [`unlock_by`](Self::unlock_by) does; the lock leaves the batch.
     pub(super) fn give_up_by(&self, leaving: impl FnOnce()) {
         self.release(0, leaving);
     }
@@ -141,13 +142,13 @@ impl<P: Platform, F: CstForm, const READERS: bool> CstMutex<P, F, READERS> {
             return;
         }
         let Some(snode) = Snode::<P>::at(self.serving.load(Relaxed)) else {
-            // A parent has left it, with queues that are nobody's.
+            // A parent has left it, with queues that belong to no thread.
             self.snodes.forget();
             self.queue.forget();
             return;
         };
         let me = snode.owner();
-        // Read before the queue is closed: the next head begins another turn.
+        // It is read before the queue is closed: the next head begins another turn.
         let line = snode.present_line();
         let passes = snode.passes().load(Relaxed) + 1;
         let what = if passes < batch { LOCK } else { HEAD };
@@ -166,7 +167,7 @@ impl<P: Platform, F: CstForm, const READERS: bool> CstMutex<P, F, READERS> {
     }
 
     fn own_alone(&self, me: &Node<P>) {
-        // Relaxed: for who unlocks, that is us.
+        // Relaxed: for the thread that unlocks, which is us.
         self.alone.store(me.bits(), Relaxed);
     }
 }

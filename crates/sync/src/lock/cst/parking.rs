@@ -8,28 +8,28 @@ use super::CstForm;
 use crate::lock::classic::node::Node;
 use crate::lock::slice::{self, Spin};
 
-/// Waits and spins.
+/// The waiter spins.
 pub(super) const UW: u32 = 1;
-/// Beside `UW`: sleeps, or is about to.
+/// Beside `UW`: the waiter sleeps, or is about to.
 pub(super) const PARKED: u32 = 2;
-/// Waits and sleeps.
+/// The waiter sleeps.
 pub(super) const PW: u32 = UW | PARKED;
-/// Beside these: was passed over, and is in no queue.
+/// Beside these: the waiter was passed over, and is in no queue.
 pub(super) const OUT: u32 = 4;
-/// Beside `PW`: is to wake. It is not awake before it runs and says so itself: until then nothing
-/// is handed to it.
+/// Beside `PW`: the waiter is to wake. It is not awake before it runs and says so itself: until
+/// then nothing is handed to it.
 const WOKEN: u32 = 64;
-/// Has the lock.
+/// The waiter has the lock.
 pub(super) const LOCK: u32 = 8;
-/// Is the first of its socket, and has to get the lock for it.
+/// The waiter is the first of its socket, and has to get the lock for it.
 pub(super) const HEAD: u32 = 16;
 
-/// [`slice::spin`](crate::lock::slice::spin) for the caller's own quantum: until no more than
-/// `margin_ns` is left of it.
+/// Does what [`slice::spin`](crate::lock::slice::spin) does, for the caller's own quantum: until no
+/// more than `margin_ns` is left of it.
 ///
 /// # Errors
 ///
-/// As there.
+/// The same as for [`slice::spin`](crate::lock::slice::spin).
 pub(super) fn spin<P: Platform, F: CstForm, W: Word>(
     word: &impl Atomic<W>,
     margin_ns: u32,
@@ -43,17 +43,17 @@ pub(super) fn spin<P: Platform, F: CstForm, W: Word>(
 ///
 /// # Errors
 ///
-/// What the waiter is instead: somebody was faster.
+/// The waiter's status: another thread was faster.
 pub(super) fn fall_asleep<P: Platform>(me: &Node<P>) -> Result<(), u32> {
     // Relaxed: it says nothing but that we sleep. Acquire where it fails: as in `spin`.
     me.waiter.status.compare_exchange(UW, PW, Relaxed, Acquire).map(|_| ())
 }
 
-/// Sleeps while the caller is PW and is not to wake; what it is then.
+/// Sleeps while the caller is PW and is not to wake; returns its status then.
 pub(super) fn sleep<P: Platform>(me: &Node<P>) -> u32 {
     let status = &me.waiter.status;
     loop {
-        // Acquire, both: pairs with the releases of who ends the sleep.
+        // Acquire, both: pairs with the releases of the threads that end the sleep.
         let seen = status.load(Acquire);
         if seen & PARKED == 0 {
             return seen;
@@ -66,11 +66,11 @@ pub(super) fn sleep<P: Platform>(me: &Node<P>) -> u32 {
     }
 }
 
-/// PW → OUT, by the owner; says whether it was so. Release: our look at the waiter's link happens
-/// before the node's next use; pairs with the acquires in `sleep`.
+/// PW → OUT, by the owner; returns whether the waiter was PW. Release: our look at the waiter's
+/// link happens before the node's next use; pairs with the acquires in `sleep`.
 pub(super) fn pass_over<P: Platform>(at: &Node<P>) -> bool {
     let status = &at.waiter.status;
-    // Relaxed: looked at again.
+    // Relaxed: the exchange checks it.
     let mut seen = status.load(Relaxed);
     while seen & PARKED != 0 {
         match status.compare_exchange(seen, seen | OUT, Release, Relaxed) {
@@ -81,7 +81,7 @@ pub(super) fn pass_over<P: Platform>(at: &Node<P>) -> bool {
     false
 }
 
-/// Puts the caller, who is PW, in front of a parking list.
+/// Puts the caller, which is PW, in front of a parking list.
 pub(super) fn list<P: Platform>(list: &P::U32, me: &Node<P>) {
     let mut first = list.load(Relaxed);
     loop {
@@ -96,19 +96,19 @@ pub(super) fn list<P: Platform>(list: &P::U32, me: &Node<P>) {
     }
 }
 
-/// Those that were on a parking list and are to be woken.
+/// The waiters that were on a parking list and are to be woken.
 #[must_use = "who was taken off the list is to be woken"]
 pub(super) struct Sleepers(pub(super) u32);
 
-/// Takes everybody off a parking list.
+/// Takes all waiters off a parking list.
 pub(super) fn sweep<P: Platform>(list: &P::U32) -> Sleepers {
-    // An exchange, though the list may be empty: who comes to it afterwards acquires from it that
-    // it was passed over (CST-4). Orderings as in `list`.
+    // An exchange, though the list may be empty: a waiter that comes to the list afterwards
+    // acquires from it that it was passed over (CST-4). Orderings as in `list`.
     Sleepers(list.swap(0, AcqRel))
 }
 
 impl Sleepers {
-    /// The first that has come first, and the others behind it as they came.
+    /// The first of them that came, and the others behind it as they came.
     pub(super) fn in_order<P: Platform>(self) -> u32 {
         let (mut left, mut first) = (self.0, 0);
         while let Some(sleeper) = Node::<P>::at(left) {
@@ -129,7 +129,7 @@ impl Sleepers {
     }
 }
 
-/// Wakes one that was taken off its list. Touches its node only.
+/// Wakes a waiter that was taken off its list. Touches its node only.
 pub(super) fn wake<P: Platform>(sleeper: &Node<P>) {
     let reference = sleeper.reference();
     // Release: our look at the link happens before the node's next use; pairs with the acquire in

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   63           32 31          2    1       0
-//!  │ who sleeps    │ readers    │ WAKE │ CLOSED │
+//!  │ sleepers      │ readers    │ WAKE │ CLOSED │
 //! ```
 //!
 //! | field of the node | meaning |
@@ -10,9 +10,9 @@
 //! | `queue` | the word |
 //! | `due` | name of the writer's node that `WAKE` is for |
 //!
-//! Who sleeps is a list of readers, the last to come first: only readers, and only this socket's.
-//! The word is opened and the list taken by one exchange. The first is woken by the writer, and
-//! wakes the others itself: a writer wakes one reader a socket.
+//! The sleepers are a list of readers, the last to come first: only readers, and only this
+//! socket's. One exchange opens the word and takes the list. The writer wakes the first, which
+//! wakes the others itself: a writer wakes one reader per socket.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -37,7 +37,7 @@ const LEADER: u32 = 32;
 pub(super) struct Readers<P: Platform>(pub(super) Node<P>);
 
 impl<P: Platform> Readers<P> {
-    /// As new: closed, and nobody is in (CST-RW-2).
+    /// Makes the word as new: closed, and no reader is in (CST-RW-2).
     pub(super) fn init(&self) {
         // Relaxed: published with the line's name.
         self.word().store(CLOSED, Relaxed);
@@ -47,9 +47,9 @@ impl<P: Platform> Readers<P> {
         &self.0.waiter.queue
     }
 
-    /// CST-RW-1: counts the caller in if no writer is; says whether it is in.
+    /// CST-RW-1: counts the caller in if no writer is in; returns whether the caller is in.
     pub(super) fn enter(&self) -> bool {
-        // Relaxed: looked at again; who finds it closed does not write to it.
+        // Relaxed: checked again below; a reader that finds the word closed does not write to it.
         if self.word().load(Relaxed) & CLOSED != 0 {
             return false;
         }
@@ -62,13 +62,13 @@ impl<P: Platform> Readers<P> {
         entered
     }
 
-    /// Counts the owner in, whose word is closed.
+    /// Counts the owner in; its word is closed.
     pub(super) fn enter_as_owner(&self) {
-        // Relaxed: it comes after what it has done itself.
+        // Relaxed: the owner comes after what it has done itself.
         self.word().fetch_add(READER, Relaxed);
     }
 
-    /// Takes one reader off; wakes a writer that sleeps until the last has gone.
+    /// Takes one reader off; wakes a writer that sleeps until the last reader has gone.
     pub(super) fn leave(&self) {
         // Release: what we have seen; pairs with the acquires in `close` and `wait_until_empty`.
         let left = self.word().fetch_sub(READER, Release) - READER;
@@ -80,7 +80,7 @@ impl<P: Platform> Readers<P> {
     #[cold]
     fn wake_writer(&self) {
         // Acquire: the name; pairs with the release in `wait_until_empty`. The line may be
-        // another's by now, and the name any number: then somebody wakes for nothing.
+        // another's by now, and the name any number: then a thread wakes for nothing.
         P::fence(Acquire);
         let name = WaiterId::from_bits(self.0.waiter.due.load(Relaxed));
         if let Some(writer) = name.and_then(|name| arena::<P>().reference(name.index())) {
@@ -88,7 +88,7 @@ impl<P: Platform> Readers<P> {
         }
     }
 
-    /// Waits until the word is open, or has been.
+    /// Waits until the word is open, or has been open.
     pub(super) fn wait<F: CstForm>(&self) {
         if spin::<P, F, u64>(self.word(), F::MARGIN_NS, |word| word & CLOSED != 0).is_ok() {
             return;
@@ -117,20 +117,20 @@ impl<P: Platform> Readers<P> {
         false
     }
 
-    /// Lets readers in, by the owner; the first of those that slept.
+    /// Lets readers in; called by the owner. Returns the first of those that slept.
     pub(super) fn open(&self) -> Leaders {
-        // Release: what the owner has done; pairs with the acquires of who comes in. Acquire: the
-        // sleepers' nodes; pairs with the release in `list`.
+        // Release: what the owner has done; pairs with the acquires of readers that come in.
+        // Acquire: the sleepers' nodes; pairs with the release in `list`.
         Leaders((self.word().fetch_and(COUNT, AcqRel) >> LIST_SHIFT) as u32)
     }
 
-    /// Lets no more readers in, by the owner; says whether nobody is in.
+    /// Lets no more readers in; called by the owner. Returns whether none is in.
     pub(super) fn close(&self) -> bool {
         // Acquire: pairs with the release in `leave`.
         self.word().fetch_or(CLOSED, Acquire) & COUNT == 0
     }
 
-    /// Waits until nobody is in, by the owner, who has closed it.
+    /// Waits until no reader is in; called by the owner, which has closed the word.
     pub(super) fn wait_until_empty<F: CstForm>(&self) {
         if spin::<P, F, u64>(self.word(), F::MARGIN_NS, |word| word & COUNT != 0).is_ok() {
             return;
@@ -140,23 +140,23 @@ impl<P: Platform> Readers<P> {
         // Release: our name and node; pairs with the acquire in `wake_writer`. Acquire: as in
         // `close`.
         while self.word().fetch_or(WAKE, AcqRel) & COUNT != 0 {
-            // Why it has returned does not matter: the word tells.
+            // The reason for its return does not matter: the word tells.
             let _ = P::park(me.waiter, None);
         }
-        // Relaxed: who still reads the name wakes a node that is never freed.
+        // Relaxed: a thread that still reads the name wakes a node that is never freed.
         self.word().fetch_and(!WAKE, Relaxed);
         me.give();
     }
 }
 
-/// Readers that slept, one a socket, chained by `called`.
+/// Readers that slept, one per socket, chained by `called`.
 #[must_use = "who was taken off the list is to be woken"]
 pub(super) struct Leaders(u32);
 
 impl Leaders {
     pub(super) const NONE: Self = Self(0);
 
-    /// These too.
+    /// Adds `other` to these.
     pub(super) fn and<P: Platform>(self, other: Self) -> Self {
         match Node::<P>::at(other.0) {
             None => self,

@@ -8,25 +8,25 @@ use super::snode::Snode;
 use super::{CstForm, Standard};
 
 /// A CST readers-writer lock: 16 bytes, 192 for each socket that has used it, and a node of 64 for
-/// the owner and each that waits.
+/// the owner and each waiter.
 ///
 /// It prefers writers as long as their batch lasts, and a thread that reads must not read again. A
-/// socket's first acquisition is one for writing, whatever was asked for. Drop it where a
-/// [`CstMutex`] may be dropped.
+/// socket's first acquisition is one for writing, whichever was asked for. Drop the lock only where
+/// a [`CstMutex`] may be dropped.
 #[repr(transparent)]
 pub struct CstRwLock<P: Platform, F: CstForm = Standard> {
     writers: CstMutex<P, F, true>,
 }
 
-/// How a reader is in: what it leaves by, wherever it runs by then.
+/// A reader's proof of how it is in: the reader leaves by its seat, wherever it runs by then.
 #[must_use = "a reader leaves by its seat"]
 pub struct Seat<P: Platform>(Option<Readers<P>>);
 
-/// What a reader finds on its socket.
+/// The result of a reader's look at its socket.
 enum Here<P: Platform> {
     /// Readers, to enter or to wait for.
     Found(Readers<P>),
-    /// Nothing but what it has made, which is closed; or no node for that.
+    /// Nothing but the structure that the reader has made, which is closed; or no node for that.
     Made,
 }
 
@@ -34,7 +34,7 @@ impl<P: Platform, F: CstForm> CstRwLock<P, F> {
     /// A free lock.
     pub const NEW: Self = Self { writers: CstMutex::NEW };
 
-    /// Acquires the lock for reading; blocks until it is had. Where a structure for the socket
+    /// Acquires the lock for reading; blocks until the caller has it. If a structure for the socket
     /// can't be had, the caller is alone.
     pub fn read(&self) -> Seat<P> {
         loop {
@@ -46,8 +46,8 @@ impl<P: Platform, F: CstForm> CstRwLock<P, F> {
         }
     }
 
-    /// Acquires the lock for reading if no writer has it; never blocks. The first time on a socket,
-    /// if it is free and a node is to be had.
+    /// Acquires the lock for reading if no writer has it; never blocks. The first time on a socket
+    /// it succeeds only if the lock is free and there is a node for the caller.
     pub fn try_read(&self) -> Option<Seat<P>> {
         match self.writers.snodes.get(P::socket()).and_then(|snode| snode.readers()) {
             Some(readers) => readers.enter().then_some(Seat(Some(readers))),
@@ -65,20 +65,20 @@ impl<P: Platform, F: CstForm> CstRwLock<P, F> {
     pub unsafe fn unlock_read(&self, seat: Seat<P>) {
         match seat.0 {
             Some(readers) => readers.leave(),
-            // SAFETY: the caller's promise; it is in as a writer.
+            // SAFETY: the caller's promise; the caller is in as a writer.
             None => unsafe { self.unlock_write() },
         }
     }
 
-    /// Acquires the lock for writing; blocks until it is had.
+    /// Acquires the lock for writing; blocks until the caller has it.
     pub fn write(&self) {
         if self.writers.lock_by() == Had::Fresh {
             self.close();
         }
     }
 
-    /// Acquires the lock for writing if it is free and a node is to be had; never blocks. It fails
-    /// while a reader looks whether it may come in.
+    /// Acquires the lock for writing if it is free and there is a node for the caller; never
+    /// blocks. It fails while a reader checks whether it may come in.
     pub fn try_write(&self) -> bool {
         if !self.writers.try_lock() {
             return false;
@@ -91,7 +91,7 @@ impl<P: Platform, F: CstForm> CstRwLock<P, F> {
         empty
     }
 
-    /// Releases what was acquired for writing, as [`CstMutex::unlock`]. Where the batch ends,
+    /// Releases what was acquired for writing, as [`CstMutex::unlock`] does. Where the batch ends,
     /// readers are let in, and one that sleeps is woken on each socket.
     ///
     /// # Safety
@@ -122,7 +122,7 @@ impl<P: Platform, F: CstForm> CstRwLock<P, F> {
         Seat(Some(readers))
     }
 
-    /// As [`CstMutex::reserve`]; acquires the lock for it.
+    /// Does what [`CstMutex::reserve`] does; acquires the lock for it.
     pub fn reserve(&self, socket: SocketId) -> bool {
         self.write();
         let reserved = self.writers.reserve(socket);
@@ -136,7 +136,7 @@ impl<P: Platform, F: CstForm> CstRwLock<P, F> {
         self.writers.sockets()
     }
 
-    /// As [`CstMutex::reset`].
+    /// Does what [`CstMutex::reset`] does.
     pub fn reset(&mut self) {
         self.writers.reset();
     }
@@ -149,7 +149,7 @@ impl<P: Platform, F: CstForm> CstRwLock<P, F> {
         }
     }
 
-    /// CST-RW-2: who has made a structure has to open it, as a writer that leaves.
+    /// CST-RW-2: the thread that has made a structure has to open it, as a writer that leaves.
     fn read_as_writer(&self) -> Seat<P> {
         self.write();
         // SAFETY: acquired above.
@@ -162,14 +162,14 @@ impl<P: Platform, F: CstForm> CstRwLock<P, F> {
 
     /// CST-RW-2: keeps readers out, and waits until those that are in have left.
     fn close(&self) {
-        // All are closed first: their readers leave at the same time.
+        // All words are closed first: their readers leave at the same time.
         let empty = self.close_all();
         if !empty {
             self.sockets_readers().for_each(|readers| readers.wait_until_empty::<F>());
         }
     }
 
-    /// Keeps readers out; says whether none is in.
+    /// Keeps readers out; returns whether none is in.
     fn close_all(&self) -> bool {
         let mut empty = true;
         for readers in self.sockets_readers() {

@@ -1,22 +1,22 @@
-//! What a lock has for each socket that uses it: two lines, or three, and the list by which they
+//! A lock's structure for each socket that uses it: two lines, or three, and the list by which they
 //! are found.
 //!
 //! | line | fields of the node | meaning |
 //! |---|---|---|
-//! | front | `socket` | whose it is |
+//! | front | `socket` | the socket that it is for |
 //! | | `batch` | name of the back line |
 //! | | `resume` | the next socket's front line, 0 for the last |
 //! | | `called` | name of the readers' line, 0 in a mutex |
 //! | back | `wants` | tail of the socket's queue, 0 is empty |
-//! | | `called` | name of the node of the queue's first, who has the lock or is to get it |
-//! | | `due` | who sleeps, the last to come first |
-//! | | `queue` | who sleeps and was taken off that, the first to come first; the owner's |
+//! | | `called` | name of the node of the queue's first, which has the lock or is to get it |
+//! | | `due` | the sleepers, the last to come first |
+//! | | `queue` | sleepers that were taken off that list, the first to come first; the owner's |
 //! | | `batch` | how often the lock was handed on since the socket had its turn |
 //! | | `resume` | the line that the socket's next turn uses: 0 front, 1 back |
 //! | both | `next`, `status` | the socket's place in the sockets' queue |
 //!
 //! The lines are nodes of the arena: there is no allocator below a lock, a name has 32 bits, and
-//! memory that is never freed can be looked at late. Where their pages lie is the arena's business;
+//! memory that is never freed can be looked at late. The arena decides where their pages lie;
 //! `front` is written to once in two turns, so the list is read from each socket's own cache.
 
 use core::marker::PhantomData;
@@ -28,23 +28,24 @@ use super::readers::Readers;
 use crate::arena;
 use crate::lock::classic::node::Node;
 
-/// What a lock has for one socket.
+/// A lock's structure for one socket.
 pub(super) struct Snode<P: Platform> {
     pub(super) front: Node<P>,
     pub(super) back: Node<P>,
 }
 
 impl<P: Platform> Snode<P> {
-    /// The structure of this name; `None` for 0, and for what a parent process has left.
+    /// The structure of this name; `None` for 0, and for structures that a parent process has left.
     pub(super) fn at(bits: u32) -> Option<Self> {
         let id = WaiterId::from_bits(bits)?;
         let front = Node { id, waiter: arena::<P>().resolve(id)? };
-        // Relaxed: published with the name, and not written since.
+        // Relaxed: published with the name, and not written after that.
         let back = Node::at(front.waiter.batch.load(Relaxed))?;
         Some(Self { front, back })
     }
 
-    /// A structure that nobody knows, if nodes are to be had; with a line for readers or without.
+    /// A structure that no other thread knows, if there are nodes for it; with a line for readers
+    /// or without.
     fn take<const READERS: bool>(socket: SocketId) -> Option<Self> {
         let front = Node::try_take()?;
         let Some(back) = Node::try_take() else {
@@ -100,7 +101,7 @@ impl<P: Platform> Snode<P> {
         &self.back.waiter.batch
     }
 
-    /// Notes whose node is the queue's first.
+    /// Notes the node of the queue's first.
     pub(super) fn own(&self, me: &Node<P>) {
         // Relaxed, here and below: for the owner alone, handed on with the lock.
         self.back.waiter.called.store(me.bits(), Relaxed);
@@ -111,7 +112,7 @@ impl<P: Platform> Snode<P> {
         Node::of_owner(&self.back.waiter.called)
     }
 
-    /// The line for a turn that begins, by the head (CST-2).
+    /// The line for a turn that begins; called by the head (CST-2).
     pub(super) fn begin_turn(&self) -> &Node<P> {
         let turn = self.back.waiter.resume.load(Relaxed);
         self.back.waiter.resume.store(1 - turn, Relaxed);
@@ -119,7 +120,7 @@ impl<P: Platform> Snode<P> {
         self.line(turn)
     }
 
-    /// The line of the present turn, by the owner.
+    /// The line of the present turn; called by the owner.
     pub(super) fn present_line(&self) -> &Node<P> {
         self.line(1 - self.back.waiter.resume.load(Relaxed))
     }
@@ -152,8 +153,8 @@ impl<P: Platform> Snodes<P> {
         Self::find(self.first.load(Acquire), 0, socket)
     }
 
-    /// The structure of `socket`, and whether it was made for that. `None` if no nodes are to be
-    /// had.
+    /// The structure of `socket`, and whether it was made by this call. `None` if there are no
+    /// nodes for it.
     pub(super) fn of<const READERS: bool>(&self, socket: SocketId) -> Option<(Snode<P>, bool)> {
         // Acquire, here and where the exchange fails: pairs with its release.
         let mut first = self.first.load(Acquire);
@@ -162,13 +163,13 @@ impl<P: Platform> Snodes<P> {
         }
         let new = Snode::<P>::take::<READERS>(socket)?;
         loop {
-            // What a parent process has left is no list of ours.
+            // A list that a parent process has left is no list of ours.
             let rest = Snode::<P>::at(first).map_or(0, |snode| snode.front.bits());
             new.front.waiter.resume.store(rest, Relaxed);
             // Release: the structure.
             let added = self.first.compare_exchange(first, new.front.bits(), Release, Acquire);
             let Err(now) = added else { return Some((new, true)) };
-            // CST-1: nobody leaves the list, so if it has changed, it has grown.
+            // CST-1: no structure leaves the list, so if it has changed, it has grown.
             if let Some(found) = Self::find(now, first, socket) {
                 new.give();
                 return Some((found, false));
@@ -177,7 +178,7 @@ impl<P: Platform> Snodes<P> {
         }
     }
 
-    /// Looks from the structure called `from` to the one before that called `to`.
+    /// Searches from the structure called `from` to the one before that called `to`.
     fn find(from: u32, to: u32, socket: SocketId) -> Option<Snode<P>> {
         let mut part = Walk::from(from).take_while(|snode: &Snode<P>| snode.front.bits() != to);
         part.find(|snode| snode.is_of(socket))
@@ -195,7 +196,7 @@ impl<P: Platform> Snodes<P> {
         self.first.store(0, Relaxed);
     }
 
-    /// Gives everything back: nobody else uses the lock.
+    /// Gives everything back: no other thread uses the lock.
     pub(super) fn give(&mut self) {
         for snode in self.iter() {
             snode.give();
@@ -204,7 +205,7 @@ impl<P: Platform> Snodes<P> {
     }
 }
 
-/// A way through the list.
+/// An iterator over the list.
 pub(super) struct Walk<P: Platform>(u32, PhantomData<P>);
 
 impl<P: Platform> Walk<P> {

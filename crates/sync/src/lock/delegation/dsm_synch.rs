@@ -1,4 +1,5 @@
-//! DSM-Synch: an MCS queue of critical sections, the first of which runs those behind it too.
+//! DSM-Synch: an MCS queue of critical sections; the thread with the first also runs those behind
+//! it.
 //!
 //! Source: P. Fatourou, N. Kallimanis, "Revisiting the Combining Synchronization Technique", PPoPP
 //! 2012, DSM-Synch: its queue is what D. Hendler's, I. Incze's, N. Shavit's and M. Tzafrir's "Flat
@@ -8,7 +9,7 @@
 //! | byte | field | meaning |
 //! |---|---|---|
 //! | 0–3 | `tail` | name of the last in the queue; 0 is free |
-//! | | `data` | what the sections are about |
+//! | | `data` | the value that the sections work on |
 //!
 //! | of a node | meaning |
 //! |---|---|
@@ -27,14 +28,14 @@
 //!                  └──► LEADS                   it is the combiner
 //! ```
 //!
-//! - DSM-1: there is one combiner: who has found the queue empty, until it closes the queue or
-//!   tells another that it leads.
+//! - DSM-1: there is one combiner: the thread that has found the queue empty, until it closes the
+//!   queue or tells another that it leads.
 //! - DSM-2: sections are run in the order in which their nodes joined, each once. A waiter is told
 //!   after the combiner has looked at its link: its node changes hands then.
 //! - DSM-3: a combiner runs `BOUND` sections, its own among them, and then tells the next to lead.
-//! - DSM-4: behind that, and behind the closing of the queue, the combiner touches nodes and not
-//!   the lock.
-//! - DSM-5: who is told and sleeps is woken.
+//! - DSM-4: after that, and after the closing of the queue, the combiner touches nodes and not the
+//!   lock.
+//! - DSM-5: a waiter that is told and sleeps is woken.
 
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
@@ -48,19 +49,20 @@ use super::spin;
 use crate::arena;
 use crate::lock::classic::node::Node;
 
-/// Waits, and has a CPU or is not asleep.
+/// The waiter waits, and has a CPU or is not asleep.
 const WAITING: u32 = 1;
-/// Sleeps, or is about to.
+/// The waiter sleeps, or is about to.
 const PARKED: u32 = 2;
-/// Its section was run.
+/// The waiter's section was run.
 const SERVED: u32 = 3;
-/// It is the combiner.
+/// The waiter is the combiner.
 const LEADS: u32 = 4;
 
-/// A value whose critical sections are run by whoever has come first, in order: 4 bytes beside the
-/// value, and a node of 64 for each thread inside.
+/// A value whose critical sections are run, in order, by the thread that has come first: 4 bytes
+/// beside the value, and a node of 64 for each thread inside.
 ///
-/// A combiner runs `BOUND` sections at most. A waiter spins for `SPIN_NS` nanoseconds, less if
+/// A combiner runs at most `BOUND` sections. A waiter spins for `SPIN_NS` nanoseconds, less if
+/// another thread wants its CPU, and then sleeps.
 /// another thread wants its CPU, and then sleeps.
 #[repr(C)]
 pub struct DsmSynch<T, P: Platform, const BOUND: u32 = 64, const SPIN_NS: u32 = 1_000_000> {
@@ -70,27 +72,27 @@ pub struct DsmSynch<T, P: Platform, const BOUND: u32 = 64, const SPIN_NS: u32 = 
 }
 
 // SAFETY: sections have the value one at a time (DSM-1), whatever thread they run on, and what one
-// did happens before what the next does. A section and what it returns are `Send`.
+// did happens before what the next does. A section and its result are `Send`.
 unsafe impl<T: Send, P: Platform, const BOUND: u32, const SPIN_NS: u32> Sync
     for DsmSynch<T, P, BOUND, SPIN_NS>
 {
 }
 
 impl<T, P: Platform, const BOUND: u32, const SPIN_NS: u32> DsmSynch<T, P, BOUND, SPIN_NS> {
-    /// `data`, which nobody uses.
+    /// A lock with the value `data`, which no thread uses.
     pub const fn new(data: T) -> Self {
         Self { tail: P::U32::ZERO, data: UnsafeCell::new(data), platform: PhantomData }
     }
 
     /// Runs `section` on the value while no other section has it, on this thread or on another one,
-    /// and returns what it has returned. Blocks until then, and may run other threads' sections,
-    /// `BOUND` in all; spins and then sleeps. Naps first if no node is to be had.
+    /// and returns its result. Blocks until then, and may run other threads' sections, `BOUND` in
+    /// all; spins and then sleeps. Naps first if there is no node for the caller.
     ///
     /// # Panics
     ///
-    /// If the section panics, on the thread that has come with it and on that which ran it: the
-    /// latter gives up what its own has returned. The sections behind are run as ever, and the
-    /// value is as the panic left it.
+    /// If the section panics, on the thread that has come with it and on the thread that ran it:
+    /// the latter gives up the result of its own section. The sections behind are run as ever, and
+    /// the value is as the panic left it.
     pub fn with<F, R>(&self, section: F) -> R
     where
         F: FnOnce(&mut T) -> R + Send,
@@ -99,8 +101,9 @@ impl<T, P: Platform, const BOUND: u32, const SPIN_NS: u32> DsmSynch<T, P, BOUND,
         let section = Section::<T, P, F, R>::new(section);
         let me = Node::take();
         Self::begin(&me, section.name());
-        // Release: our node, to the comer that finds its name here. Acquire: pairs with that, for
-        // we write to the node that we find; if there is none, with the release in `behind`.
+        // Release: our node, to the arriving waiter that finds its name here. Acquire: pairs with
+        // that, because we write to the node that we find; if there is none, with the release in
+        // `behind`.
         let previous = Node::<P>::at(self.tail.swap(me.bits(), AcqRel));
         let status = previous.map_or(LEADS, |previous| {
             // Release: our node and our section; pairs with the acquire in `behind`.
@@ -114,16 +117,16 @@ impl<T, P: Platform, const BOUND: u32, const SPIN_NS: u32> DsmSynch<T, P, BOUND,
         section.result()
     }
 
-    /// As [`with`](Self::with) if nobody has the value and a node is to be had. Does not wait for
-    /// others, but may run their sections.
+    /// Does what [`with`](Self::with) does if the value is free and there is a node for the caller.
+    /// Does not wait for others, but may run their sections.
     ///
     /// # Errors
     ///
-    /// The section, if somebody has the value.
+    /// The section, if another thread has the value.
     ///
     /// # Panics
     ///
-    /// As [`with`](Self::with).
+    /// The same as for [`with`](Self::with).
     pub fn try_with<F, R>(&self, section: F) -> Result<R, F>
     where
         F: FnOnce(&mut T) -> R + Send,
@@ -137,7 +140,7 @@ impl<T, P: Platform, const BOUND: u32, const SPIN_NS: u32> DsmSynch<T, P, BOUND,
         Ok(section.result())
     }
 
-    /// The value: nobody else has it.
+    /// The value: no other thread has it.
     pub fn get_mut(&mut self) -> &mut T {
         self.data.get_mut()
     }
@@ -154,7 +157,7 @@ impl<T, P: Platform, const BOUND: u32, const SPIN_NS: u32> DsmSynch<T, P, BOUND,
         me.waiter.queue.store(section.bits(), Relaxed);
     }
 
-    /// Waits until the caller is told, and says what.
+    /// Waits until the caller is told, and returns what it is told.
     fn wait(me: &Node<P>) -> u32 {
         let status = &me.waiter.status;
         let spun = spin::<P, u32>(status, SPIN_NS, |seen| seen == WAITING);
@@ -181,7 +184,7 @@ impl<T, P: Platform, const BOUND: u32, const SPIN_NS: u32> DsmSynch<T, P, BOUND,
         }
     }
 
-    /// Runs the section of `node`; whose is next, if the caller `me` still leads.
+    /// Runs the section of `node`; returns the next node, if the caller `me` still leads.
     fn run(&self, me: &Node<P>, node: &Node<P>, last: bool) -> Option<Node<P>> {
         let panics = Finally(|| {
             let _ = self.finish(me, node, true);
@@ -196,8 +199,8 @@ impl<T, P: Platform, const BOUND: u32, const SPIN_NS: u32> DsmSynch<T, P, BOUND,
         self.finish(me, node, last)
     }
 
-    /// Has the section of `node` behind it. If it was the `last` of the caller `me`, the next one
-    /// leads; whose is next otherwise.
+    /// Ends the section of `node`. If it was the `last` of the caller `me`, the next node's thread
+    /// leads; otherwise returns the next node.
     fn finish(&self, me: &Node<P>, node: &Node<P>, last: bool) -> Option<Node<P>> {
         let next = self.behind(node);
         let next = next.filter(|next| {
@@ -212,12 +215,12 @@ impl<T, P: Platform, const BOUND: u32, const SPIN_NS: u32> DsmSynch<T, P, BOUND,
         next
     }
 
-    /// Who stands behind `node`. If nobody does, the queue is closed. Spins for a moment if one is
-    /// just about to join.
+    /// The node behind `node`. If there is none, closes the queue. Spins for a moment if a thread
+    /// is just about to join.
     fn behind(&self, node: &Node<P>) -> Option<Node<P>> {
         let next = &node.waiter.next;
-        // Relaxed: whether it is zero is all that matters here. Release: what was done to the
-        // value, to the comer that finds the queue empty; pairs with the acquires in `with` and
+        // Relaxed: only whether it is zero matters here. Release: what was done to the value, to
+        // the arriving waiter that finds the queue empty; pairs with the acquires in `with` and
         // `Node::alone_in`.
         let alone = next.load(Relaxed) == 0
             && self.tail.compare_exchange(node.bits(), 0, Release, Relaxed).is_ok();

@@ -11,10 +11,11 @@
 //!     └────────────────┴────────────────────────────────┘
 //! ```
 //!
-//! - BOX-1: who has found the box empty by its exchange has it until the server empties it, which
-//!   it does once for each section, after that was run.
-//! - BOX-2: who sleeps has left the name of its node before `ASLEEP`: in its section and not in the
-//!   box, which may be another's by then. The server looks at that before it empties the box.
+//! - BOX-1: a client that has found the box empty by its exchange has it until the server empties
+//!   it. The server does that once for each section, after the section was run.
+//! - BOX-2: a client that sleeps has left the name of its node before `ASLEEP`: in its section and
+//!   not in the box, which may be another's by then. The server looks at that name before it
+//!   empties the box.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -42,7 +43,8 @@ impl<P: Platform> Mailbox<P> {
         Some(Self(Node { id, waiter: arena::<P>().resolve(id)? }))
     }
 
-    /// The box that `word` names, which is made if there is none; `None` if no node is to be had.
+    /// The box that `word` names, which is made if there is none; `None` if there is no node for
+    /// it.
     pub(super) fn of(word: &P::U32) -> Option<Self> {
         // Acquire: as in `at`.
         let mut seen = word.load(Acquire);
@@ -64,7 +66,7 @@ impl<P: Platform> Mailbox<P> {
         }
     }
 
-    /// Gives the box back, which nobody uses.
+    /// Gives the box back, which no thread uses.
     pub(super) fn give(self) {
         self.0.give();
     }
@@ -78,7 +80,7 @@ impl<P: Platform> Mailbox<P> {
             && word.compare_exchange(0, section.bits(), Release, Relaxed).is_ok()
     }
 
-    /// Waits until the caller's section was run: spins for `spin_ns` at most, and then sleeps and
+    /// Waits until the caller's section was run: spins for at most `spin_ns`, and then sleeps and
     /// leaves the name of its node in `sleeper`, which is the section's.
     pub(super) fn wait(&self, section: Name, sleeper: &P::U32, spin_ns: u32) {
         let word = &self.0.waiter.queue;
@@ -95,13 +97,13 @@ impl<P: Platform> Mailbox<P> {
         let sleeps = word.compare_exchange(here, here | ASLEEP, Release, Acquire);
         // Acquire: as above.
         while sleeps.is_ok() && word.load(Acquire) == here | ASLEEP {
-            // Why it has returned does not matter: the word tells.
+            // The reason for its return does not matter: the word tells.
             let _ = P::park(me.waiter, None);
         }
         me.give();
     }
 
-    /// What is in the box, if it is not empty.
+    /// The content of the box, if it is not empty.
     pub(super) fn section(&self) -> Option<Posted> {
         // Acquire: pairs with the releases in `post` and `wait`.
         let word = self.0.waiter.queue.load(Acquire);
@@ -112,7 +114,7 @@ impl<P: Platform> Mailbox<P> {
     pub(super) fn empty(&self, posted: Posted) {
         let Posted(mut seen) = posted;
         loop {
-            // SAFETY: BOX-1: its owner waits until the box is empty.
+            // SAFETY: BOX-1: the section's owner waits until the box is empty.
             let sleeper = || unsafe { Posted(seen).name().sleeper::<P>() };
             let client = if seen & ASLEEP == 0 { None } else { Node::<P>::at(sleeper()) };
             let client = client.and_then(|client| client.reference());
@@ -131,7 +133,7 @@ impl<P: Platform> Mailbox<P> {
     }
 }
 
-/// What the server has found in a box.
+/// The content that the server has found in a box.
 #[derive(Clone, Copy)]
 pub(super) struct Posted(u64);
 

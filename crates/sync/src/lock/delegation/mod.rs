@@ -1,9 +1,9 @@
-//! Locks that bring the critical section to the data: who waits hands its section over, and another
+//! Locks that bring the critical section to the data: a waiter hands its section over, and another
 //! thread runs it where the data is in the cache already.
 //!
-//! | lock | bytes beside the value | who runs a section | order |
+//! | lock | bytes beside the value | runs a section | order |
 //! |---|---|---|---|
-//! | [`DsmSynch`] | 4 | who has come first, and then `BOUND` at most | as they come |
+//! | [`DsmSynch`] | 4 | the thread that came first, and then at most `BOUND` | as they come |
 //! | [`Rcl`] | 8, and 4 for each CPU | the thread that was lent to it | round and round |
 //!
 //! and nodes of 64 bytes from the arena: for `DsmSynch` one for each thread inside, as in any queue
@@ -11,8 +11,8 @@
 //! one for the server, and one for each client that sleeps.
 //!
 //! A queue lock moves the lock, and then each line that the section writes, from owner to owner.
-//! Here the section moves, which is a line or two, and what it returns. That is worth it where
-//! sections are short and write much, and many want them.
+//! Here the section moves, which is a line or two, and its result. That is worth it where sections
+//! are short and write much, and many threads want them.
 //!
 //! # Why these two
 //!
@@ -27,18 +27,18 @@
 //!
 //! # What to know
 //!
-//! - **A section runs on another thread**: it and what it returns are `Send`. It sees that thread's
+//! - **A section runs on another thread**: it and its result are `Send`. It sees that thread's
 //!   thread-locals and identity, has its stack, and is charged to its time.
-//! - **A section that waits** has all wait that are behind it, as under a mutex.
-//! - **A section of a lock inside of a section of the same lock** waits for ever, as with a mutex
-//!   that is not recursive. Of different locks, any nesting is good that would be good of mutexes:
-//!   always in the same order.
-//! - **A section that panics**: who runs it panics, and so does who has come with it. Others are
-//!   served as ever.
-//! - **A wait has no deadline**: nobody can take a section back that may be running.
+//! - **A section that waits** makes all wait that are behind it, as under a mutex.
+//! - **A section of a lock inside a section of the same lock** waits for ever, as with a mutex that
+//!   is not recursive. Sections of different locks may nest as mutexes may: always in the same
+//!   order.
+//! - **A section that panics**: the thread that runs it panics, and so does the thread that has
+//!   come with it. Others are served as ever.
+//! - **A wait has no deadline**: a section that may be running can't be taken back.
 //! - **A thread that leaves** leaves nothing: it has no record of its own anywhere.
-//! - **A fork**: a lock that somebody uses at a `fork` is of no use in the child, and a section
-//!   that forks must not return there: it may be that of a thread which is not there.
+//! - **A fork**: a lock that a thread uses at a `fork` is of no use in the child, and a section
+//!   that forks must not return there: it may be that of a thread which does not exist there.
 
 mod dsm_synch;
 mod mailbox;
@@ -56,12 +56,12 @@ use super::slice::{self, ALONE, Spin};
 /// nanoseconds.
 const PIECE_NS: u32 = 5_000;
 
-/// Spins while `keep` holds, nobody else wants the caller's CPU, and for `most_ns` at most.
+/// Spins while `keep` holds, no other thread wants the caller's CPU, and for at most `most_ns`.
 /// Acquires what it sees.
 ///
 /// # Errors
 ///
-/// What it saw last.
+/// The last value that it saw.
 fn spin<P: Platform, W: Word>(
     word: &impl Atomic<W>,
     most_ns: u32,

@@ -1,4 +1,4 @@
-//! Remote core locking: a thread that does nothing but run the sections of others.
+//! Remote core locking: a thread that only runs the sections of others.
 //!
 //! Source: J.-P. Lozi, F. David, G. Thomas, J. Lawall, G. Muller, "Remote Core Locking: Migrating
 //! Critical-Section Execution to Improve the Performance of Multithreaded Applications", USENIX ATC
@@ -9,7 +9,7 @@
 //! | 0–3 | `state` | one of the words below |
 //! | 4–7 | `server` | name of the node of the server, or of the last if there is none |
 //! | 8– | `boxes` | for each CPU, the name of its mailbox; 0 until it is used |
-//! | | `data` | what the sections are about |
+//! | | `data` | the value that the sections work on |
 //!
 //! ```text
 //!            lend                        nothing to do
@@ -25,15 +25,15 @@
 //! section, the box and the section itself, and no other client touches them: nothing is contended.
 //!
 //! Departures: published servers never sleep, and have threads in reserve, so that one section may
-//! wait for another's; here a section that waits has all wait.
+//! wait for another's; here a section that waits makes all wait.
 //!
-//! - RCL-1: there is one server at most: it has taken `state` away from `NOBODY`.
-//! - RCL-2: nobody is left waiting by a server that sleeps. A client posts, fences and looks at
+//! - RCL-1: there is at most one server: it has taken `state` away from `NOBODY`.
+//! - RCL-2: a server that sleeps leaves no client waiting. A client posts, fences and looks at
 //!   `state`; the server says `ASLEEP`, fences and goes round once more.
-//! - RCL-3: who takes `ASLEEP` away wakes the server that has said it. It reads the name after its
-//!   exchange, and so that server's or a later one's. There is a later one only if that server has
-//!   left and needs no wake; one wake too many does no harm. A name read before the exchange may be
-//!   an earlier server's: `ASLEEP` does not say who sleeps.
+//! - RCL-3: a thread that takes `ASLEEP` away wakes the server that has said it. It reads the name
+//!   after its exchange, and so that server's or a later one's. There is a later one only if that
+//!   server has left and needs no wake; one wake too many does no harm. A name read before the
+//!   exchange may be an earlier server's: `ASLEEP` does not say which server sleeps.
 
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
@@ -56,12 +56,12 @@ const PAUSE: Budget = Budget::ns(1);
 
 /// A value whose critical sections are run by a thread that is lent to it: 8 bytes beside the
 /// value, 4 for each of `CPUS` CPUs, and a mailbox of 64 for each CPU that has used it, which is
-/// given back when the lock is dropped; on a simulated machine, that has to be inside of the
+/// given back when the lock is dropped; on a simulated machine, that has to be inside the
 /// simulation.
 ///
-/// While no server runs, who comes waits for one. Clients spin for `SPIN_NS` nanoseconds at most,
-/// less if another thread wants their CPU, and then sleep; a server without anything to do spins
-/// for as long and sleeps then.
+/// While no server runs, clients that come wait for one. Clients spin for at most `SPIN_NS`
+/// nanoseconds, less if another thread wants their CPU, and then sleep; a server without anything
+/// to do spins for as long and sleeps then.
 #[repr(C)]
 pub struct Rcl<T, P: Platform, const CPUS: usize = 64, const SPIN_NS: u32 = 1_000_000> {
     state: P::U32,
@@ -72,14 +72,14 @@ pub struct Rcl<T, P: Platform, const CPUS: usize = 64, const SPIN_NS: u32 = 1_00
 }
 
 // SAFETY: only the server has the value (RCL-1), whatever thread that is, and what one did happens
-// before what the next does. A section and what it returns are `Send`.
+// before what the next does. A section and its result are `Send`.
 unsafe impl<T: Send, P: Platform, const CPUS: usize, const SPIN_NS: u32> Sync
     for Rcl<T, P, CPUS, SPIN_NS>
 {
 }
 
 impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Rcl<T, P, CPUS, SPIN_NS> {
-    /// `data`, with nobody to serve it.
+    /// A lock with the value `data`, and without a server.
     pub const fn new(data: T) -> Self {
         assert!(CPUS > 0, "a lock without a mailbox");
         Self {
@@ -91,9 +91,9 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Rcl<T, P, CPUS, SPIN
         }
     }
 
-    /// Has the server run `section` on the value, and returns what it has returned. Blocks until
-    /// then, so for as long as no server runs; spins and then sleeps. Naps while all mailboxes are
-    /// taken, or no node is to be had.
+    /// Lets the server run `section` on the value, and returns its result. Blocks until then, so
+    /// for as long as no server runs; spins and then sleeps. Naps while all mailboxes are taken, or
+    /// there is no node for the caller.
     ///
     /// # Panics
     ///
@@ -116,7 +116,8 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Rcl<T, P, CPUS, SPIN
         };
         // RCL-2: pairs with the fence in `sleep`.
         P::fence(SeqCst);
-        // Relaxed: the fence has it see what the server says before its own, and `wake` acquires.
+        // Relaxed: by the fence it sees what the server says before its own fence, and `wake`
+        // acquires.
         if self.state.load(Relaxed) == ASLEEP {
             self.wake(SERVES);
         }
@@ -124,25 +125,26 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Rcl<T, P, CPUS, SPIN
         section.result()
     }
 
-    /// Makes whoever [runs](Server::run) what is returned the server; `None` if there is one.
+    /// Makes the thread that [runs](Server::run) the result the server; `None` if there is one.
     pub fn lend(&self) -> Option<Server<'_, T, P, CPUS, SPIN_NS>> {
         // Acquire: pairs with the release by which the last server has left.
         self.state.compare_exchange(NOBODY, SERVES, Acquire, Relaxed).ok()?;
         Some(Server { lock: self })
     }
 
-    /// Has the server, or who is to be it, leave; says whether there is one. Does not wait for it.
-    /// Whose section was not begun then waits for the next server. A section may call it.
+    /// Makes the server, or the thread that is to be it, leave; returns whether there is one. Does
+    /// not wait for it. A client whose section was not begun then waits for the next server. A
+    /// section may call it.
     pub fn stop(&self) -> bool {
         self.wake(LEAVES)
     }
 
-    /// The value: nobody else has it.
+    /// The value: no other thread has it.
     pub fn get_mut(&mut self) -> &mut T {
         self.data.get_mut()
     }
 
-    /// SERVES or ASLEEP → `then`, and wakes the server if it sleeps. Says whether there is a
+    /// SERVES or ASLEEP → `then`, and wakes the server if it sleeps. Returns whether there is a
     /// server.
     fn wake(&self, then: u32) -> bool {
         // Relaxed, here and where the exchange fails: no more is read by it than the state.
@@ -167,7 +169,7 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Rcl<T, P, CPUS, SPIN
         seen != NOBODY
     }
 
-    /// The server's node, as who has taken `ASLEEP` away sees it.
+    /// The server's node, as the thread that has taken `ASLEEP` away sees it.
     fn sleeper(&self) -> Option<WaiterRef> {
         // Relaxed: acquired with `ASLEEP`.
         Node::<P>::at(self.server.load(Relaxed))?.reference()
@@ -184,7 +186,8 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Drop for Rcl<T, P, C
     }
 }
 
-/// The right to serve a lock: whoever runs it has been lent to the lock. Dropped, it is given back.
+/// The right to serve a lock: the thread that runs it is lent to the lock. Dropped, it is given
+/// back.
 #[must_use = "nobody is served before it runs"]
 pub struct Server<'a, T, P: Platform, const CPUS: usize, const SPIN_NS: u32> {
     lock: &'a Rcl<T, P, CPUS, SPIN_NS>,
@@ -192,18 +195,18 @@ pub struct Server<'a, T, P: Platform, const CPUS: usize, const SPIN_NS: u32> {
 
 impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Server<'_, T, P, CPUS, SPIN_NS> {
     /// Runs sections on the calling thread until [`Rcl::stop`]. Spins while there is nothing to do,
-    /// and then sleeps; naps first if no node is to be had.
+    /// and then sleeps; naps first if there is no node for the caller.
     ///
     /// # Panics
     ///
-    /// If a section panics. Then nobody serves, until the next is lent.
+    /// If a section panics. Then no thread serves, until the next is lent.
     pub fn run(self) {
         let me = Node::<P>::take();
         let back = Finally(|| arena::<P>().give(me.id));
         // Relaxed: published with `ASLEEP`.
         self.lock.server.store(me.bits(), Relaxed);
         let mut idle_since = None;
-        // Relaxed: what is posted is acquired box by box.
+        // Relaxed: a posted section is acquired box by box.
         while self.lock.state.load(Relaxed) != LEAVES {
             if self.round() {
                 idle_since = None;
@@ -211,14 +214,14 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Server<'_, T, P, CPU
                 self.sleep(&me);
                 idle_since = None;
             } else {
-                // Whatever was seen: what is next is a round.
+                // Whatever was seen: a round is next.
                 let _ = self.lock.state.spin_while(Relaxed, PAUSE, |state| state == SERVES);
             }
         }
         drop(back);
     }
 
-    /// Runs what is posted; says whether anything was.
+    /// Runs what is posted; returns whether anything was.
     fn round(&self) -> bool {
         let mut found = false;
         for mailbox in self.lock.boxes.iter().filter_map(Mailbox::<P>::at) {
@@ -234,7 +237,8 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Server<'_, T, P, CPU
         found
     }
 
-    /// Whether there was nothing to do for `SPIN_NS`; since when, if there is none yet, is now.
+    /// Whether there was nothing to do for `SPIN_NS`, since `idle_since`; if that is `None`, sets
+    /// it to now.
     fn is_to_sleep(idle_since: &mut Option<u64>) -> bool {
         SPIN_NS == 0 || {
             let now = P::now(Clock::Monotonic);
@@ -260,7 +264,7 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Server<'_, T, P, CPU
         }
         // Relaxed: as in `run`.
         while state.load(Relaxed) == ASLEEP {
-            // Why it has returned does not matter: the state tells.
+            // The reason for its return does not matter: the state tells.
             let _ = P::park(me.waiter, None);
         }
     }

@@ -1,8 +1,8 @@
-//! A critical section that another thread may run: it stands on the stack of the thread that waits
-//! for it, and goes by its address.
+//! A critical section that another thread may run: it is on the stack of the thread that waits for
+//! it, and its name is its address.
 //!
 //! ```text
-//!   Asked ──── taken out, by who runs it ────► Begun ──── it has returned ────► Done
+//!   Asked ─── taken out, by its runner ───────► Begun ──── it has returned ────► Done
 //! ```
 
 use core::cell::UnsafeCell;
@@ -16,7 +16,7 @@ use antiphon_platform::{Atomic, Platform};
 pub(super) struct Name(u64);
 
 impl Name {
-    /// What stands in the word.
+    /// The bits of the word.
     pub(super) fn bits(self) -> u64 {
         self.0
     }
@@ -26,20 +26,21 @@ impl Name {
         Self(bits)
     }
 
-    /// Runs the section on the calling thread. If it panics, so does this, and the section stays
-    /// without a result.
+    /// Runs the section on the calling thread. If the section panics, so does this, and the section
+    /// stays without a result.
     ///
     /// # Safety
     ///
-    /// This is the name of a section on a `T` that was not run before. Its owner waits, and does
-    /// not look at it before it was told, after this. What it did happens before.
+    /// This is the name of a section on a `T` that was not run before. The section's owner waits,
+    /// and does not look at the section before it was told, after this. What the owner did happens
+    /// before.
     pub(super) unsafe fn run<T, P: Platform>(self, data: &mut T) {
         let head = ptr::with_exposed_provenance::<Head<T, P>>(self.0 as usize);
-        // SAFETY: a section begins with that, and its function is made for its type.
+        // SAFETY: a section begins with a `Head`, and its function is made for its type.
         unsafe { ((*head).run)(self, data) };
     }
 
-    /// The name of the node by which its owner sleeps, if it does.
+    /// The name of the node by which the section's owner sleeps, if it does.
     ///
     /// # Safety
     ///
@@ -51,7 +52,7 @@ impl Name {
     }
 }
 
-/// What a section begins with, whatever it does.
+/// The beginning of a section, whatever the section does.
 #[repr(C)]
 struct Head<T, P: Platform> {
     sleeper: P::U32,
@@ -82,16 +83,16 @@ impl<T, P: Platform, F: FnOnce(&mut T) -> R, R> Section<T, P, F, R> {
         &self.head.sleeper
     }
 
-    /// Its name, while it stays where it is.
+    /// The section's name, while it stays where it is.
     pub(super) fn name(&self) -> Name {
         Name(ptr::from_ref(self).expose_provenance() as u64)
     }
 
-    /// What it has returned.
+    /// The section's result.
     ///
     /// # Panics
     ///
-    /// If it has panicked, on whichever thread.
+    /// If the section has panicked, on whichever thread.
     pub(super) fn result(self) -> R {
         match self.state.into_inner() {
             State::Done(result) => result,
@@ -100,11 +101,11 @@ impl<T, P: Platform, F: FnOnce(&mut T) -> R, R> Section<T, P, F, R> {
         }
     }
 
-    /// What it was made of.
+    /// The function that the section was made of.
     ///
     /// # Panics
     ///
-    /// If it was run.
+    /// If the section was run.
     pub(super) fn refused(self) -> F {
         let State::Asked(section) = self.state.into_inner() else {
             unreachable!("who was refused was not served")
@@ -114,10 +115,10 @@ impl<T, P: Platform, F: FnOnce(&mut T) -> R, R> Section<T, P, F, R> {
 
     /// # Safety
     ///
-    /// As [`Name::run`], of a section of this type.
+    /// The same as for [`Name::run`], of a section of this type.
     unsafe fn run(name: Name, data: &mut T) {
         let at = ptr::with_exposed_provenance::<Self>(name.0 as usize);
-        // SAFETY: the caller's promise: it is there, and nobody else looks at its state.
+        // SAFETY: the caller's promise: it is there, and no other thread looks at its state.
         let state = unsafe { (*at).state.get() };
         // SAFETY: as above.
         if let State::Asked(section) = unsafe { state.replace(State::Begun) } {
@@ -128,7 +129,7 @@ impl<T, P: Platform, F: FnOnce(&mut T) -> R, R> Section<T, P, F, R> {
     }
 }
 
-/// Does something when it is dropped, as where a section panics.
+/// Runs a function when it is dropped, also where a section panics.
 pub(super) struct Finally<F: FnMut()>(pub(super) F);
 
 impl<F: FnMut()> Drop for Finally<F> {

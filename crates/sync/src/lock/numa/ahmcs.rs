@@ -1,5 +1,5 @@
-//! The adaptive HMCS lock (AHMCS): as [`Hmcs`](super::Hmcs), but who finds no company in its socket
-//! leaves that queue out.
+//! The adaptive HMCS lock (AHMCS): as [`Hmcs`](super::Hmcs), but a thread that finds no company in
+//! its socket leaves that queue out.
 //!
 //! Source: M. Chabbi, J. Mellor-Crummey, "Contention-Conscious, Locality-Preserving Locks", PPoPP
 //! 2016: its fast path (take the top if it is free) and its hysteresis, with two levels.
@@ -9,19 +9,19 @@
 //! | 0– | | the queue of sockets, as in [`Hmcs`](super::Hmcs) |
 //! | 64– | `sockets` | for each socket, 64 bytes apart: |
 //! | +0 | `queue`, `owner` | as there |
-//! | +64 | `alone` | how often in a row it was held for this socket and nobody else came |
+//! | +64 | `alone` | how often in a row it was held for this socket and no other thread came |
 //!
 //! ```text
 //!   free ────────────────────────────► one place for oneself, no queue of the socket
 //!   `alone` ≥ HYSTERESIS ────────────► the same; if the place before is a neighbour's, `alone` = 0
-//!   else ────────────────────────────► as in HMCS; `alone` + 1 if nobody came behind, else 0
+//!   else ────────────────────────────► as in HMCS; `alone` + 1 if none came behind, else 0
 //! ```
 //!
-//! - AHMCS-1: who has a place for itself is in no socket's queue, and tells none.
+//! - AHMCS-1: a thread that has a place for itself is in no socket's queue, and tells none.
 //! - AHMCS-2: `alone` decides which way is taken, never what is correct.
 //!
-//! One departure: the published lock remembers for each thread on which level it met nobody; a
-//! socket remembers it here, since the lock does not know its threads.
+//! One departure: the published lock remembers for each thread on which level it met no other; here
+//! a socket remembers it, because the lock does not know its threads.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -45,8 +45,8 @@ pub struct Ahmcs<
     sockets: [Adaptive<P>; SOCKETS],
 }
 
-/// The queue of one socket, and whether it is worth it. On lines of their own: comers read the one,
-/// and joining writes the other.
+/// The queue of one socket, and whether it is worth joining. On lines of their own: arriving
+/// waiters read the one, and joining writes the other.
 #[repr(C)]
 struct Adaptive<P: Platform> {
     socket: Socket<P>,
@@ -65,8 +65,8 @@ impl<P: Platform, const SOCKETS: usize, const BUDGET: u32, const HYSTERESIS: u32
         Self { root: Root::NEW, sockets: [const { Adaptive::NEW }; SOCKETS] }
     };
 
-    /// Takes the lock if it is free, or joins a queue and spins until it is had. Naps first if no
-    /// node is to be had.
+    /// Takes the lock if it is free, or joins a queue and spins until the caller has the lock. Naps
+    /// first if there is no node for the caller.
     pub fn lock(&self) {
         let number = queue::number::<P>(SOCKETS);
         let me = Node::take();
@@ -85,8 +85,8 @@ impl<P: Platform, const SOCKETS: usize, const BUDGET: u32, const HYSTERESIS: u32
         self.root.hold(&me, NO_SOCKET);
     }
 
-    /// Acquires the lock if nobody has it and a node is to be had; never blocks, and joins no
-    /// socket's queue.
+    /// Acquires the lock if it is free and there is a node for the caller; never blocks, and joins
+    /// no socket's queue.
     pub fn try_lock(&self) -> bool {
         self.root.try_lock()
     }

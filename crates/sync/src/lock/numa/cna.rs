@@ -1,7 +1,7 @@
-//! The compact NUMA-aware lock: an MCS queue from which the owner takes who is far away.
+//! The compact NUMA-aware lock: an MCS queue from which the owner takes waiters that are far away.
 //!
 //! Source: D. Dice, A. Kogan, "Compact NUMA-aware Locks", EuroSys 2019; without its shuffle
-//! reduction, which looks for neighbours less often while nobody is set aside.
+//! reduction, which looks for neighbours less often while no waiter is set aside.
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
@@ -11,7 +11,7 @@
 //! | in a node | meaning |
 //! |---|---|
 //! | `status` | `WAITING`; then `GRANTED`, or the name of the first that was set aside |
-//! | `next` | who is behind it, in either queue |
+//! | `next` | the waiter behind it, in either queue |
 //! | `socket` | where the waiter is; `NOT_ASKED` of one that did not have to wait |
 //! | `resume` | of the first that was set aside: name of the last |
 //!
@@ -23,19 +23,21 @@
 //!     └─status─► far ──► far                    set aside; the name goes on with the lock
 //! ```
 //!
-//! One word is all the state that is shared: what was set aside is named where the grant is. The
-//! owner looks for the next waiter of its own socket as it unlocks, and sets those before it aside.
-//! They come back in front of the main queue if nobody of the socket is left, or by lot, once in
-//! `KEEP + 1` times.
+//! The queue that was set aside is named in the same word as the grant: no other state is shared.
+//! The owner looks for the next waiter of its own socket as it unlocks, and sets those before it
+//! aside. They come back in front of the main queue if no waiter of the socket is left, or by lot,
+//! once in `KEEP + 1` times.
 //!
 //! - CNA-1: a waiter is in one of the two queues, once, and only the owner moves it.
-//! - CNA-2: the tail of the main queue is never moved: who is set aside has somebody behind it.
-//! - CNA-3: the last that was set aside links to nobody.
-//! - CNA-4: the main queue ends only if nobody is set aside; else who is set aside becomes the
-//!   main queue.
+//! - CNA-2: the tail of the main queue is never moved: a waiter that is set aside has another
+//!   behind it.
+//! - CNA-3: the last that was set aside links to none.
+//! - CNA-4: the main queue ends only if no waiter is set aside; otherwise the waiters that are set
+//!   aside become the main queue.
 //!
-//! As of [`Mcs`](crate::lock::classic::Mcs), the owner's name stands beside the tail: the published
-//! lock is handed the node again by who unlocks, and has 8 bytes of one pointer.
+//! As in [`Mcs`](crate::lock::classic::Mcs), the owner's name stands beside the tail: in the
+//! published lock the thread that unlocks hands the node in again, and the lock has 8 bytes of one
+//! pointer.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -43,17 +45,17 @@ use antiphon_platform::{Atomic, Platform, WaiterId};
 
 use super::super::classic::node::Node;
 
-/// The status of one that has not got the lock.
+/// The status of a waiter that does not have the lock.
 const WAITING: u32 = 0;
-/// The status of one that has, with nobody set aside. Any other is a name.
+/// The status of an owner, with no waiter set aside. Any other is a name.
 const GRANTED: u32 = 1;
 /// The socket of an owner that did not have to wait: it is asked for when it matters.
 const NOT_ASKED: u16 = u16::MAX;
 
 const _: () = assert!(WaiterId::new(1, 1).bits() > GRANTED);
 
-/// A CNA lock, 8 bytes; and a node of 64 for the owner and for each waiter. Who was set aside comes
-/// back once in `KEEP + 1` unlocks, a power of two.
+/// A CNA lock, 8 bytes; and a node of 64 for the owner and for each waiter. Waiters that were set
+/// aside come back once in `KEEP + 1` unlocks, a power of two.
 #[repr(C)]
 pub struct Cna<P: Platform, const KEEP: u32 = 0xFFFF> {
     tail: P::U32,
@@ -67,12 +69,14 @@ impl<P: Platform, const KEEP: u32> Cna<P, KEEP> {
         Self { tail: P::U32::ZERO, owner: P::U32::ZERO }
     };
 
-    /// Joins the queue and spins until the lock is granted. Naps first if no node is to be had.
+    /// Joins the queue and spins until the lock is granted. Naps first if there is no node for the
+    /// caller.
     pub fn lock(&self) {
         let me = Node::take();
         Self::begin(&me);
-        // Release: our node, to the comer that finds its name here. Acquire: pairs with that, for
-        // we write to the node that we find; if there is none, with the release in `leave`.
+        // Release: our node, to the arriving waiter that finds its name here. Acquire: pairs with
+        // that, because we write to the node that we find; if there is none, with the release in
+        // `leave`.
         if let Some(previous) = Node::<P>::at(self.tail.swap(me.bits(), AcqRel)) {
             // Relaxed: published by the link.
             me.waiter.status.store(WAITING, Relaxed);
@@ -85,21 +89,21 @@ impl<P: Platform, const KEEP: u32> Cna<P, KEEP> {
         self.own(&me);
     }
 
-    /// Acquires the lock if nobody has it and a node is to be had; never blocks.
+    /// Acquires the lock if it is free and there is a node for the caller; never blocks.
     pub fn try_lock(&self) -> bool {
         let me = Node::alone_in(&self.tail, Self::begin);
         me.inspect(|me| self.own(me)).is_some()
     }
 
-    /// Releases the lock: to the next waiter of the owner's socket, or to who was set aside, or to
-    /// who stands next. Spins for a moment if somebody is just about to join.
+    /// Releases the lock: to the next waiter of the owner's socket, or to the first that was set
+    /// aside, or to the next in the queue. Spins for a moment if a waiter is just about to join.
     ///
     /// # Safety
     ///
     /// The caller owns the lock.
     pub unsafe fn unlock(&self) {
         let me = Node::<P>::of_owner(&self.owner);
-        // Relaxed: whether it is zero is all that matters here.
+        // Relaxed: only whether it is zero matters here.
         if me.waiter.next.load(Relaxed) != 0 || !self.leave(&me) {
             // Acquire: pairs with the release of the link.
             let next = me.waiter.next.wait_while(Acquire, |next| next == 0);
@@ -111,13 +115,14 @@ impl<P: Platform, const KEEP: u32> Cna<P, KEEP> {
         me.give();
     }
 
-    /// Ends the main queue, in which the caller is alone; `false` if somebody has joined (CNA-4).
+    /// Ends the main queue, in which the caller is alone; `false` if a waiter has joined (CNA-4).
     fn leave(&self, me: &Node<P>) -> bool {
         let first = Self::first_aside(me);
         // Relaxed: the queue that was set aside is the owner's.
         let last = first.as_ref().map_or(0, |first| first.waiter.resume.load(Relaxed));
-        // Release: what we have done, to the comer that finds the queue empty; and what we know of
-        // the node of `last`, to the comer that links itself behind it. Pairs with `lock`.
+        // Release: what we have done, to the arriving waiter that finds the queue empty; and what
+        // we know of the node of `last`, to the arriving waiter that links itself behind it. Pairs
+        // with `lock`.
         if self.tail.compare_exchange(me.bits(), last, Release, Relaxed).is_err() {
             return false;
         }
@@ -128,7 +133,7 @@ impl<P: Platform, const KEEP: u32> Cna<P, KEEP> {
         true
     }
 
-    /// Who gets the lock next, and what its status is to be. `next` is behind the owner.
+    /// The waiter that gets the lock next, and its status then. `next` is behind the owner.
     fn successor(me: &Node<P>, next: u32) -> Option<(Node<P>, u32)> {
         if P::random() & KEEP != 0
             && let Some(near) = Self::find_near(me, next)
@@ -200,7 +205,7 @@ impl<P: Platform, const KEEP: u32> Cna<P, KEEP> {
     }
 
     fn own(&self, me: &Node<P>) {
-        // Relaxed: for ourselves; the next owner writes it after us, as it comes after us.
+        // Relaxed: for ourselves; the next owner writes it after us, because it comes after us.
         self.owner.store(me.bits(), Relaxed);
     }
 }

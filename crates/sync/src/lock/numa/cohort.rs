@@ -6,11 +6,11 @@
 //! | byte | field | meaning |
 //! |---|---|---|
 //! | 0– | `global` | the lock of the sockets: a backoff lock (1 byte) or a ticket lock (4) |
-//! | | `holder` | for which socket it is held; `NO_SOCKET` if by a try |
+//! | | `holder` | the socket that it is held for; `NO_SOCKET` if by a try |
 //! | 64– | `sockets` | for each socket, 64 bytes apart: |
 //! | +0 | `queue` | name of the last in the socket's queue; 0 is none |
 //! | +4 | `owner` | name of the owner's node, if the lock is held for this socket |
-//! | +8 | `passed` | how often the lock was handed on in the socket since it has come there |
+//! | +8 | `passed` | how often the lock was handed on in the socket after it had come there |
 //!
 //! ```text
 //!   global ◄── holder
@@ -21,16 +21,17 @@
 //! ```
 //!
 //! The first of each queue takes part in the contest for the global lock. The owner hands both
-//! locks to the one behind it, up to `BUDGET` times; then, or if nobody is there, it releases them.
+//! locks to the waiter behind it, up to `BUDGET` times; then, or if there is none, it releases
+//! them.
 //!
-//! - COHORT-1: who owns the lock has the global one and is the first of its socket's queue; or has
-//!   the global one only, by a try.
+//! - COHORT-1: the owner of the lock has the global one and is the first of its socket's queue; or
+//!   has the global one only, by a try.
 //! - COHORT-2: after `BUDGET` hand-overs in a row the global lock is released, whoever waits.
 //! - COHORT-3: the global lock is released last. The published code releases it first; then the
 //!   socket's queue would be touched when the next owner may have freed the lock already.
 //!
-//! `holder` is written once a cohort. A thread that has moved to another socket in between unlocks
-//! all the same.
+//! `holder` is written once per cohort. A thread that has moved to another socket in between
+//! unlocks all the same.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -41,26 +42,26 @@ use super::super::classic::{Ticket, Ttas};
 use super::queue::{self, LEADS, Queue};
 use crate::lock::Lock;
 
-/// The status of one that was handed both locks.
+/// The status of a waiter that was handed both locks.
 const OWNS: u32 = 1;
 
-/// `holder` of a lock that was had by a try: no queue has to be told.
+/// `holder` of a lock that was acquired by a try: no queue has to be told.
 const NO_SOCKET: u16 = u16::MAX;
 
-/// A lock that any thread may release for the one that has acquired it.
+/// A lock that any thread may release for the thread that has acquired it.
 ///
 /// # Safety
 ///
-/// [`Lock::unlock`] works in any thread that comes after the one that has locked. A thread that is
-/// told by [`is_held`](Self::is_held) that the lock is free comes after its last owner.
+/// [`Lock::unlock`] works in any thread that comes after the thread that has locked. A thread that
+/// is told by [`is_held`](Self::is_held) that the lock is free comes after its last owner.
 pub unsafe trait Oblivious: Lock {
-    /// Whether somebody has the lock.
+    /// Whether the lock is held.
     fn is_held(&self) -> bool;
-    /// Spins until the lock, if somebody has it, was released once or more.
+    /// Spins until the lock, if it is held, was released once or more.
     fn wait_for_release(&self);
 }
 
-// SAFETY: its unlock is a store of zero, by whomever; and it is acquired where it is found.
+// SAFETY: its unlock is a store of zero, by any thread; and `is_held` acquires.
 unsafe impl<P: Platform, const FIRST_NS: u32> Oblivious for Ttas<P, FIRST_NS> {
     fn is_held(&self) -> bool {
         self.is_held()
@@ -116,8 +117,8 @@ impl<P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32>
         Self { global: G::NEW, holder: P::U16::ZERO, sockets: [const { Socket::NEW }; SOCKETS] }
     };
 
-    /// Joins the queue of the caller's socket and spins until the lock is had. Naps first if no
-    /// node is to be had.
+    /// Joins the queue of the caller's socket and spins until the caller has the lock. Naps first
+    /// if there is no node for the caller.
     pub fn lock(&self) {
         let number = queue::number::<P>(SOCKETS);
         let socket = &self.sockets[number];
@@ -131,7 +132,7 @@ impl<P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32>
         socket.owner.store(me.bits(), Relaxed);
     }
 
-    /// Acquires the lock if the global one can be had by a try; never blocks, and joins no queue.
+    /// Acquires the lock if a try gets the global one; never blocks, and joins no queue.
     pub fn try_lock(&self) -> bool {
         let had = self.global.try_lock();
         if had {
@@ -157,12 +158,12 @@ impl<P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32>
         unsafe { self.global.unlock() };
     }
 
-    /// Whether somebody has the lock. Who is told that it is free comes after the last owner.
+    /// Whether the lock is held. A caller that is told that it is free comes after the last owner.
     pub(super) fn is_held(&self) -> bool {
         self.global.is_held()
     }
 
-    /// Spins until the lock, if somebody has it, has left a socket once or more.
+    /// Spins until the lock, if it is held, has left a socket once or more.
     pub(super) fn wait_for_release(&self) {
         self.global.wait_for_release();
     }

@@ -8,7 +8,7 @@
 //! | byte | field | meaning |
 //! |---|---|---|
 //! | 0– | `writers` | a [`Cohort`] lock |
-//! | | `readers` | for each socket, 64 bytes apart: how many are in, or look whether they may |
+//! | | `readers` | for each socket, 64 bytes apart: how many are in, or check whether they may be |
 //! | | `barrier` | how many readers have lost their patience |
 //!
 //! ```text
@@ -24,7 +24,7 @@
 //!   sides. So at least one of them sees the other.
 //! - RWC-2: a reader leaves by the counter on which it came ([`Seat`]), wherever it runs by then.
 //! - RWC-3: a reader that has seen the writers' lock go from hand to hand `PATIENCE` times raises
-//!   the barrier, and no writer joins before it is in.
+//!   the barrier, and no writer joins before that reader is in.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -53,7 +53,7 @@ pub struct CohortRw<
 #[repr(C, align(64))]
 struct Line<P: Platform>(P::U32);
 
-/// On which counter a reader is: what it leaves by.
+/// A reader's counter: the reader leaves by its seat.
 #[must_use = "a reader leaves by its seat"]
 #[derive(Debug)]
 pub struct Seat(u16);
@@ -68,7 +68,8 @@ impl<P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32, const P
         barrier: Line(P::U32::ZERO),
     };
 
-    /// Acquires the lock for reading; spins until it is had. Who reads already may not wait here.
+    /// Acquires the lock for reading; spins until the caller has it. A thread that reads already
+    /// must not wait here.
     pub fn read(&self) -> Seat {
         let mut turns = 0;
         let seat = loop {
@@ -113,7 +114,8 @@ impl<P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32, const P
         self.leave(&seat);
     }
 
-    /// Acquires the lock for writing; spins until it is had. Naps first if no node is to be had.
+    /// Acquires the lock for writing; spins until the caller has it. Naps first if there is no node
+    /// for the caller.
     pub fn write(&self) {
         // Relaxed: it orders nothing.
         self.barrier.0.wait_while(Relaxed, |impatient| impatient != 0);
@@ -126,7 +128,7 @@ impl<P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32, const P
         }
     }
 
-    /// Acquires the lock for writing if it is free; never blocks. It fails while a reader looks
+    /// Acquires the lock for writing if it is free; never blocks. It fails while a reader checks
     /// whether it may come in.
     pub fn try_write(&self) -> bool {
         if !self.writers.try_lock() {

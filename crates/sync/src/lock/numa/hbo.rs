@@ -6,7 +6,7 @@
 //! of HBO_GT_SD, which need a word for each socket.
 //!
 //! ```text
-//! holder   0 free; else the owner's socket plus 1
+//! holder   0 free; otherwise the owner's socket plus 1
 //!
 //!   exchange 0 for our socket ──► was 0: owner
 //!        ▲            │
@@ -14,7 +14,7 @@
 //!                       on our socket and was not
 //! ```
 //!
-//! The first NUMA-aware lock, and the smallest: that neighbours come back sooner is all it does. It
+//! The first NUMA-aware lock, and the smallest: it only lets neighbours come back sooner. It
 //! promises nothing to the others.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -25,7 +25,7 @@ use super::super::classic::stay_away;
 
 const FREE: u16 = 0;
 
-/// The longest pause is the first, doubled so often.
+/// The longest pause is the first, doubled this often.
 const DOUBLINGS: u32 = 6;
 
 /// An HBO lock, 2 bytes. The first backoff is `NEAR_NS` nanoseconds long if the owner is on the
@@ -39,7 +39,7 @@ impl<P: Platform, const NEAR_NS: u32, const FAR_NS: u32> Hbo<P, NEAR_NS, FAR_NS>
     /// A free lock.
     pub const NEW: Self = Self { holder: P::U16::ZERO };
 
-    /// Tries and stays away until the lock is had.
+    /// Acquires the lock: tries, and stays away in between, until the caller has it.
     pub fn lock(&self) {
         let mine = mine::<P>();
         let (mut was_near, mut ns) = (false, 0);
@@ -70,15 +70,15 @@ impl<P: Platform, const NEAR_NS: u32, const FAR_NS: u32> Hbo<P, NEAR_NS, FAR_NS>
 
     /// # Errors
     ///
-    /// Who has the lock.
+    /// The holder of the lock.
     fn take(&self, mine: u16) -> Result<u16, u16> {
         // Acquire: pairs with the release in `unlock`.
         self.holder.compare_exchange(FREE, mine, Acquire, Relaxed)
     }
 }
 
-/// What stands in the lock if the caller has it. Of two sockets that are 65 535 apart, one is taken
-/// for the other.
+/// The value of `holder` if the caller has the lock. Of two sockets that are 65 535 apart, one is
+/// taken for the other.
 fn mine<P: Platform>() -> u16 {
     (P::socket().0 % u32::from(u16::MAX)) as u16 + 1
 }

@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | 0–3 | `tail` | name of the last in the queue of sockets; 0 is free |
 //! | 4–7 | `place` | name of the node that is the first in it |
-//! | 8–9 | `holder` | for which socket; `NO_SOCKET` for none |
+//! | 8–9 | `holder` | the socket of that place; `NO_SOCKET` for none |
 //! | 64– | `sockets` | for each socket, 64 bytes apart: |
 //! | +0 | `queue` | name of the last in the socket's queue; 0 is none |
 //! | +4 | `owner` | name of the owner's node, if the lock is held for this socket |
@@ -16,8 +16,8 @@
 //! | in a node | meaning |
 //! |---|---|
 //! | `next`, `status` | its place in the socket's queue; `status` counts the hand-overs |
-//! | `resume` | its place in the queue of sockets: who is behind it |
-//! | `wants`, `socket` | whether that place is the first; for which socket it was taken |
+//! | `resume` | its place in the queue of sockets: the node behind it |
+//! | `wants`, `socket` | whether that place is the first; the socket that it was taken for |
 //!
 //! ```text
 //!   tail ──────────────────────────────┐
@@ -27,14 +27,14 @@
 //!   owner ──next──► waiter …    waiter …         queues of one socket each
 //! ```
 //!
-//! The first of a socket's queue takes a place in the queue of sockets, and who it hands the lock
-//! to in its socket takes that over, up to `BUDGET` times.
+//! The first of a socket's queue takes a place in the queue of sockets; the waiter of its socket to
+//! which it hands the lock takes that place over, up to `BUDGET` times.
 //!
-//! - HMCS-1: who owns the lock has the first place in the queue of sockets, and is the first of its
-//!   socket's queue.
+//! - HMCS-1: the owner of the lock has the first place in the queue of sockets, and is the first of
+//!   its socket's queue.
 //! - HMCS-2: after `BUDGET` hand-overs in a row the place is given up, whoever waits in the socket.
-//! - HMCS-3: the place is a part of the node of the one that took it. That node is given back with
-//!   the place, by whoever gives it up, and not before.
+//! - HMCS-3: the place is a part of the node of the waiter that took it. That node is given back
+//!   with the place, by the owner that gives it up, and not before.
 //! - HMCS-4: the place is given up last: then the lock may be freed.
 //!
 //! The published lock has a node for each socket in its own memory, which the next leader could
@@ -48,12 +48,12 @@ use antiphon_platform::{Atomic, Platform};
 use super::super::classic::node::Node;
 use super::queue::{self, LEADS, Queue};
 
-/// `wants` of one that has not got the first place.
+/// `wants` of a waiter that does not have the first place.
 const WAITING: u32 = 1;
-/// `wants` of one that has.
+/// `wants` of the waiter that has the first place.
 const FIRST: u32 = 0;
 
-/// `holder` of a lock that was had outside the sockets' queues.
+/// `holder` of a lock that was acquired outside the sockets' queues.
 pub(super) const NO_SOCKET: u16 = u16::MAX;
 
 /// An HMCS lock of `SOCKETS` queues under one; with more sockets, some share one. 64 bytes, 64 for
@@ -86,15 +86,15 @@ impl<P: Platform, const SOCKETS: usize, const BUDGET: u32> Hmcs<P, SOCKETS, BUDG
         Self { root: Root::NEW, sockets: [const { Socket::NEW }; SOCKETS] }
     };
 
-    /// Joins the queue of the caller's socket and spins until the lock is had. Naps first if no
-    /// node is to be had.
+    /// Joins the queue of the caller's socket and spins until the caller has the lock. Naps first
+    /// if there is no node for the caller.
     pub fn lock(&self) {
         let number = queue::number::<P>(SOCKETS);
         self.sockets[number].lock(Node::take(), &self.root, number as u16);
     }
 
-    /// Acquires the lock if nobody has it and a node is to be had; never blocks, and joins no
-    /// socket's queue.
+    /// Acquires the lock if it is free and there is a node for the caller; never blocks, and joins
+    /// no socket's queue.
     pub fn try_lock(&self) -> bool {
         self.root.try_lock()
     }
@@ -114,23 +114,24 @@ impl<P: Platform, const SOCKETS: usize, const BUDGET: u32> Hmcs<P, SOCKETS, BUDG
     }
 }
 
-/// What became of the lock in its socket.
+/// The result of an attempt to hand the lock on in its socket.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Over {
     /// The next waiter has it.
     ToNext,
-    /// Nobody has; the place is to be given up. So many have had it in a row.
+    /// No waiter has it; the place is to be given up. The number of those that have had it in a
+    /// row.
     After(u32),
 }
 
 impl<P: Platform> Socket<P> {
     pub(super) const NEW: Self = Self { queue: Queue::NEW, owner: P::U32::ZERO };
 
-    /// Acquires the lock by this socket's queue, which has this number.
+    /// Acquires the lock by this socket's queue; `number` is the socket's.
     pub(super) fn lock(&self, me: Node<P>, root: &Root<P>, number: u16) {
         if self.queue.join(&me) == LEADS {
-            // Relaxed: our own. It is the first that has the lock there.
+            // Relaxed: our own. The caller is the first that has the lock there.
             me.waiter.status.store(1, Relaxed);
             let _ = root.enter(&me, number);
             root.hold(&me, number);
@@ -139,7 +140,7 @@ impl<P: Platform> Socket<P> {
         self.owner.store(me.bits(), Relaxed);
     }
 
-    /// Hands the lock to the next of the queue, if it is there and the budget is not spent.
+    /// Hands the lock to the next of the queue, if there is one and the budget is not spent.
     pub(super) fn hands_over(&self, budget: u32, place: &Node<P>) -> Over {
         let me = Node::<P>::of_owner(&self.owner);
         // Relaxed: the owner's, too.
@@ -161,30 +162,32 @@ impl<P: Platform> Root<P> {
     pub(super) const NEW: Self =
         Self { tail: P::U32::ZERO, place: P::U32::ZERO, holder: P::U16::ZERO };
 
-    /// Whether nobody has the lock or waits to have it for a socket. A guess.
+    /// Whether no thread has the lock or waits to have it for a socket. A guess.
     pub(super) fn is_free(&self) -> bool {
         // Relaxed: it orders nothing.
         self.tail.load(Relaxed) == 0
     }
 
-    /// Takes a place for one of `socket` and waits until it is the first; says for which socket the
-    /// place before it was taken.
+    /// Takes a place for a thread of `socket` and waits until it is the first; returns the socket
+    /// that the place before it was taken for.
     pub(super) fn enter(&self, me: &Node<P>, socket: u16) -> Option<u16> {
         Self::begin(me, socket);
-        // Release: our node, to the comer that finds its name here. Acquire: pairs with that, for
-        // we write to the node that we find; if there is none, with the release in `leave`.
+        // Release: our node, to the arriving waiter that finds its name here. Acquire: pairs with
+        // that, because we write to the node that we find; if there is none, with the release in
+        // `leave`.
         let previous = Node::<P>::at(self.tail.swap(me.bits(), AcqRel))?;
         // Relaxed: published with the node's name. It stays there until we have linked ourselves.
         let before = previous.waiter.socket.load(Relaxed);
-        // Release: our node, to who gives us the first place; pairs with the acquire in `leave`.
+        // Release: our node, to the owner that gives us the first place; pairs with the acquire in
+        // `leave`.
         previous.waiter.resume.store(me.bits(), Release);
         // Acquire: pairs with the release in `leave`.
         me.waiter.wants.wait_while(Acquire, |wants| wants == WAITING);
         Some(before)
     }
 
-    /// Takes the first place for the caller alone, who is on `socket`, if all places are free; says
-    /// whether they were.
+    /// Takes the first place for the caller alone, which is on `socket`, if all places are free;
+    /// returns whether they were.
     pub(super) fn try_enter(&self, me: &Node<P>, socket: u16) -> bool {
         Self::begin(me, socket);
         // Orderings as in `enter`.
@@ -197,7 +200,7 @@ impl<P: Platform> Root<P> {
 
     /// The `try_lock` of the locks that have such a queue.
     pub(super) fn try_lock(&self) -> bool {
-        // Who finds the lock held needs no node.
+        // A caller that finds the lock held needs no node.
         let Some(me) = self.is_free().then(Node::try_take).flatten() else { return false };
         let had = self.try_enter(&me, NO_SOCKET);
         if !had {
@@ -206,14 +209,14 @@ impl<P: Platform> Root<P> {
         had
     }
 
-    /// Says who has the first place, and for which socket.
+    /// Notes the node that has the first place, and the socket that it is for.
     pub(super) fn hold(&self, me: &Node<P>, socket: u16) {
         // Relaxed, both: the owner's, handed on with the lock.
         self.place.store(me.bits(), Relaxed);
         self.holder.store(socket, Relaxed);
     }
 
-    /// What [`hold`](Self::hold) has said.
+    /// The node and the socket that [`hold`](Self::hold) has noted.
     pub(super) fn held(&self) -> (Node<P>, u16) {
         let place = Node::<P>::of_owner(&self.place);
         // Relaxed: the owner's, too.
@@ -223,8 +226,8 @@ impl<P: Platform> Root<P> {
     /// Gives the first place up, and its node back (HMCS-4).
     pub(super) fn leave(&self, place: Node<P>) {
         let behind = &place.waiter.resume;
-        // Relaxed: whether it is zero is all that matters here. Release: what we have done, to the
-        // comer that finds the queue empty; pairs with the acquire in `enter`.
+        // Relaxed: only whether it is zero matters here. Release: what we have done, to the
+        // arriving waiter that finds the queue empty; pairs with the acquire in `enter`.
         let alone = behind.load(Relaxed) == 0
             && self.tail.compare_exchange(place.bits(), 0, Release, Relaxed).is_ok();
         if !alone {

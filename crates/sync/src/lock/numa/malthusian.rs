@@ -7,24 +7,24 @@
 //! |---|---|---|
 //! | 0–3 | `tail` | name of the last in the queue; 0 is free |
 //! | 4–7 | `owner` | name of the owner's node; means nothing while the lock is free |
-//! | 8–11 | `newest` | name of who was made passive last; 0 is nobody |
-//! | 12–15 | `eldest` | name of who was made passive first |
+//! | 8–11 | `newest` | name of the waiter that was made passive last; 0 is none |
+//! | 12–15 | `eldest` | name of the waiter that was made passive first |
 //!
 //! ```text
-//!            culled, if somebody is behind it
+//!            culled, if another is behind it
 //!   queue ───────────────────────────────────► passive      newest ──next──► … ──► eldest
 //!         ◄───────────────────────────────────                     ◄─resume─
 //!     the newest, if the queue is at its end; the eldest, by lot
 //! ```
 //!
-//! Where more threads want the lock than can make use of it, the surplus sleeps: one waiter a
-//! hand-over is moved from the queue to the passive list, until the owner and one waiter are left.
-//! They are not aware of sockets; what they save is caches and CPUs, for as long as they are few.
-//! The eldest comes back once in `LOT` unlocks, which is all the fairness that there is.
+//! Where more threads want the lock than can make use of it, the surplus sleeps: at each hand-over
+//! one waiter is moved from the queue to the passive list, until the owner and one waiter are left.
+//! The lock is not aware of sockets; it saves caches and CPUs, because few threads are awake. The
+//! eldest comes back once in `LOT` unlocks, which is all the fairness that there is.
 //!
 //! - MCSCR-1: a waiter is in the queue or in the passive list, once, and only the owner moves it.
 //! - MCSCR-2: the tail is never culled.
-//! - MCSCR-3: the lock becomes free only if nobody is passive.
+//! - MCSCR-3: the lock becomes free only if no waiter is passive.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -32,14 +32,14 @@ use antiphon_platform::{Atomic, Budget, Platform};
 
 use super::super::classic::node::Node;
 
-/// The status of who has the lock.
+/// The status of the owner.
 const GRANTED: u32 = 0;
-/// The status of who has not.
+/// The status of a waiter.
 const WAITING: u32 = 1;
 /// The status of a waiter that sleeps, or is about to.
 const PARKED: u32 = 2;
 
-/// A Malthusian lock, 16 bytes; and a node of 64 for the owner and for each waiter, who spins for
+/// A Malthusian lock, 16 bytes; and a node of 64 for the owner and for each waiter, which spins for
 /// `SPIN_NS` nanoseconds and then sleeps. The eldest passive waiter is called once in `LOT`
 /// unlocks.
 #[repr(C)]
@@ -57,13 +57,14 @@ impl<P: Platform, const SPIN_NS: u32, const LOT: u32> Malthusian<P, SPIN_NS, LOT
         Self { tail: P::U32::ZERO, owner: P::U32::ZERO, newest: P::U32::ZERO, eldest: P::U32::ZERO }
     };
 
-    /// Joins the queue, spins for a while, and sleeps until the lock is granted. Naps first if no
-    /// node is to be had.
+    /// Joins the queue, spins for a while, and sleeps until the lock is granted. Naps first if
+    /// there is no node for the caller.
     pub fn lock(&self) {
         let me = Node::take();
         Self::begin(&me);
-        // Release: our node, to the comer that finds its name here. Acquire: pairs with that, for
-        // we write to the node that we find; if there is none, with the release in `end_queue`.
+        // Release: our node, to the arriving waiter that finds its name here. Acquire: pairs with
+        // that, because we write to the node that we find; if there is none, with the release in
+        // `end_queue`.
         if let Some(previous) = Node::<P>::at(self.tail.swap(me.bits(), AcqRel)) {
             // Release: our node, to the owner; pairs with the acquires of the link.
             previous.waiter.next.store(me.bits(), Release);
@@ -72,14 +73,14 @@ impl<P: Platform, const SPIN_NS: u32, const LOT: u32> Malthusian<P, SPIN_NS, LOT
         self.own(&me);
     }
 
-    /// Acquires the lock if nobody has it and a node is to be had; never blocks.
+    /// Acquires the lock if it is free and there is a node for the caller; never blocks.
     pub fn try_lock(&self) -> bool {
         let me = Node::alone_in(&self.tail, Self::begin);
         me.inspect(|me| self.own(me)).is_some()
     }
 
     /// Releases the lock, to a waiter if there is any; wakes it if it sleeps. Spins for a moment if
-    /// somebody is just about to join.
+    /// a waiter is just about to join.
     ///
     /// # Safety
     ///
@@ -92,7 +93,7 @@ impl<P: Platform, const SPIN_NS: u32, const LOT: u32> Malthusian<P, SPIN_NS, LOT
         me.give();
     }
 
-    /// Who gets the lock next; `None` if it is free now.
+    /// The waiter that gets the lock next; `None` if the lock is free now.
     fn successor(&self, me: &Node<P>) -> Option<Node<P>> {
         // Relaxed, here and below: the passive list is the owner's, handed on with the lock.
         let eldest = self.eldest.load(Relaxed) != 0 && P::random().is_multiple_of(LOT);
@@ -100,7 +101,7 @@ impl<P: Platform, const SPIN_NS: u32, const LOT: u32> Malthusian<P, SPIN_NS, LOT
             self.put_behind(me, &eldest);
             return Some(eldest);
         }
-        // Relaxed: whether it is zero is all that matters here.
+        // Relaxed: only whether it is zero matters here.
         if me.waiter.next.load(Relaxed) == 0 {
             let newest = self.take_newest();
             if self.end_queue(me, newest.as_ref()) {
@@ -117,14 +118,15 @@ impl<P: Platform, const SPIN_NS: u32, const LOT: u32> Malthusian<P, SPIN_NS, LOT
         Some(behind)
     }
 
-    /// Ends the queue, in which the caller is alone, or lets `next` be all of it; `false` if
-    /// somebody has joined.
+    /// Ends the queue, in which the caller is alone, or lets `next` be all of it; `false` if a
+    /// waiter has joined.
     fn end_queue(&self, me: &Node<P>, next: Option<&Node<P>>) -> bool {
         if let Some(next) = next {
             next.waiter.next.store(0, Relaxed);
         }
-        // Release: what we have done, to the comer that finds the queue empty; and what we know of
-        // the node of `next`, to the comer that links itself behind it. Pairs with `lock`.
+        // Release: what we have done, to the arriving waiter that finds the queue empty; and what
+        // we know of the node of `next`, to the arriving waiter that links itself behind it. Pairs
+        // with `lock`.
         let tail = next.map_or(0, Node::bits);
         self.tail.compare_exchange(me.bits(), tail, Release, Relaxed).is_ok()
     }
@@ -137,7 +139,7 @@ impl<P: Platform, const SPIN_NS: u32, const LOT: u32> Malthusian<P, SPIN_NS, LOT
         }
     }
 
-    /// Who is behind `me`, or about to be.
+    /// The waiter that is behind `me`, or about to be.
     fn link_of(me: &Node<P>) -> u32 {
         // Acquire: pairs with the release of the link.
         me.waiter.next.wait_while(Acquire, |next| next == 0)
@@ -203,7 +205,7 @@ impl<P: Platform, const SPIN_NS: u32, const LOT: u32> Malthusian<P, SPIN_NS, LOT
     }
 
     fn own(&self, me: &Node<P>) {
-        // Relaxed: for ourselves; the next owner writes it after us, as it comes after us.
+        // Relaxed: for ourselves; the next owner writes it after us, because it comes after us.
         self.owner.store(me.bits(), Relaxed);
     }
 }

@@ -13,8 +13,8 @@
 //! | [`Ahmcs`] | 1088 | its own node | the same, where it pays | bounded |
 //! | [`Cna`] | 8 | its own node | those of the owner's socket first | by lot |
 //!
-//! Bypass by lot: those who are passed over come back at random, seldom. Bounded: by so many
-//! hand-overs as the budgets of all sockets come to. None: they may starve.
+//! Bypass by lot: waiters that are passed over come back at random, seldom. Bounded: by the number
+//! of hand-overs that the budgets of all sockets come to. None: waiters may starve.
 //!
 //! | | in `004_…`, "Lock's research efforts" | try | needs at unlock, as published |
 //! |---|---|---|---|
@@ -26,14 +26,14 @@
 //! | HMCS, AHMCS | 2015, 2016 | none in the paper; here, of the top queue | the caller's node |
 //! | CNA | – | as of the MCS lock | the caller's node |
 //!
-//! The last column is an interface that a mutex has not ("API change" in `000_…`): here the lock
-//! names its owner's node, as in [`classic`](super::classic). What is kept for each socket stands
-//! in the lock: as many as the type says, with no upper bound, and if the machine has more, some
-//! share one. Those locks are as large where nobody contends, which is what `004_…` holds against
-//! them; the type for one socket is small.
+//! The last column is an interface that a mutex does not have ("API change" in `000_…`): here the
+//! lock names its owner's node, as in [`classic`](super::classic). The words for each socket stand
+//! in the lock: for as many sockets as the type says, with no upper bound, and if the machine has
+//! more, some share one. Those locks are as large where no thread contends, which is what `004_…`
+//! holds against them; the type for one socket is small.
 //!
 //! They are to compare with and not for programs: no wait has a deadline, none minds how crowded
-//! the machine is, and a lock that somebody waits for at a `fork` is of no use in the child. A free
+//! the machine is, and a lock that a thread waits for at a `fork` is of no use in the child. A free
 //! lock owns no node, so nothing is leaked when it is dropped.
 
 mod ahmcs;

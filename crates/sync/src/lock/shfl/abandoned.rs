@@ -1,12 +1,12 @@
 //! The nodes that were left behind when timed waits ended early: two a thread, and a few thousand
 //! in all.
 //!
-//! A waiter that gives up can't take its node out of the queue; the head does, when it comes by
-//! (QUEUE-3). Till then the node is lost to its thread. A thread that has left two waits without a
-//! node from then on, until one of them was reclaimed: a million timed-out waits on one held lock
-//! cost two nodes a thread and not a million. A thread that has ended leaves its two behind too, so
-//! their number is bounded for the whole process as well: a server that makes a thread for each
-//! request, all of which give up on one lock, stays small.
+//! A waiter that gives up can't take its node out of the queue; the head reclaims it when it passes
+//! the headship on (QUEUE-3). Until then the thread can't use the node. A thread that has left two
+//! nodes behind waits without a node from then on, until one of the two is reclaimed: a million
+//! timed-out waits on one held lock cost two nodes per thread and not a million. A thread that ends
+//! leaves its two behind too, so their number is also bounded for the whole process: a server that
+//! makes a thread for each request, all of which give up on one lock, stays small.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -18,12 +18,12 @@ const IN_ALL: i32 = 4096;
 
 /// Whether the calling thread may begin a wait that it may have to give up.
 pub(super) fn may_leave_one<P: Platform>() -> bool {
-    // Below zero for a moment, if a node is reclaimed before it is counted.
+    // The number is below zero for a moment if a node is reclaimed before it is counted.
     thread_may_leave_one::<P>() && arena::<P>().left_behind().cast_signed() < IN_ALL
 }
 
-/// As [`may_leave_one`], for a wait that has no deadline and is given up only if the head of its
-/// queue does not run.
+/// Does what [`may_leave_one`] does, for a wait that has no deadline and is given up only if the
+/// head of its queue does not run.
 pub(super) fn thread_may_leave_one<P: Platform>() -> bool {
     P::local(|local| {
         local.abandoned.iter().any(|slot| {
@@ -45,8 +45,8 @@ pub(super) fn note<P: Platform>(left: WaiterRef) {
                 return;
             }
         }
-        // Only a signal handler that gave up a wait in the middle of another comes here; the node
-        // is the queue's all the same.
+        // Only a signal handler that gave up a wait in the middle of another one gets here; the
+        // node belongs to the queue all the same.
     });
 }
 

@@ -1,13 +1,13 @@
 //! Waiters that sleep are set aside while the mutex is handed over.
 //!
 //! Sources: Kashyap, Min and Kim, "Scalable NUMA-aware Blocking Synchronization Primitives" (ATC
-//! 2017; its talk is `004_…`), for what is wanted: no wake-up on the way of the lock, as many
-//! waiters awake as there are CPUs, and sleepers that take turns with them. Dice and Kogan,
-//! "Compact NUMA-aware Locks" (EuroSys 2019), for a second queue that owners hand on with the lock.
+//! 2017; its talk is `004_…`), for the aim: no wake-up on the way of the lock, as many waiters
+//! awake as there are CPUs, and sleepers that take turns with them. Dice and Kogan, "Compact
+//! NUMA-aware Locks" (EuroSys 2019), for a second queue that owners hand on with the lock.
 //!
 //! An owner that hands the lock over and finds the next waiter asleep takes it out of the queue,
-//! and tries the one behind it. Those that were taken out stand in a list of their own, in the
-//! order in which they came:
+//! and tries the one behind it. The waiters that were taken out stand in a list of their own, in
+//! the order in which they came:
 //!
 //! ```text
 //!   queue:   OWNER's first ──next──► up ──► up ──► …
@@ -16,32 +16,32 @@
 //!   aside:   asleep ──next──► asleep ──► …            no other thread sees this list
 //! ```
 //!
-//! The list is named by the owner's place in the queue: by the first in `cpu` and the last in
-//! `rank`, which mean nothing in the node of an owner. It needs no memory of its own, and it goes
-//! from owner to owner as the place does.
+//! The owner's place in the queue names the list: the first in `cpu` and the last in `rank`, which
+//! mean nothing in the node of an owner. The list needs no memory of its own, and it goes from
+//! owner to owner as the place does.
 //!
 //! At the end of each cohort's turn, or as often where there are no cohorts, the first of the list
-//! is *turned out*: it is woken, and stands in the queue or in a cohort anew, as a comer does. So
-//! it is up when the lock comes to it. Where threads outnumber CPUs, another waiter falls asleep
-//! for it, since its CPU is wanted (LINGER-3).
+//! is *turned out*: it is woken, and stands in the queue or in a cohort anew, as an arriving waiter
+//! does. So it is awake when the lock comes to it. Where threads outnumber CPUs, another waiter
+//! falls asleep for it, because that waiter's CPU is wanted (LINGER-3).
 //!
 //! - ASIDE-1: only the owner that has the first place of the queue reads or writes the list; it
 //!   hands the list on with the place.
 //! - ASIDE-2: a waiter that was turned out has a wake coming, and is in no list. Its node is its
 //!   own again.
-//! - ASIDE-3: an owner that gives its place up puts the list into the queue before, ahead of those
+//! - ASIDE-3: an owner that gives its place up first puts the list into the queue, ahead of waiters
 //!   that came later. So whenever the lock can be free, each waiter stands in the queue, in a
-//!   cohort, or has a wake coming; and one that sleeps is not passed by again and again as others
+//!   cohort, or has a wake coming; and a sleeping waiter is not passed by again and again as others
 //!   begin to hand over and give up (`models/handover.pml`).
 //! - ASIDE-4: a waiter that is set aside has no shuffling role: it would move others in a list that
-//!   is not the queue. The role is taken back while it sleeps; one that is up is handed the lock.
-//!   It comes into being at a head again (INV-2).
+//!   is not the queue. The role is taken back while the waiter sleeps; a waiter that is awake is
+//!   handed the lock. The role comes into being at a head again (INV-2).
 //! - ASIDE-5: a waiter that is set aside leads no cohort, and no word of the arena names it.
 //!
-//! Words of the list are loaded and stored relaxed: it is the owner's, and is handed on with the
-//! lock. A waiter in it that gives up, or takes a lock that was left free, leaves its node there as
-//! in the queue. Waiters that a broadcast has moved are not set aside: they have an
-//! order to keep (MOVE-2). Nor are those whose index is longer than a name.
+//! Words of the list are loaded and stored relaxed: the list is the owner's, and is handed on with
+//! the lock. A waiter in it that gives up, or takes a lock that was left free, leaves its node
+//! there as in the queue. Waiters that a broadcast has moved are not set aside, because they have
+//! an order to keep (MOVE-2); nor are those whose index is longer than a name.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -60,7 +60,7 @@ fn at<P: Platform>(name: u16) -> Option<Place<P>> {
 }
 
 impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
-    /// As an owner that begins to hand the lock over: there is no list yet.
+    /// Called by an owner that begins to hand the lock over: there is no list yet.
     pub(super) fn begin_list(first: Place<P>) {
         first.node.cpu.store(0, Relaxed);
         first.node.rank.store(0, Relaxed);
@@ -78,7 +78,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     }
 
     /// Puts a waiter, which stands in no queue and in no cohort any longer, at the end of the list;
-    /// or gives its node back if it has left.
+    /// or gives its node back if the waiter has left.
     pub(super) fn set_aside(first: Place<P>, place: Place<P>, offer: &Offer) {
         if let Offer::Left = offer {
             place.give();
@@ -96,7 +96,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// Takes the waiter behind `first`, which was offered the lock, out of the queue and sets it
     /// aside. `false`, and nothing done, if it is the last, or has to stay.
     pub(super) fn set_next_aside(&self, first: Place<P>, next: Place<P>, offer: &Offer) -> bool {
-        // Acquire: what is linked to `first` must be whole for whoever follows the link.
+        // Acquire: the node linked to `first` must be whole for every thread that follows the link.
         let behind = next.node.next.load(Acquire);
         if behind == 0 || !Self::may_set_aside(next, offer) {
             return false;
@@ -105,7 +105,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         match self.behind_in_cohort(next) {
             None => first.node.next.store(behind, Relaxed),
             Some(follower) => {
-                // It leads the cohort from now on.
+                // The follower leads the cohort from now on.
                 follower.node.next.store(behind, Relaxed);
                 status::queue(follower.node);
                 first.node.next.store(follower.id.bits(), Relaxed);
@@ -115,8 +115,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         true
     }
 
-    /// Turns the first of the list out (ASIDE-2); returns which waiter is to be woken, after the
-    /// lock was handed over.
+    /// Turns the first of the list out (ASIDE-2); returns the waiter to wake after the lock was
+    /// handed over.
     #[must_use]
     pub(super) fn turn_out(first: Place<P>) -> Option<WaiterRef> {
         let place = at::<P>(first.node.cpu.load(Relaxed))?;
@@ -124,7 +124,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             Some(next) => first.node.cpu.store(next.id.index() as u16, Relaxed),
             None => Self::begin_list(first),
         }
-        // Before it may know: its node is its own then.
+        // Before the waiter may know: its node is its own then.
         let target = arena::<P>().reference(place.id.index());
         let was = status::turn_out(place.node);
         if was.abandoned() {

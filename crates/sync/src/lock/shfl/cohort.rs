@@ -1,14 +1,14 @@
 //! Cohorts: waiters of one socket that have one place in a lock's queue between them.
 //!
-//! Sources: `000_…`, "Sort waiters on the fly using socket ID", for what is wanted; Dice, Marathe
-//! and Shavit, "Lock Cohorting" (PPoPP 2012), and Chabbi, Fagan and Mellor-Crummey, "High
-//! Performance Locks for Multi-level NUMA Systems" (PPoPP 2015), for a queue in each socket. Theirs
-//! stand in the lock, hundreds of bytes of it. Here they stand in words of the arena, by lock and
-//! socket, while a thread waits. A lock whose word is in use by another lock has no cohort there.
+//! Sources: `000_…`, "Sort waiters on the fly using socket ID", for the aim; Dice, Marathe and
+//! Shavit, "Lock Cohorting" (PPoPP 2012), and Chabbi, Fagan and Mellor-Crummey, "High Performance
+//! Locks for Multi-level NUMA Systems" (PPoPP 2015), for a queue in each socket. Their queues stand
+//! in the lock, hundreds of bytes of it. Here they stand in words of the arena, by lock and socket,
+//! while a thread waits. A lock whose word is in use by another lock has no cohort there.
 //!
-//! Why not by shuffling alone: where the lock is handed over within a socket, that takes less time
-//! than a shuffler needs for one waiter, two lines of which it has to move. A shuffler then never
-//! gets ahead of the queue. A comer that stands in the right place from the start moves no others.
+//! Why not by shuffling alone: a hand-over within a socket takes less time than a shuffler needs
+//! for one waiter, two lines of which it has to move. A shuffler then never gets ahead of the
+//! queue. An arriving waiter that stands in the right place from the start moves no others.
 //!
 //! ```text
 //!   word (lock, socket) ───────────────────────────┐
@@ -19,45 +19,45 @@
 //!            waiter ──wants──► waiter                          (another socket)
 //! ```
 //!
-//! The first of a cohort stands in the queue as any waiter does. Its others stand behind it, linked
-//! by `wants`. The owner hands the lock from one to the next, [`Cohorts::COHORT`] times at most,
+//! The first of a cohort stands in the queue as any waiter does. The others stand behind it, linked
+//! by `wants`. The owner hands the lock from one to the next, at most [`Cohorts::COHORT`] times,
 //! and each inherits the place of the first, whose name is in `queue`. The node of the first stays
-//! there until the cohort's turn is over. Whoever is left of the cohort then goes to the end of the
-//! queue.
+//! there until the cohort's turn is over. The rest of the cohort then goes to the end of the queue.
 //!
 //! | `wants` | meaning |
 //! |---|---|
 //! | 0 | in no cohort |
-//! | `LAST` | no waiter is linked behind it; its word names it, or a comer that will link itself |
+//! | `LAST` | no waiter is linked behind it; its word names it, or a waiter that will link itself |
 //! | a name | the waiter behind it |
-//! | `CLOSED` | it has left ahead of a comer that has not linked itself |
-//! | `LEFT` | … and its node is the comer's to give back |
-//! | `SEEN` | … and the comer has seen that, first |
+//! | `CLOSED` | it has left ahead of an arriving waiter that has not linked itself |
+//! | `LEFT` | … and its node is the arriving waiter's to give back |
+//! | `SEEN` | … and the arriving waiter has seen that, first |
 //!
-//! - COHORT-1: a word names the last of one cohort, and which lock that waits for; no two cohorts
-//!   share a word at a time. Two sockets of one lock that have the same word are one cohort.
-//! - COHORT-2: a node that a comer may still link itself to is not given back: its owner has taken
-//!   it out of the word, has seen the link, or leaves it to the later of the two (`CLOSED`, then
-//!   `LEFT` or `SEEN`).
-//! - COHORT-3: the lock is handed on within a cohort [`Cohorts::COHORT`] times in a row at most;
+//! - COHORT-1: a word names the last of one cohort, and the lock that this cohort waits for; no two
+//!   cohorts share a word at a time. Two sockets of one lock that have the same word are one
+//!   cohort.
+//! - COHORT-2: a node that an arriving waiter may still link itself to is not given back: its owner
+//!   has taken it out of the word, has seen the link, or leaves it to the later of the two
+//!   (`CLOSED`, then `LEFT` or `SEEN`).
+//! - COHORT-3: the lock is handed on within a cohort at most [`Cohorts::COHORT`] times in a row;
 //!   then the next in the queue has its turn. So no waiter is overtaken for ever.
 //! - COHORT-4: waiters are taken out of a cohort, and put into the queue, by the first of the
 //!   queue: the owner that has kept its place there, or the head.
 //! - COHORT-5: a waiter that sleeps in a cohort looks up after the backstop, whatever the head
-//!   does: it takes a lock that is free, or else leaves and stands in the queue. One that spins as
-//!   long as a time slice there sleeps. So a word that names a node which no waiter will ever
-//!   leave, of a lock whose memory was used anew while it was held, costs time and no more.
+//!   does: it takes a lock that is free, or else leaves and stands in the queue. A waiter that
+//!   spins there as long as a time slice sleeps. So a word that names a node which no waiter will
+//!   ever leave, of a lock whose memory was used anew while it was held, costs time and no more.
 //!
-//! Waiters of the mutex come into a cohort only as they see it handed over. If that ends, the first
-//! of the cohort has the lock in its turn, and puts the next of them into the queue as it leaves.
-//! One that sleeps or has given up when its turn comes is set aside (`aside.rs`), and the lock
-//! handed to the one behind it. In the queue a waiter of a cohort is what it was: all that can
-//! become of a waiter is the business of the queue.
+//! Waiters of the mutex come into a cohort only while they see it handed over. If that ends, the
+//! first of the cohort has the lock in its turn, and puts the next of them into the queue as it
+//! leaves. A waiter that sleeps or has given up when its turn comes is set aside (`aside.rs`), and
+//! the lock is handed to the waiter behind it. A waiter that the queue gets from a cohort is like
+//! any other: all that can happen to a waiter is the business of the queue.
 //!
 //! An owner of the spinlock (`spin.rs`) keeps no place to hand on: there the head that has just
 //! taken the lock makes the next of its cohort the head, which inherits the place in the queue as
-//! an owner of the mutex does. What is said of owners here is said of that head. Its waiters
-//! neither sleep nor give up.
+//! an owner of the mutex does. Statements about owners here hold for that head. Its waiters neither
+//! sleep nor give up.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -67,17 +67,17 @@ use super::queue::{Place, Tail};
 use super::status::{self, Offer};
 use crate::arena;
 
-/// No names: no epoch is 0.
+/// These are no names: no epoch is 0.
 const LAST: u32 = 1;
 const CLOSED: u32 = 2;
 const LEFT: u32 = 3;
 const SEEN: u32 = 4;
 
-/// How long one waits for a comer that has not linked itself.
+/// How long to wait for an arriving waiter that has not linked itself.
 const LINK_NS: u32 = 200;
 
 /// A word's low bits are an index; those above are the lock's [kind](Cohorts::SPINS), and its
-/// address without the two lowest bits, of 48.
+/// address of 48 bits without the two lowest.
 const INDEX_BITS: u32 = 17;
 const ADDRESS_BITS: u32 = 48;
 
@@ -89,22 +89,22 @@ fn inherited<P: Platform>(node: &Waiter<P>) -> Option<Place<P>> {
     if queue as u32 == 0 { Place::at((queue >> u32::BITS) as u32) } else { None }
 }
 
-/// Whether the waiter has the place in the queue of the first of its cohort, and none of its own.
+/// Whether the waiter has the queue place of the first of its cohort, and none of its own.
 pub(super) fn is_heir<P: Platform>(place: Place<P>) -> bool {
     inherited(place.node).is_some()
 }
 
-/// COHORT-2, for the caller, which is about to give a node back that it had closed: whether a comer
-/// will do so.
+/// COHORT-2, for the caller, which is about to give back a node that it had closed: whether an
+/// arriving waiter will do so.
 pub(super) fn is_left_to_comer<P: Platform>(node: &Waiter<P>) -> bool {
-    // Release: what we did to the node; pairs with the acquire in `link`. Acquire: that the comer
-    // is done with it.
+    // Release: what we did to the node; pairs with the acquire in `link`. Acquire: that the
+    // arriving waiter is done with it.
     // mutant: seen only where the node is taken anew and its next waiter finds our old words in it:
     // one wait more than the models have.
     node.wants.compare_exchange(CLOSED, LEFT, AcqRel, Acquire).is_ok()
 }
 
-/// Links `me` behind `last`, which it has found in the word; `false` if that has left.
+/// Links `me` behind `last`, which it has found in the word; `false` if that waiter has left.
 fn link<P: Platform>(me: Place<P>, last: Place<P>) -> bool {
     // Release: publishes our node; pairs with the acquires in `hand_over_in_cohort` and
     // `leave_cohort`.
@@ -120,18 +120,18 @@ fn link<P: Platform>(me: Place<P>, last: Place<P>) -> bool {
 
 /// A lock whose waiters may stand in cohorts.
 pub(super) trait Cohorts<P: Platform>: Sized {
-    /// How often in a row it is handed on within a cohort.
+    /// How often in a row the lock is handed on within a cohort.
     const COHORT: u16;
 
-    /// Whether it is a spinlock. What is left of another kind of lock at the same address is
-    /// another lock's: a waiter that spins for ever would not find its way out (COHORT-5).
+    /// Whether the lock is a spinlock. Leftovers of another kind of lock at the same address count
+    /// as another lock's: a waiter that spins for ever would not find its way out (COHORT-5).
     const SPINS: bool;
 
-    /// Its queue.
+    /// The lock's queue.
     fn queue(&self) -> &impl Tail<P>;
 
-    /// Whether a comer may stand in a cohort now. Not before another waits, or hands the lock over:
-    /// the first of a cohort is in the queue behind that.
+    /// Whether an arriving waiter may stand in a cohort now. Not before another thread waits, or
+    /// hands the lock over: the first of a cohort is in the queue behind that thread.
     fn has_cohorts(&self) -> bool;
 
     /// Offers the lock, or headship, to a waiter of the caller's cohort.
@@ -142,12 +142,12 @@ pub(super) trait Cohorts<P: Platform>: Sized {
         false
     }
 
-    /// As the owner, whose turn began with `first`: does with one that is passed by what is to be
-    /// done. It stands in no queue and in no cohort any longer.
+    /// Called by the owner, whose turn began with `first`: deals with a waiter that is passed by.
+    /// The waiter stands in no queue and in no cohort any longer.
     fn pass_by(_first: Place<P>, _place: Place<P>, _offer: &Offer) {}
 
-    /// Which word of the arena is for the caller's cohort, and what stands there if `me` is its
-    /// last. `None` for an index or an address that does not fit.
+    /// The arena's word for the caller's cohort, and its value if `me` is the last of the cohort.
+    /// `None` for an index or an address that does not fit.
     fn word(&self, me: Place<P>) -> Option<(&'static P::U64, u64)> {
         let address = core::ptr::from_ref(self).addr();
         let index = u64::from(me.id.index());
@@ -176,8 +176,8 @@ pub(super) trait Cohorts<P: Platform>: Sized {
                 me.node.wants.store(0, Relaxed);
                 return false;
             }
-            // Release: publishes our node to the next comer. Acquire: pairs with it, we write to
-            // the node that we find.
+            // Release: publishes our node to the next arriving waiter. Acquire: pairs with that
+            // release, because we write to the node that we find.
             match word.compare_exchange(seen, name, AcqRel, Relaxed) {
                 Ok(_) => break,
                 Err(now) => seen = now,
@@ -187,8 +187,8 @@ pub(super) trait Cohorts<P: Platform>: Sized {
         Place::at_index(index).is_some_and(|last| link(me, last))
     }
 
-    /// As the owner, hands the lock to the next of its cohort that is up, and sets those before it
-    /// aside. `false` if there is none, or the cohort has had its turn.
+    /// Called by the owner: hands the lock to the next of its cohort that is awake, and sets those
+    /// before it aside. `false` if there is none, or the cohort has had its turn.
     fn hand_over_in_cohort(&self, me: Place<P>) -> bool {
         // Relaxed: written before the lock was handed over.
         let times = me.node.passed.load(Relaxed);
@@ -228,9 +228,9 @@ pub(super) trait Cohorts<P: Platform>: Sized {
         }
     }
 
-    /// As the first of the queue: takes `me`, which is about to be set aside, out of its cohort.
-    /// Returns the waiter behind it, which stands nowhere for now. Where there is none, it is as
-    /// in [`leave_cohort`](Self::leave_cohort).
+    /// Called by the first of the queue: takes `me`, which is about to be set aside, out of its
+    /// cohort. Returns the waiter behind it, which stands nowhere for now. If there is none, does
+    /// what [`leave_cohort`](Self::leave_cohort) does.
     fn behind_in_cohort(&self, me: Place<P>) -> Option<Place<P>> {
         // Acquire: pairs with `link`.
         let behind = Place::at(me.node.wants.load(Acquire));
@@ -242,8 +242,8 @@ pub(super) trait Cohorts<P: Platform>: Sized {
         behind
     }
 
-    /// As the owner: ends its cohort's turn, and returns its place in the queue: its own, or that
-    /// of the first of its cohort.
+    /// Called by the owner: ends its cohort's turn, and returns the owner's place in the queue: its
+    /// own, or that of the first of its cohort.
     fn first_of(&self, me: Place<P>) -> Place<P> {
         self.leave_cohort(me);
         let Some(first) = inherited(me.node) else { return me };
@@ -251,8 +251,8 @@ pub(super) trait Cohorts<P: Platform>: Sized {
         first
     }
 
-    /// As the first of the queue: takes `me`, itself or one that has left, out of its cohort.
-    /// Whoever is behind it stands at the end of the queue from now on.
+    /// Called by the first of the queue: takes `me`, itself or a waiter that has left, out of its
+    /// cohort. A waiter behind it stands at the end of the queue from now on.
     fn leave_cohort(&self, me: Place<P>) {
         // Acquire, here and below: pairs with `link`.
         let mut behind = me.node.wants.load(Acquire);

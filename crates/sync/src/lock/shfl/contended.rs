@@ -1,6 +1,6 @@
-//! Waiting for a lock: in its queue, as its head, or without a place. What is done to the lock's
-//! own words is up to it ([`Contended`]): `exclusive.rs` has the mutex's part, `rw/head.rs` that
-//! of the readers-writer lock.
+//! How a thread waits for a lock: in its queue, as its head, or without a place. Each kind of lock
+//! says what is done to its own words ([`Contended`]): `exclusive.rs` has the mutex's part,
+//! `rw/head.rs` that of the readers-writer lock.
 //!
 //! ```text
 //!   lock_contended
@@ -34,16 +34,16 @@ use crate::arena;
 use crate::nap;
 use crate::policy::Policy;
 
-/// How often a head that nobody has called finds the lock free and loses it to others, before its
-/// patience begins to run as if it had been called.
+/// How often a head that was not called finds the lock free and loses it to other threads, before
+/// its patience begins to run as if it had been called.
 const MISSES: u32 = 16;
 /// The backstop doubles up to this many times.
 pub(super) const DOUBLINGS: u32 = 5;
 
-/// What one waits for in a queue: a lock, or a way to hold it. Below the words that are the lock's
-/// business is the waiting, which is the same for all.
+/// A thing to wait for in a queue: a lock, or a way to hold it. The functions that concern the
+/// lock's own words come first; below them is the waiting, which is the same for all.
 pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
-    /// Whether who is waited for holds it, so that it is likely to be free soon.
+    /// Whether the thread that is waited for holds the lock, so that it is likely to be free soon.
     const HELD_BRIEFLY: bool = true;
 
     /// Whether waiters of real-time priority are served first.
@@ -52,10 +52,10 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     /// The end of the queue.
     fn tail(&self) -> &TailId<P>;
 
-    /// What the queue is sorted by, at present.
+    /// The policy that the queue is sorted by, at present.
     fn policy(&self) -> Q;
 
-    /// Notes in the caller's node, which is in no queue yet, what it wants.
+    /// Notes the caller's wish in its node, which is in no queue yet.
     fn sign(&self, _me: &Waiter<P>) {}
 
     /// Whether a head sleeps, or was called and has not come. May be stale at once.
@@ -63,10 +63,10 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         self.named() != 0
     }
 
-    /// The low bits of that head's index, or of the owner's that will hand it over; or 0.
+    /// The low bits of the index of that head, or of the owner that will hand the lock over; or 0.
     fn named(&self) -> u16;
 
-    /// How urgent a waiter is among those of real-time priority, 0 if it has none.
+    /// How urgent a waiter of real-time priority is; 0 if its priority is not real-time.
     fn urgency_of(node: &Waiter<P>) -> u32 {
         status::urgency(node).into()
     }
@@ -74,89 +74,91 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     /// Whether the head sleeps, and a release will call it. May be stale at once.
     fn head_sleeps(&self) -> bool;
 
-    /// Says, as the head that is about to spin, that it is there.
+    /// Announces the head, which is the caller and about to spin.
     fn announce(&self) {}
 
-    /// Whether the head could not have it now; may be stale at once.
+    /// Whether the head could not have the lock now; may be stale at once.
     fn is_held(&self) -> bool;
 
-    /// Spins until it is seen not to be held, within the budget.
+    /// Spins until the lock is seen not to be held, within the budget; returns whether it was seen
+    /// so.
     fn spin(&self, budget: Budget) -> bool;
 
-    /// Takes it as a comer, if it is not held, nor kept for somebody else.
+    /// Takes the lock as an arriving waiter, if it is neither held nor kept for another waiter.
     fn take_as_comer(&self) -> bool;
 
-    /// Takes it, behind a head that was called and does not come, if comers may come in beside one
-    /// another.
+    /// Takes the lock from behind a head that was called and does not come, if arriving waiters may
+    /// come in beside each other.
     fn take_beside_head(&self) -> bool {
         false
     }
 
-    /// Whether the head that was overtaken so is one that may not run for long.
+    /// Whether the head that was overtaken in this way may not run for long.
     fn is_head_excused(&self) -> bool {
         false
     }
 
-    /// Takes it if it is free, whoever it is kept for.
+    /// Takes the lock if it is free, whichever waiter it is kept for.
     fn take_any(&self) -> bool;
 
-    /// Takes it as the head, if it is not held; fairness has then been had.
+    /// Takes the lock as the head, if it is not held; a wish for fairness is then fulfilled.
     fn take_as_head(&self, me: Place<P>) -> bool;
 
-    /// Asks for fairness, as the head, which runs: the next release is for it.
+    /// Called by the head, which runs: asks for fairness, so that the next release is for the head.
     fn insist(&self);
 
-    /// Takes back, as the head, that it has asked for fairness.
+    /// Called by the head: takes its wish for fairness back.
     fn give_up(&self);
 
-    /// As the owner, who was waiting behind a head that does not come: nothing is kept for that any
-    /// longer, nor for some time to come.
+    /// Called by an owner that waited behind a head that does not come: nothing is kept for that
+    /// head any longer, nor for some time to come.
     fn excuse_head(&self);
 
     /// Names the caller, the head, as the one to wake, and asks the owner to do so.
     fn ask_for_wake(&self, me: Place<P>, fence: &mut Fence) -> Ask;
 
-    /// Nobody is named any longer: the caller, the head, has come, or gives up.
+    /// Takes the name away: the caller, the head, has come, or gives up.
     fn unname(&self);
 
-    /// As an owner, names the waiter that will be the next head and sleeps, and sees to it that a
-    /// release wakes it. `false` if it could have what it wants at once, and is to be woken.
+    /// Called by an owner: names the sleeping waiter that will be the next head, and makes sure
+    /// that a release wakes it. `false` if the waiter could have the lock at once, and is to be
+    /// woken.
     fn leave_asleep(&self, next: Place<P>) -> bool;
 
-    /// Whether that stands now that the waiter is the head: nobody has woken it before it was. Only
-    /// where others than the caller could.
+    /// Whether that still holds now that the waiter is the head: no thread has woken it before.
+    /// Only for locks where threads other than the caller could.
     fn is_left_asleep(&self, _next: Place<P>) -> bool {
         true
     }
 
-    /// The owner's name, if that will hand the lock over: nothing comes free then. May be stale at
-    /// once.
+    /// The owner's name, if the owner will hand the lock over: the lock does not come free then.
+    /// May be stale at once.
     fn handing(&self) -> Option<u16> {
         None
     }
 
-    /// As the owner, which is the first of the queue: keeps the place, and hands the lock over when
-    /// it is released. Whether the lock was `handed` to it, too. `false`, and nothing done, if it
-    /// will be free then.
+    /// Called by the owner, which is the first of the queue: keeps its place, and hands the lock
+    /// over instead of releasing it. `handed`: the owner got the lock by such a hand-off, too.
+    /// `false`, and nothing done, if the lock will be released.
     fn keep_place(&self, _me: Place<P>, _handed: bool, _policy: Q) -> bool {
         false
     }
 
-    /// Puts the caller behind others of its socket; `false` if it is to join the queue.
+    /// Puts the caller behind waiters of its socket; `false` if it is to join the queue.
     fn join_cohort(&self, _me: Place<P>) -> bool {
         false
     }
 
-    /// As the owner, to which the lock was handed: its place in the queue.
+    /// The place in the queue of the caller, an owner to which the lock was handed.
     fn place_of(&self, me: Place<P>) -> Place<P> {
         me
     }
 
-    /// As the first of the queue: whoever stands behind `me` outside the queue stands in it from
-    /// now on.
+    /// Called by the first of the queue: the waiters that stand behind `me` outside the queue stand
+    /// in it from now on.
     fn disband(&self, _me: Place<P>) {}
 
-    /// What a tracer is told that the caller waits for.
+    /// The object that a tracer is told the caller waits for.
     fn traced(&self) -> Traced;
 
     #[cold]
@@ -180,7 +182,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                 return Wait::Acquired;
             }
             let place = match deadline {
-                // Without a backstop it stays until it has the lock.
+                // Without a backstop the waiter stays until it has the lock.
                 None if F::BACKSTOP_NS == 0 => Place::take(self.policy()),
                 None if abandoned::thread_may_leave_one::<P>() => Place::take(self.policy()),
                 Some(_) if abandoned::may_leave_one::<P>() => Place::take(self.policy()),
@@ -195,13 +197,13 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         }
     }
 
-    /// Waits where no node is to be had: naps and barges. Owners release the lock as long as it
-    /// does (PASS-5).
+    /// Waits where there is no node for the caller: naps and barges. As long as it waits, owners
+    /// release the lock and do not hand it over (PASS-5).
     fn wait_without_place(&self, deadline: Option<Deadline>) -> Wait {
         const NAP_NS: u64 = 200_000;
         arena::<P>().without_place(|| {
             loop {
-                // Whether it came free or not: a try each nap costs the owner nothing to speak of.
+                // Whether it came free or not: one try per nap costs the owner next to nothing.
                 let _ = self.spin(F::SPIN.backing_off(0));
                 if self.take_any() {
                     return Wait::Acquired;
@@ -230,7 +232,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         self.wait_in_queue(me, &stands, deadline, urgency)
     }
 
-    /// Of a waiter that is not to be asked how urgent it is.
+    /// The urgency of a waiter that is not to be asked how urgent it is.
     fn untold(&self) -> Urgency<P> {
         Urgency::moved(self.tail())
     }
@@ -280,8 +282,8 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         wait
     }
 
-    /// Waits as the head, and makes the next waiter the head. `None`: another one is the head
-    /// before the caller has had its turn.
+    /// Waits as the head, and makes the next waiter the head. `None`: another waiter became the
+    /// head before the caller had its turn.
     fn wait_and_pass(
         &self,
         me: Place<P>,
@@ -291,7 +293,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     ) -> Option<Wait> {
         let (wait, sorted) = self.wait_sorting(me, deadline, &mut role, urgency)?;
         if wait == Wait::TimedOut {
-            // What we asked for is not for the next head.
+            // The caller's wish is not for the next head.
             self.give_up();
         }
         if wait != Wait::Lost && Self::URGENT && urgency.has_company() {
@@ -341,7 +343,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                 Ok(bits) => Status::from_bits(bits),
                 Err(over) if over == Over::Urgent || Self::URGENT && urgency.ask(me.node) => {
                     if in_cohort(now) && self.leave(me) {
-                        // Urgent waiters are looked for in the queue.
+                        // Heads look for urgent waiters in the queue.
                         return Turn::Anew { cohort: false };
                     }
                     urgent::rouse_head(self, me);
@@ -351,7 +353,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                     status::load(me.node)
                 }
                 Err(_) => {
-                    // In the word, as long as it sleeps.
+                    // The role stays in the status word as long as the waiter sleeps.
                     role = false;
                     let parked = P::park(me.node, watch.until(self, deadline, in_cohort(now)));
                     now = status::unpark(me.node);
@@ -363,8 +365,8 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                                 return Turn::TimedOut;
                             }
                         } else {
-                            // The lock is free, perhaps, and its head stuck: whatever was kept
-                            // for it, somebody must go on.
+                            // The lock may be free, and its head stuck: whatever was kept for the
+                            // head, some waiter must go on.
                             if F::BACKSTOP_NS != 0 && self.take_any() {
                                 // WATCH-3.
                                 watch::wake_behind(me.node);
@@ -377,7 +379,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                                 return Turn::Anew { cohort: false };
                             }
                         }
-                    // Without a backstop nobody leaves the queue before it has the lock.
+                    // Without a backstop no waiter leaves the queue before it has the lock.
                     } else if F::BACKSTOP_NS != 0
                         && parked == Parked::Woken
                         && !now.head()
@@ -397,7 +399,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         }
     }
 
-    /// Leaves the queue as an owner who was not the head, or is by now.
+    /// Leaves the queue as an owner that was not the head, or has become it by now.
     fn overtake(&self, me: Place<P>) -> Turn {
         moved::relieve(me.node);
         Turn::Overtook { head: !self.leave(me) }
@@ -417,8 +419,8 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         true
     }
 
-    /// Waits as the head of the queue, and puts that in order: says how far it has come. `None`: it
-    /// is the head no longer.
+    /// Waits as the head of the queue, and sorts the queue; returns how far it is sorted. `None`:
+    /// the caller is the head no longer.
     fn wait_sorting(
         &self,
         me: Place<P>,
@@ -429,14 +431,14 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         let policy = self.policy();
         // INV-2: the role comes into being at the head.
         *role |= policy.shuffles::<P>() && me.node.batch.load(Relaxed) == 0;
-        // If the policy wants it up in time, or there are CPUs to spare.
+        // Wakes the next waiter if the policy wants it awake in time, or CPUs are to spare.
         wake::wake_ahead(me, || policy.wakes() || Self::lingers());
         let wait = self.wait_as_head(me, deadline, role, urgency)?;
-        // What another policy has sorted is sorted no longer.
+        // If the policy has changed, the work of the old one counts for nothing.
         if !*role || !policy.sorts() || me.is_lost() || policy != self.policy() {
             return Some((wait, Sorted::NO));
         }
-        // On the way of the owner: nobody else is up to do it.
+        // The owner does it, though that is in its way: no other thread is awake to do it.
         let asleep = || me.next().is_some_and(Place::sleeps);
         if wait == Wait::Acquired && (policy.strict() || asleep()) {
             let _ = self.shuffle(me, || false);
@@ -444,8 +446,8 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         Some((wait, Sorted::by(me)))
     }
 
-    /// Waits for the lock as the head of the queue, who shuffles as long as it has the role.
-    /// `None`: it is the head no longer (URGENT-1).
+    /// Waits for the lock as the head of the queue; shuffles as long as the head has the role.
+    /// `None`: the caller is the head no longer (URGENT-1).
     fn wait_as_head(
         &self,
         me: Place<P>,
@@ -460,7 +462,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                 return Some(Wait::Lost);
             }
             self.announce();
-            // Where urgent waiters are about, the role stays with the head.
+            // Where there are urgent waiters, the role stays with the head.
             if *role && self.is_held() && !(Self::URGENT && urgency.has_company()) {
                 *role = self.shuffle(me, || !self.is_held());
             }
@@ -488,8 +490,8 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                         return Some(Wait::Acquired);
                     }
                 }
-                // It asks no longer, unless it is due: the owner may have lost its CPU, and when it
-                // comes back the head may not have one.
+                // The head takes its wish back, unless it is due: the owner may have lost its CPU,
+                // and when the owner is back the head may not have one.
                 if !Patience::<F>::is_over(me.node) {
                     self.give_up();
                 }
@@ -510,7 +512,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             };
             if Self::URGENT {
                 urgency.precede_sleep();
-                // URGENT-1: after it is named.
+                // URGENT-1: after the head is named.
                 let step = urgent::step_down(self, me, role, urgency);
                 if step.is_down(&mut fence) {
                     return None;
@@ -520,7 +522,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                 }
             }
             if P::park(me.node, until) == Parked::Woken {
-                // Its patience runs already, unless its name is also that of others.
+                // Its patience runs already, unless it was woken by a name that it shares.
                 Patience::<F>::call(me.node);
             } else if nap::passed::<P>(deadline) {
                 let had = self.take_as_head(me);
@@ -530,10 +532,10 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     }
 
     /// Makes the next live waiter the head, and reclaims the abandoned nodes before it. An owner
-    /// leaves a sleeper asleep and lets its own unlock wake it: off the critical section.
-    /// The caller has the `role` to give on with that, or nothing to give.
+    /// leaves a sleeping waiter asleep and lets its own unlock wake it: off the critical section.
+    /// The caller has the `role` to pass on with that, or nothing to pass on.
     fn pass_headship(&self, me: Place<P>, wait: Wait, sorted: Sorted, role: bool) {
-        // A lost node is nobody's: the queue that it stood in was the parent's.
+        // A lost node belongs to no queue: the queue that it stood in was the parent's.
         if me.is_lost() {
             return;
         }
@@ -546,13 +548,13 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         self.give_place_up(me, wait, sorted, role);
     }
 
-    /// As [`pass_headship`](Self::pass_headship), for one that has not lost its node and does not
-    /// keep its place.
+    /// Does what [`pass_headship`](Self::pass_headship) does, for a caller that has not lost its
+    /// node and does not keep its place.
     fn give_place_up(&self, me: Place<P>, wait: Wait, mut sorted: Sorted, role: bool) {
         let mut at = me;
         loop {
             self.disband(at);
-            // It has come, or gave up.
+            // The head has come, or gave up.
             self.unname();
             let Some(next) = at.leave(self.tail()) else { return };
             sorted.tell(self.policy(), at.node, next);

@@ -1,4 +1,4 @@
-//! Waiting for a [`ShflMutex`]: what its waiters do to its words. `contended.rs` has the rest.
+//! Waiting for a [`ShflMutex`]: how its waiters change its words. `contended.rs` has the rest.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -97,8 +97,8 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> 
     }
 
     fn ask_for_wake(&self, me: Place<P>, fence: &mut Fence) -> Ask {
-        // Relaxed: `WAKE`, below, publishes it. Who takes an older flag for ours may see this name
-        // and not our node's generation; then it wakes nobody, and we are still up.
+        // Relaxed: `WAKE`, below, publishes it. An owner that takes an older flag for ours may see
+        // this name and not our node's generation; then it wakes no waiter, and we are still awake.
         self.head.store(half(me), Relaxed);
         // Owners that are about to release by `store_unless` have done so, or will see `head`.
         let sound = fence.passes::<P>();
@@ -117,7 +117,7 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> 
     }
 
     fn unname(&self) {
-        // Relaxed: the next head, who names itself, learns of its headship from us afterwards.
+        // Relaxed: the next head names itself only after it has learnt of its headship from us.
         self.head.store(0, Relaxed);
     }
 
@@ -146,14 +146,14 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> 
     }
 
     fn leave_asleep(&self, next: Place<P>) -> bool {
-        // MUTEX-2. Relaxed: our own unlock, or what hands the lock to another thread, comes later.
+        // MUTEX-2. Relaxed: our own unlock, or the hand-off to another thread, comes later.
         self.head.store(half(next), Relaxed);
         self.locked.fetch_or(WAKE, Relaxed);
         true
     }
 }
 
-/// What stands in `head` for a place.
+/// The name of a place in `head`.
 pub(super) fn half<P: Platform>(place: Place<P>) -> u16 {
     place.id.index() as u16 & !PASS
 }

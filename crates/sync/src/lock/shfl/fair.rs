@@ -1,9 +1,9 @@
 //! Fairness: how long a head that was called may be overtaken.
 //!
-//! The lock can be stolen while the head that was called is on its way, perhaps to a CPU that
-//! somebody else uses. That is what makes the lock fast, and it must not go on for ever. So the
-//! lock is kept for the head (`FAIR`) from a certain time on: by the head itself, as soon as it
-//! runs; by whoever releases the lock, if the head does not come.
+//! The lock can be stolen while the called head is on its way, perhaps to a CPU that another thread
+//! uses. That is what makes the lock fast, and it must not go on for ever. So from a certain time
+//! on the lock is kept for the head (`FAIR`): the head itself asks for that as soon as it runs; if
+//! the head does not come, the thread that releases the lock keeps it.
 //!
 //! ```text
 //!   asks ──► called ──── may be overtaken ────────► due ──► a release keeps it ──► takes it
@@ -11,19 +11,19 @@
 //!              │◄────────────── patience ───────────►│
 //! ```
 //!
-//! To keep the lock for a head that runs costs no more than a hand-over. Kept for one that does
-//! not run, the lock is lost time for all. How long that is depends on what else the machine does:
-//! microseconds where the head only needs the CPU of the one that it waits for, a time slice where
-//! strangers want that CPU too. So the process remembers how late a head was: for [`SHARE`] times
-//! as long nobody is due who was called less than so long ago. Whatever the machine, a lock loses
-//! one part in [`SHARE`] of its time to fairness at most; and where heads come late, they don't
-//! spin either, for then strangers want the CPUs.
+//! To keep the lock for a head that runs costs no more than a hand-over. While it is kept for a
+//! head that does not run, the lock is of use to no thread. The length of that depends on what else
+//! the machine does: microseconds where the head only needs the CPU of the thread that it waits
+//! for, a time slice where other programs want that CPU too. So the process remembers how late a
+//! head was: for [`SHARE`] times as long, no head is due that was called less than that time ago.
+//! Whatever the machine, a lock loses at most one part in [`SHARE`] of its time to fairness. Where
+//! heads come late they don't spin either, because other programs want the CPUs then.
 //!
-//! What is counted is the time for which a kept lock stood idle, from due to taken, and not from
-//! called to taken. The second contains the patience that there was, so each lesson would be
-//! [`SHARE`] times the last, and where a head only waits for the CPU of its own process's thread
-//! none would soon be due. On a CPU that 150 strangers want, a head is half a second late. A lesson
-//! that ended after a second, as it did, cost a third of the time there; hence [`LONGEST`].
+//! The lateness is the time for which a kept lock stood idle, from due to taken, and not the time
+//! from called to taken. The second contains the patience at the time, so each lesson would be
+//! [`SHARE`] times the last, and soon no head would be due even where it only waits for the CPU of
+//! a thread of its own process. On a CPU that 150 other programs want, a head is half a second
+//! late. Lessons once ended after a second, and cost a third of the time there; hence [`LONGEST`].
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::Relaxed;
@@ -33,39 +33,39 @@ use antiphon_platform::{Atomic, Clock, Platform, Waiter};
 use super::mutex::Form;
 use crate::arena;
 
-/// One part in so many of the time may be lost to fairness.
+/// At most one part in `SHARE` of the time may be lost to fairness.
 const SHARE: u32 = 20;
-/// No waiter is patient for longer: 17 seconds. That is [`SHARE`] times what a head needs for its
-/// turn on a CPU that 250 others want, too.
+/// The longest patience of a waiter: 17 seconds. That is [`SHARE`] times what a head needs for its
+/// turn on a CPU that 250 other programs want, too.
 const LONGEST: u32 = 1 << 24;
 /// How long a head is [excused](Patience::excuse): a second, about.
 const EXCUSED: u32 = 1 << 20;
-/// Those who are in for less gain nothing from one more beside them: the lock's line is what they
-/// wait for.
+/// How long a thread that overtakes must hold the lock for, so that one more thread beside it is a
+/// gain. Threads that hold it for less wait for the lock's line.
 const LONG: u32 = 1;
-/// What a lock loses that is kept for somebody without a CPU: two switches and a wake.
+/// Time that a lock loses when it is kept for a head without a CPU: two switches and a wake.
 const HAND_OVER: u32 = 10_000 >> UNIT_BITS;
-/// A head that is later than this had its CPU taken by somebody else: half a millisecond.
+/// A head that is later than this lost its CPU to another program: half a millisecond.
 const LATE: u32 = 500_000 >> UNIT_BITS;
 
-/// What becomes of a waiter's patience in a lock of form `F`. All of it is relaxed: these words
-/// decide how long something takes and not what comes of it; a caller that is late may even write
-/// to the node's next wait.
+/// The patience of waiters in a lock of form `F`. All accesses are relaxed: these words decide how
+/// long something takes and not what its result is; a caller that is late may even write to the
+/// node's next wait.
 pub(super) struct Patience<F>(PhantomData<F>);
 
 impl<F: Form> Patience<F> {
-    /// Nobody's patience ever ends: then nothing is noted either.
+    /// The patience of waiters never ends: then nothing is noted either.
     pub(super) const ENDLESS: bool = F::PATIENCE_NS == u32::MAX;
     const LEAST: u32 = F::PATIENCE_NS >> UNIT_BITS;
 
-    /// A wait of the caller begins.
+    /// Begins a wait of the caller.
     pub(super) fn begin<P: Platform>(node: &Waiter<P>) {
         if !Self::ENDLESS {
             node.due.store(0, Relaxed);
         }
     }
 
-    /// The waiter is called: its patience begins to run, unless it does so already.
+    /// Notes that the waiter is called: its patience begins to run, unless it runs already.
     pub(super) fn call<P: Platform>(node: &Waiter<P>) {
         if !Self::ENDLESS && !Self::was_called(node) {
             let now = now::<P>();
@@ -91,12 +91,13 @@ impl<F: Form> Patience<F> {
             return false;
         }
         let due = node.due.load(Relaxed);
-        // No waiter is due in more than `LONGEST`: that was long ago, and the clock has wrapped.
+        // No waiter is due later than `LONGEST` from now: such a time is long past, and the clock
+        // has wrapped.
         due != 0 && due.wrapping_sub(now::<P>()).wrapping_sub(1) > LONGEST
     }
 
-    /// Whether the caller, who releases a lock and overtakes its head, is to look if that is due:
-    /// once in [`Form::LOOK`] times.
+    /// Whether the caller, which releases a lock and overtakes its head, is to check if the head is
+    /// due: once in [`Form::LOOK`] times.
     #[inline]
     pub(super) fn looks<P: Platform>() -> bool {
         let counts = || {
@@ -110,15 +111,15 @@ impl<F: Form> Patience<F> {
     }
 
     /// Whether the head of this name, which was called and which the caller overtakes, is due. Then
-    /// the lock is to be kept for it: it may wait for the caller's CPU. Touches nodes only.
+    /// the lock is to be kept for it: the head may wait for the caller's CPU. Touches nodes only.
     pub(super) fn is_due<P: Platform>(name: u16) -> bool {
         let head = arena::<P>().resolve_index(name.into());
         head.is_some_and(|head| Self::keep_if(Self::is_over(head), head))
     }
 
-    /// The head of this name, if it could have come long since and those who overtake it hold the
-    /// lock for so long that others would have come in beside them: [`LONG`] for the caller, who
-    /// looks once in [`Form::LOOK`] times. Touches nodes only.
+    /// The head of this name, if it could have come long ago and the threads that overtake it hold
+    /// the lock for long enough that others would have come in beside them: [`LONG`] for the
+    /// caller, which looks once in [`Form::LOOK`] times. Touches nodes only.
     pub(super) fn late<P: Platform>(name: u16) -> Option<&'static Waiter<P>> {
         let now = now::<P>();
         let looked = P::local(|local| {
@@ -130,24 +131,25 @@ impl<F: Form> Patience<F> {
         arena::<P>().resolve_index(name.into()).filter(|head| long && Self::may_insist(head))
     }
 
-    /// Whether the lock is to be kept for a head that is late: it is due, and to keep the lock,
-    /// which costs others a [`HAND_OVER`], costs one part in [`SHARE`] of the time at most.
+    /// Whether the lock is to be kept for a head that is late: the head is due, and to keep the
+    /// lock, which costs others a [`HAND_OVER`], costs at most one part in [`SHARE`] of the time.
     pub(super) fn keeps_for<P: Platform>(head: &Waiter<P>) -> bool {
         let called = now::<P>().wrapping_sub(head.called.load(Relaxed));
         Self::keep_if(called >= SHARE * HAND_OVER && Self::is_over(head), head)
     }
 
-    /// Whether heads come late, these days.
+    /// Whether heads have been late recently.
     pub(super) fn heads_are_late<P: Platform>() -> bool {
         if Self::ENDLESS {
             return false;
         }
         let lesson = Lesson::load::<P>();
-        // In this order: mostly, nothing was learnt, and the clock need not be read.
+        // In this order: usually nothing was learnt, and the clock need not be read.
         lesson.patience > SHARE * LATE && lesson.left(now::<P>()) > 0
     }
 
-    /// The lock was kept for the waiter, who did not come: it is not due again for a long time.
+    /// Notes that the lock was kept for the waiter, which did not come: it is not due again for a
+    /// long time.
     pub(super) fn excuse<P: Platform>(node: &Waiter<P>) {
         if !Self::ENDLESS {
             node.due.store(now::<P>().wrapping_add(EXCUSED) | 1, Relaxed);
@@ -162,14 +164,14 @@ impl<F: Form> Patience<F> {
             && (EXCUSED / 2..=EXCUSED + 1).contains(&due.wrapping_sub(now::<P>()))
     }
 
-    /// The lock is kept for the waiter from now on.
+    /// Notes that the lock is kept for the waiter from now on.
     pub(super) fn keep<P: Platform>(node: &Waiter<P>) {
         if !Self::ENDLESS {
             node.due.store(now::<P>(), Relaxed);
         }
     }
 
-    /// Notes that the lock is kept for the waiter from now on, if it `is_due`; says whether.
+    /// Notes that the lock is kept for the waiter from now on, if it `is_due`; returns `is_due`.
     pub(super) fn keep_if<P: Platform>(is_due: bool, node: &Waiter<P>) -> bool {
         if is_due {
             Self::keep(node);
@@ -177,7 +179,8 @@ impl<F: Form> Patience<F> {
         is_due
     }
 
-    /// The head has the lock: the process learns how late it was, if the lock was kept for it.
+    /// Notes that the head has the lock: the process learns how late the head was, if the lock was
+    /// kept for it.
     pub(super) fn learn<P: Platform>(node: &Waiter<P>, kept: bool) {
         if Self::ENDLESS || !kept {
             return;
@@ -192,8 +195,8 @@ impl<F: Form> Patience<F> {
     }
 }
 
-/// What the process has learnt: the patience to have, and when that was learnt. It holds for as
-/// long as the patience is.
+/// What the process has learnt: the patience to have, and when that was learnt. A lesson holds for
+/// as long as its patience is.
 struct Lesson {
     patience: u32,
     learnt: u32,
@@ -210,12 +213,12 @@ impl Lesson {
         if self.left(now) == 0 { 0 } else { self.patience }
     }
 
-    /// How long it still holds.
+    /// How long the lesson still holds.
     fn left(&self, now: u32) -> u32 {
         self.patience.saturating_sub(now.wrapping_sub(self.learnt))
     }
 
-    /// A head was `late`. A lesson that lasts longer stands.
+    /// Learns that a head was `late`. A lesson that lasts longer stands.
     fn learn<P: Platform>(late: u32, now: u32) {
         let patience = late.saturating_mul(SHARE).min(LONGEST);
         if patience > Self::load::<P>().left(now) {
@@ -227,7 +230,7 @@ impl Lesson {
 /// The unit of all these times is 1024 ns.
 const UNIT_BITS: u32 = 10;
 
-/// Now, odd; wraps around after 73 minutes.
+/// Now, in these units, made odd; wraps around after 73 minutes.
 fn now<P: Platform>() -> u32 {
     (P::now(Clock::Monotonic) >> UNIT_BITS) as u32 | 1
 }

@@ -1,9 +1,9 @@
 //! Handing the mutex over: from owner to waiter, without being free in between.
 //!
-//! Where there are CPUs to spare, the waiters are awake, and a lock that is freed for whoever comes
-//! first costs more than one that is given to the next: its line goes to the head and back, and
-//! comers that barge undo the order that the queue has. So an owner that comes from the queue keeps
-//! its place at the front of it, as in an MCS lock, and names it in the lock:
+//! Where there are CPUs to spare, the waiters are awake, and a lock that is freed for the first
+//! that comes costs more than one that is given to the next waiter: its line goes to the head and
+//! back, and arriving waiters that barge undo the order that the queue has. So an owner that comes
+//! from the queue keeps its place at the front of it, as in an MCS lock, and names it in the lock:
 //!
 //! ```text
 //!   head:  PASS | owner's place
@@ -21,38 +21,41 @@
 //! ```text
 //!              keep: head = PASS|me                    hand_over
 //!   (owner, from the queue) ────► OWNER, hands over ───────────────► next is OWNER, hands over
-//!                                     │ no waiter that is up; or one that is urgent
+//!                                     │ no waiter is awake; or one is urgent
 //!                                     ▼
 //!                        gives its place up, and releases
 //! ```
 //!
 //! - PASS-1: while `PASS` is set the lock is held and no waiter is the head; only the owner writes
-//!   `head`, and no comer barges.
-//! - PASS-2: the next waiter has the lock by one exchange of its status, from `WAITING`. One that
-//!   sleeps or has left is not handed to: it is set aside (`aside.rs`), and the next one tried. If
-//!   there is none, the owner gives its place up and releases, and all is as in `mutex.rs`.
+//!   `head`, and no arriving waiter barges.
+//! - PASS-2: the next waiter has the lock by one exchange of its status, from `WAITING`. A waiter
+//!   that sleeps or has left does not get the lock: it is set aside (`aside.rs`), and the next one
+//!   tried. If there is none, the owner gives its place up and releases, and all is as in
+//!   `mutex.rs`.
 //! - PASS-3: after that exchange the last owner touches nothing of the lock (MUTEX-3), nor of the
 //!   waiter: only nodes of its own.
 //! - PASS-4: where a waiter is urgent (`urgent.rs`), the owner puts the most urgent one first and
 //!   releases: the head decides, as elsewhere.
 //!
 //! The owner names its own place and not the next one's: between its `keep` and its `hand_over` the
-//! queue may be sorted, and a waiter may come. The name is stored once an owner, by a plain store
-//! that its thread does not wait for, and read back by the same thread: the lock's line is on the
+//! queue may be sorted, and a waiter may come. Each owner stores the name once, by a plain store
+//! that its thread does not wait for, and the same thread reads it back: the lock's line is on the
 //! way of no hand-over.
 //!
 //! A waiter that is handed the lock may have lost its CPU just then, or sit in a signal handler;
 //! all others wait until it is back. That is no different from an owner that loses its CPU right
 //! after it has the lock, and no program can rely on the one and not on the other. It is rare: a
-//! waiter does not spin while another thread wants its CPU (LINGER-3), and one that sleeps is not
-//! handed to. A handler that comes as its thread spins has this for as long as it runs.
+//! waiter does not spin while another thread wants its CPU (LINGER-3), and a waiter that sleeps
+//! does not get the lock. A signal handler that interrupts a spinning waiter has this effect for as
+//! long as it runs.
 //!
 //! - PASS-5: a waiter without a place, which can only take a lock that is free, ends the handing
-//!   over within one owner: while there is one in the process, no owner keeps its place.
+//!   over within one owner: while there is such a waiter in the process, no owner keeps its place.
 //!
-//! Not where policies sort the queue, gather waiters by something else than sockets, wake ahead or
-//! lend: these want a head, which has the time to do it. Nor where memory is known to be shared
-//! with other processes, whose waiters would write to `head`.
+//! The lock is not handed over where policies sort the queue, gather waiters by something other
+//! than sockets, wake ahead or lend: these want a head, which has the time to do it. Nor is it
+//! handed over where memory is known to be shared with other processes, whose waiters would write
+//! to `head`.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -96,9 +99,9 @@ impl<P: Platform, Q: Policy, F: Form> Cohorts<P> for ShflMutex<P, Q, F> {
 }
 
 impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
-    /// As the owner, which stands first in the queue: keeps that place, and will hand the lock
-    /// over. `false`, and nothing done, if it will release the lock instead. Whether the lock was
-    /// `handed` to the owner, too: then this looks at no line that is written to meanwhile.
+    /// Called by the owner, which stands first in the queue: keeps that place, and will hand the
+    /// lock over. `false`, and nothing done, if it will release the lock instead. `handed`: the
+    /// owner got the lock by a hand-over; then this looks at no line that is written to meanwhile.
     pub(super) fn keep(&self, me: Place<P>, handed: bool, policy: Q) -> bool {
         if !F::HEAD_SLEEPS
             || F::LINGER.ns == 0
@@ -122,7 +125,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         true
     }
 
-    /// Whether the waiters are up, as far as one can see, and have CPUs of their own.
+    /// Whether the waiters are awake, as far as the caller can see, and have CPUs of their own.
     #[cold]
     fn is_worth_handing(&self, me: Place<P>) -> bool {
         P::cpus() > 2
@@ -133,16 +136,17 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             && !P::is_foreign(core::ptr::from_ref(self).addr())
     }
 
-    /// Whether the last waiter is up, as far as one can see: those before it are set aside then.
+    /// Whether the last waiter is awake, as far as the caller can see: those before it are set
+    /// aside then.
     fn last_is_up(&self) -> bool {
         let last = self.tail.name().and_then(|id| Place::<P>::at(id.bits()));
         last.is_some_and(|last| !last.sleeps())
     }
 
-    /// As the owner, which has kept its place, hands the lock over. `false` if the lock is still
-    /// the caller's, to be released: its place is given up.
+    /// Called by the owner, which has kept its place: hands the lock over. `false` if the lock is
+    /// still the caller's, to be released: its place is given up.
     pub(super) fn hand_over(&self) -> bool {
-        // Relaxed: the owner's own store, or that of one whose owner is ordered before us.
+        // Relaxed: the owner's own store, or that of an earlier owner that is ordered before us.
         let name = u32::from(self.head.load(Relaxed) & !PASS);
         let Some(me) = Place::<P>::at_index(name) else {
             // The child of a fork, whose parent had this queue.
@@ -163,7 +167,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         let first = self.first_of(me);
         // Relaxed: written before the lock was handed over.
         let times = first.node.passed.load(Relaxed);
-        // Without cohorts as many have their turn in the queue as in one.
+        // Without cohorts as many waiters have their turn in the queue as in a cohort.
         let is_over = times >= F::COHORT || Contended::policy(self).by_socket::<P>();
         let sleeper = if is_over { Self::turn_out(first) } else { None };
         let handed = self.hand_over_in_queue(first, if is_over { 0 } else { times + 1 });
@@ -177,9 +181,9 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         handed
     }
 
-    /// As the owner, whose place is `first`, hands the lock to the next in the queue that is up,
-    /// and sets those before it aside. `times` is how often in a row the lock was handed on so.
-    /// `false` if no waiter is up.
+    /// Called by the owner, whose place is `first`: hands the lock to the next in the queue that is
+    /// awake, and sets those before it aside. `times` is how often in a row the lock was handed on
+    /// in this way. `false` if no waiter is awake.
     fn hand_over_in_queue(&self, first: Place<P>, times: u16) -> bool {
         while let Some(next) = first.next() {
             // Relaxed: the exchange of the status publishes it.

@@ -2,14 +2,14 @@
 //!
 //! | waiter | spins at | for |
 //! |---|---|---|
-//! | comer | the lock | [`Form::SPIN`]; less where a head was called; 0 where it is handed over |
+//! | arriving waiter | the lock | [`Form::SPIN`]; less if a head was called; 0 if handed over |
 //! | in the queue, CPUs short | its node | [`Form::QUEUE_SPIN`]; not at all behind a sleeper |
 //! | in the queue, CPUs to spare | its node | [`Form::LINGER`] |
 //! | … and the lock is handed over | its node | as long as the queue moves (LINGER-1, 2) |
 //! | head, CPUs to spare | the lock | [`Form::LINGER`] |
 //! | head that was called | the lock | [`Form::PATIENCE_NS`], after which it may insist |
 //! | … whose last two spins were in vain | the lock | [`Form::HEAD_SPIN`]: the sections are long |
-//! | head else | the lock | [`Form::HEAD_SPIN`] |
+//! | any other head | the lock | [`Form::HEAD_SPIN`] |
 //!
 //! Where the lock is handed over (`handover.rs`), its line names the owner. So a waiter sees
 //! whether the queue moves by a look at the lock, and hand-overs need not be counted:
@@ -21,8 +21,8 @@
 //!   [`STILL_NS`]: the lock is held for too long each time to be waited for awake.
 //! - LINGER-3: it sleeps if its CPU is wanted, whatever is left of its time slice: a waiter that
 //!   loses its CPU while it spins would be handed the lock all the same, and keep all others
-//!   waiting. It looks again after a microsecond before it believes that: where a platform goes by
-//!   the number of spinners, one that has the lock now is counted among them for a moment.
+//!   waiting. It looks again after a microsecond before it believes that its CPU is wanted: where a
+//!   platform goes by the number of spinners, the present owner is counted among them for a moment.
 //!
 //! These spins are not counted ([`Hint::SpinBegin`]): the counter's line would go from waiter to
 //! waiter with the lock, and cost more than the lock.
@@ -41,27 +41,27 @@ use super::urgent::Urgency;
 use crate::nap;
 use crate::policy::Policy;
 
-/// How long a comer that finds the lock taken leaves the owner in peace before it looks again; then
-/// twice as long, and so on. Each look takes the lock's line away from the owner, which pays as
-/// much as for some ten short critical sections.
+/// How long an arriving waiter that finds the lock taken leaves the owner in peace before it looks
+/// again; then twice as long, and so on. Each look takes the lock's line away from the owner, which
+/// costs the owner as much as some ten short critical sections.
 const COMER_IN_PEACE_NS: u32 = 300;
-/// The same for a head, which has looked in vain before. Where there are CPUs to spare it then
-/// looks as often as it can: that costs the owner a line each time that it writes to it, and a lock
-/// that is free until the next look is lost time for all.
+/// How long a head, which has looked in vain before, leaves the owner in peace. Where CPUs are to
+/// spare it then looks as often as it can: that costs the owner a line each time that it writes to
+/// it, and a lock that is free until the next look is lost time for all.
 const HEAD_IN_PEACE_NS: u32 = 1_000;
-/// How long a comer looks where a head sleeps or was called: about as long as the system call takes
-/// in which it would fall asleep. The owner of a short critical section is gone by then.
+/// How long an arriving waiter looks where a head sleeps or was called: about as long as the system
+/// call in which it would fall asleep. The owner of a short critical section is gone by then.
 const BESIDE_HEAD_NS: u32 = 500;
-/// How many [`Form::LINGER`] a waiter spins before it looks whether the queue moves. Hundreds that
-/// come at once need as long to join.
+/// How many times [`Form::LINGER`] a waiter spins before it looks whether the queue moves. Hundreds
+/// of waiters that come at once need as long to join.
 const ROUND: u32 = 3;
 /// The longest round: a time slice, about.
 const LONGEST_NS: u32 = 3_200_000;
-/// A queue that has not moved for so long stands still.
+/// A queue that has not moved for this long stands still.
 const STILL_NS: u32 = 20_000;
-/// Where long spins are in vain, one of this many is tried all the same.
+/// Where long spins are in vain, one in this many is tried all the same.
 const VAIN: u32 = 16;
-/// How often a waiter that spins asks whether its CPU is wanted.
+/// How long a waiter spins between two checks whether its CPU is wanted.
 const PIECE_NS: u32 = 5_000;
 /// How long a waiter waits before it believes that its CPU is wanted.
 const HESITATION_NS: u32 = 1_000;
@@ -69,19 +69,19 @@ const HESITATION_NS: u32 = 1_000;
 /// Why a waiter spins no longer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Over {
-    /// It is to sleep, or its deadline has passed.
+    /// The waiter is to sleep, or its deadline has passed.
     Patience,
-    /// It has turned out to be urgent.
+    /// The waiter has turned out to be urgent.
     Urgent,
 }
 
 pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Contended<P, Q, F> {
-    /// Spins for a moment and barges if the lock comes free. For a shorter one where a head sleeps
-    /// or was called: one thread more that fights for the lock is one too many then, but one that
-    /// sleeps is two switches, and heads may be named for most of the time.
+    /// Spins for a moment and barges if the lock comes free. The spin is shorter where a head
+    /// sleeps or was called: one more thread that fights for the lock is one too many then, but a
+    /// thread that sleeps costs two switches, and heads may be named for most of the time.
     ///
     /// A spin this short is worth neither a look at how crowded the machine is nor being counted:
-    /// both touch what all threads touch. Leaves a lock that is kept for the head alone.
+    /// both touch memory that all threads touch. Leaves a lock alone that is kept for the head.
     fn spin_and_barge(&self) -> bool {
         if F::SPIN.ns == 0 || F::LINGER.ns != 0 && self.handing().is_some() {
             return false;
@@ -96,15 +96,15 @@ pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Contended<P, Q, F> {
         Self::HELD_BRIEFLY && F::LINGER.ns != 0 && P::cpus() > 2 && !is_wanted::<P>()
     }
 
-    /// Spins as the head, which found it held. One that was called stays awake where there are
-    /// CPUs: to be called again costs the owner more than a look.
+    /// Spins as the head, which found the lock held. A head that was called stays awake where there
+    /// are CPUs: to be called again costs the owner more than a look.
     fn spin_as_head(&self, me: Place<P>) -> bool {
         let late = Patience::<F>::heads_are_late::<P>();
         let lingers = !late && Self::lingers();
         let called = Patience::<F>::was_called(me.node);
         let budget = match called {
             _ if lingers => Budget::ns(HEAD_IN_PEACE_NS),
-            // One look: a spin would take the CPU of one that has work.
+            // One look: a spin would take the CPU of a thread that has work.
             _ if late || P::crowded() => Budget::NONE,
             true if !is_vain::<P>() => Budget::ns(F::PATIENCE_NS),
             _ => F::HEAD_SPIN,
@@ -119,8 +119,8 @@ pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Contended<P, Q, F> {
         free
     }
 
-    /// Spins behind the head, or in a cohort, until there is something to do: the status, then. Or
-    /// for long enough.
+    /// Spins behind the head, or in a cohort, until there is something to do, and returns the
+    /// status; or until it has spun for long enough.
     fn spin_behind(
         &self,
         me: Place<P>,
@@ -128,7 +128,7 @@ pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Contended<P, Q, F> {
         deadline: Option<Deadline>,
         urgency: &mut Urgency<P>,
     ) -> Result<u32, Over> {
-        // Acquire: as `status::load`. INV-4: without the role, this is all that it does.
+        // Acquire: as `status::load`. INV-4: without the role, the waiter does only this.
         let idle = |budget| me.node.status.spin_while(Acquire, budget, Status::idle);
         let mut owner = if F::LINGER.ns == 0 { None } else { self.handing() };
         if owner.is_none() {
@@ -201,7 +201,7 @@ pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Contended<P, Q, F> {
 
 impl<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>> Lingers<P, Q, F> for C {}
 
-/// `ns`, or what is left until the deadline.
+/// `ns`, or the time that is left until the deadline.
 fn until<P: Platform>(deadline: Option<Deadline>, ns: u32) -> u32 {
     deadline.map_or(ns, |deadline| {
         let left = deadline.ns.saturating_sub(P::now(deadline.clock));
@@ -209,14 +209,14 @@ fn until<P: Platform>(deadline: Option<Deadline>, ns: u32) -> u32 {
     })
 }
 
-/// Whether a long spin of the caller, a head that was called, is likely to be in vain: its last two
-/// were. One in [`VAIN`] is tried all the same.
+/// Whether a long spin of the caller, a head that was called, is likely to be in vain because its
+/// last two were. One in [`VAIN`] is tried all the same.
 fn is_vain<P: Platform>() -> bool {
     let vain = P::local(|local| local.vain.load(Relaxed));
     vain >= 2 && !vain.is_multiple_of(VAIN)
 }
 
-/// Notes whether the caller's spin has found what it waited for.
+/// Notes whether the caller's spin has seen the lock free.
 fn note_spin<P: Platform>(free: bool) {
     P::local(|local| {
         let vain = local.vain.load(Relaxed);
@@ -229,7 +229,8 @@ fn is_wanted<P: Platform>() -> bool {
     P::slice_left_ns() != u32::MAX
 }
 
-/// LINGER-3.
+/// LINGER-3: whether the waiter spins on, because its CPU is not wanted or there is something to
+/// do.
 fn stays<P: Platform>(me: Place<P>) -> bool {
     let idle = |ns| me.node.status.spin_while(Acquire, Budget::ns(ns), Status::idle);
     !is_wanted::<P>() || idle(HESITATION_NS).is_ok() || !is_wanted::<P>()

@@ -1,4 +1,5 @@
-//! ShflLock: a test-and-set word that anybody may take, and a queue of waiters that a waiter sorts.
+//! ShflLock: a test-and-set word that any thread may take, and a queue of waiters that a waiter
+//! sorts.
 //!
 //! Source: `000_…`, "SHFLLOCKS: Family of lock algorithms". `README.md` in this folder has the
 //! protocol, its invariants, and where we depart from the published code and why.

@@ -12,14 +12,15 @@
 //!
 //! - MOVE-1: the mover touches the mutex once, the tail, before any of the waiters may know that it
 //!   was moved. Until then none can return, so the mutex is there (MUTEX-3).
-//! - MOVE-2: behind each waiter that sleeps on stands a rearguard that is up: it sleeps with the
+//! - MOVE-2: behind each waiter that sleeps on stands a rearguard that is awake: it sleeps with the
 //!   backstop. If it overtakes a head that does not run, it wakes all that sleep on in that queue,
 //!   and from then on they have backstops of their own.
 //! - MOVE-3: a waiter that was moved acquires the mutex by [`ShflMutex::lock_moved`], whatever has
-//!   ended its sleep: nobody leaves the queue early.
+//!   ended its sleep: no waiter leaves the queue early.
 //!
-//! The first is woken because it may be the head, and because the rearguard may have overtaken
-//! before the first was told. So a broadcast to many costs two wakes more than it has waiters.
+//! The first waiter is woken because it may be the head, and because the rearguard may have
+//! overtaken before the first was told. So a broadcast to many costs two wakes more than it has
+//! waiters.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -35,18 +36,18 @@ use super::turn::{Stands, Wait};
 use crate::arena;
 use crate::policy::Policy;
 
-/// [`Waiter::queue`]: the last of those that were moved together. The rest is the address of the
-/// tail, which is even.
+/// [`Waiter::queue`] of the last of the waiters that were moved together. The rest is the address
+/// of the tail, which is even.
 const REARGUARD: u64 = 1;
 
 /// A waiter that was moved: it has to acquire the mutex by [`ShflMutex::lock_moved`].
 #[must_use]
 pub struct Moved(WaiterId);
 
-/// What a waiter that looks at its own node learns.
+/// The answer to a waiter that looks at its own node.
 pub(crate) enum Look {
-    /// On the list, as far as it can see, and nobody will move it without its knowledge: who moves
-    /// it now sees that it looks.
+    /// On the list, as far as the waiter can see, and no thread will move it without its knowledge:
+    /// a mover sees from now on that it looks.
     Listed,
     Notified,
     Moved(Moved),
@@ -58,7 +59,7 @@ pub(crate) fn is_notified<P: Platform>(node: &Waiter<P>) -> bool {
     status.notified() || status.waiting()
 }
 
-/// Whether the waiter, the caller, was notified or moved.
+/// Whether the caller was notified or moved; `node` is the caller's.
 pub(crate) fn look<P: Platform>(id: WaiterId, node: &Waiter<P>) -> Look {
     let mut seen = status::load(node);
     if !seen.notified() && !seen.waiting() {
@@ -81,10 +82,10 @@ pub(crate) struct Chain<P: Platform> {
 impl<P: Platform> Chain<P> {
     pub(crate) const NEW: Self = Self { ends: None, queue: 0 };
 
-    /// Takes in a waiter, if it has named a queue, and the same as those before it.
+    /// Takes in a waiter if it has named a queue, and the same queue as those before it.
     pub(crate) fn push(&mut self, bits: u32) -> bool {
         let Some(place) = Place::<P>::at(bits) else { return false };
-        // Relaxed throughout: the list's lock orders us after the waiter; publishing comes yet.
+        // Relaxed throughout: the list's lock orders us after the waiter; publishing comes later.
         let queue = place.node.queue.load(Relaxed);
         if queue == 0 || self.queue != 0 && self.queue != queue {
             return false;
@@ -100,19 +101,19 @@ impl<P: Platform> Chain<P> {
         true
     }
 
-    /// Moves them into the queue, and wakes the first and the last. Returns how many were moved
-    /// that had not begun to look: all that they do from now on is to acquire the mutex.
+    /// Moves them into the queue, and wakes the first and the last. Returns how many of the moved
+    /// waiters had not begun to look: all that they do from now on is to acquire the mutex.
     ///
     /// # Safety
     ///
-    /// Each is LISTED and can't get off its list before this returns.
+    /// Each waiter is LISTED and can't get off its list before this returns.
     pub(crate) unsafe fn join(self) -> u32 {
         let Some((first, last)) = self.ends else { return 0 };
         let references = [first, last].map(|place| arena::<P>().reference(place.id.index()));
         last.node.queue.store(self.queue | REARGUARD, Relaxed);
         let tail = core::ptr::with_exposed_provenance::<TailId<P>>(self.queue as usize);
-        // SAFETY: it was exposed by the waiters, which are on their way to lock the mutex: it is
-        // there until one of them is told below that it was moved (MOVE-1).
+        // SAFETY: the waiters have exposed it, and are on their way to lock the mutex: it is there
+        // until one of them is told below that it was moved (MOVE-1).
         let previous = unsafe { (*tail).join(last.id) };
         let mut unaware = 0;
         // Before the link: behind it the order is the shuffler's.
@@ -135,15 +136,15 @@ impl<P: Platform> Chain<P> {
     }
 }
 
-/// Whether it is the last of those that were moved together.
+/// Whether the waiter is the last of those that were moved together.
 pub(super) fn is_rearguard<P: Platform>(node: &Waiter<P>) -> bool {
     // Relaxed: written before the waiter was in the queue, and published with it.
     node.queue.load(Relaxed) & REARGUARD != 0
 }
 
-/// The waiter has overtaken the head: if it is a rearguard, wakes those that it has guarded, and
-/// whoever else sleeps on in that queue (MOVE-2). Looks at all nodes that there are: it happens
-/// once a broadcast at most, after a backstop.
+/// Called by a waiter that has overtaken the head: if it is a rearguard, wakes the waiters that it
+/// has guarded, and all others that sleep on in that queue (MOVE-2). Searches all nodes that there
+/// are: it happens at most once per broadcast, after a backstop.
 pub(super) fn relieve<P: Platform>(node: &Waiter<P>) {
     if !is_rearguard(node) {
         return;
@@ -152,9 +153,9 @@ pub(super) fn relieve<P: Platform>(node: &Waiter<P>) {
     let queue = node.queue.load(Relaxed) & !REARGUARD;
     for index in 1..=arena.high_water() {
         let Some(other) = arena.resolve_index(index) else { continue };
-        // Before the look: a node that changes hands afterwards is not woken.
+        // Before the look at its status: a node that changes hands afterwards is not woken.
         let reference = arena.reference(index);
-        // Those that we guard were moved before we were told, by the same release.
+        // The waiters that we guard were moved before we were told, by the same release.
         if status::load(other).moved()
             && other.queue.load(Relaxed) == queue
             && let Some(reference) = reference
@@ -165,8 +166,8 @@ pub(super) fn relieve<P: Platform>(node: &Waiter<P>) {
 }
 
 impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
-    /// Prepares the caller's node to be moved into this queue; not if the caller may have to leave
-    /// it there, as its backstop may ask, and has left too many behind already.
+    /// Prepares the caller's node to be moved into this queue. Does nothing if the caller may have
+    /// to leave the node there, as its backstop may ask, and has left too many behind already.
     pub(crate) fn invite(&self, bits: u32) {
         if F::BACKSTOP_NS != 0 && !abandoned::thread_may_leave_one::<P>() {
             return;
@@ -181,7 +182,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         place.node.queue.store(tail as u64, Relaxed);
     }
 
-    /// Acquires the lock for a waiter that was moved into its queue; blocks until it is had.
+    /// Acquires the lock for a waiter that was moved into its queue; blocks until the waiter has
+    /// it.
     ///
     /// The mutex must be the one that the waiter named when it began to wait.
     pub fn lock_moved(&self, moved: Moved) {
@@ -191,7 +193,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             self.wait_in_queue(me, &Stands::First, None, Contended::untold(self))
         });
         if wait != Wait::Acquired {
-            // The child of a fork that came in between: there is no queue, and nobody in it.
+            // The child of a fork that came in between: there is no queue, and no waiter in it.
             self.lock();
         }
     }

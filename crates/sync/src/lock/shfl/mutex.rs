@@ -4,28 +4,28 @@
 //! |---|---|---|
 //! | 0 | `locked` | `LOCKED`, `WAKE`, `FAIR` (below); 0 is free |
 //! | 1 | `policy` | the policy, where it is chosen at run time ([`Chosen`]); else zero |
-//! | 2–3 | `head` | name of a head that sleeps or is called and not here; or `PASS` and the owner |
-//! | 4–7 | `tail` | name of the last waiter, 0 if nobody waits |
+//! | 2–3 | `head` | a head that sleeps, or was called and is not here; or `PASS` and the owner |
+//! | 4–7 | `tail` | name of the last waiter, 0 if no thread waits |
 //!
 //! A name is 15 bits of a node's index. `PASS`: `handover.rs`.
 //!
 //! ```text
-//!             lock (anybody)               a head goes to sleep
+//!             lock (any thread)            a head goes to sleep
 //!    0 ◄─────────────────────► LOCKED ──────────────────────────► LOCKED|WAKE
 //!             unlock              ▲                                   │
 //!                                 │        unlock, cold: clears WAKE  │
 //!                                 └───────────────────────────────────┘
-//!                                   … then releases and wakes who `head` names
+//!                                   … then releases and wakes the waiter that `head` names
 //! ```
 //!
-//! `FAIR` is raised for a head that was overtaken for too long: the lock then goes from owner to
-//! head, and comers can't barge. `README.md` beside this file has the whole protocol and the
+//! `FAIR` is set for a head that was overtaken for too long: the lock then goes from owner to head,
+//! and arriving waiters can't barge. `README.md` beside this file has the whole protocol and the
 //! reasons.
 //!
-//! - MUTEX-1: `WAKE` is set only while `LOCKED` is; who clears it wakes the waiter that `head`
-//!   names afterwards.
+//! - MUTEX-1: `WAKE` is set only while `LOCKED` is set; the thread that clears `WAKE` wakes the
+//!   waiter that `head` names after that.
 //! - MUTEX-2: a sleeping head is named by `head`, with `WAKE` set, or has a wake coming.
-//! - MUTEX-3: nothing of the lock is touched after the store that releases it.
+//! - MUTEX-3: an unlock touches nothing of the lock after the store that releases it.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -42,33 +42,35 @@ use super::watch;
 use crate::arena;
 use crate::policy::{Chosen, Policy};
 
-/// Numbers of a lock's form, and whether its head may sleep: those of [`Standard`], where a form
-/// says nothing else.
+/// Constants of a lock's form, and whether its head may sleep. The defaults are those of
+/// [`Standard`].
 pub trait Form: Send + Sync + 'static {
     /// Whether the head of the queue may sleep. In the published form it may not; unlock is then a
     /// plain store.
     const HEAD_SLEEPS: bool = true;
     /// How many waiters a shuffler gathers at most, and looks at in one go (INV-5).
     const GROUP: u32 = 1024;
-    /// For how long a head that was called may be overtaken at least, in nanoseconds;
-    /// `u32::MAX` is for ever.
+    /// Least time for which a called head may be overtaken, in nanoseconds; `u32::MAX` is for ever.
     const PATIENCE_NS: u32 = 50_000;
-    /// How often a thread overtakes called heads between two looks at the clock.
+    /// Number of times that a thread overtakes called heads between two looks at the clock.
     const LOOK: u32 = 16;
-    /// How long a comer spins before it joins the queue.
+    /// How long an arriving waiter spins before it joins the queue.
     const SPIN: Budget = Budget::ns(1_000);
     /// How long a waiter spins in the queue before it sleeps.
     const QUEUE_SPIN: Budget = Budget::ns(2_000);
     /// How long the head spins before it sleeps.
     const HEAD_SPIN: Budget = Budget::ns(5_000);
-    /// How long either spins where there are CPUs to spare: about what a sleep and a wake cost. A
-    /// head then wakes the waiter behind it, too, so that this one is up when its turn comes. 0: no
-    /// longer than elsewhere, and it wakes nobody.
+    /// How long a waiter in the queue, or the head, spins where CPUs are to spare: about the cost
+    /// of a sleep and a wake. A head then also wakes the waiter behind it, so that this waiter is
+    /// awake when its turn comes. 0: both spin no longer than elsewhere, and the head wakes no
+    /// waiter.
     const LINGER: Budget = Budget::ns(100_000);
-    /// How often in a row the lock is handed over within one socket while others wait for it.
+    /// How often in a row the lock is handed over within one socket while other sockets wait for
+    /// it.
     const COHORT: u16 = 64;
-    /// How long a waiter sleeps at first, in nanoseconds, before it looks whether the lock is free
-    /// and nobody takes it: the head may be stuck in a signal handler, or stopped. 0 is for ever.
+    /// How long a waiter sleeps at first, in nanoseconds, before it checks whether the lock is free
+    /// and no thread takes it: the head may be stuck in a signal handler, or stopped. 0 is for
+    /// ever.
     const BACKSTOP_NS: u64 = 50_000_000;
 }
 
@@ -94,17 +96,17 @@ impl Form for Published {
 pub(super) const LOCKED: u8 = 1;
 /// The head sleeps: unlock must wake it.
 pub(super) const WAKE: u8 = 2;
-/// The lock is kept for the head; comers leave it alone.
+/// The lock is kept for the head; arriving waiters leave it alone.
 pub(super) const FAIR: u8 = 4;
-/// In `head`: it is the owner's place that is named, which hands the lock over (`handover.rs`).
+/// In `head`: the name is that of the owner's place. The owner hands the lock over (`handover.rs`).
 pub(super) const PASS: u16 = 1 << NAME_BITS;
-/// How many bits of a node's index are its name in `head`.
+/// Number of bits of a node's index that are its name in `head`.
 const NAME_BITS: u32 = 15;
 
 /// A NUMA-aware blocking mutex, 8 bytes.
 ///
-/// Its policy is that of its type `Q`; the one that is there if nothing is said can be changed at
-/// any time ([`set_policy`](Self::set_policy)).
+/// The type `Q` says the policy. The default, [`Chosen`], can be changed at any time
+/// ([`set_policy`](Self::set_policy)).
 #[repr(C, align(8))]
 pub struct ShflMutex<P: Platform, Q: Policy = Chosen, F: Form = Standard> {
     pub(super) locked: P::U8,
@@ -124,7 +126,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         marker: PhantomData,
     };
 
-    /// Acquires the lock; blocks until it is had.
+    /// Acquires the lock; blocks until the caller has it.
     #[inline]
     pub fn lock(&self) {
         if !self.lock_uncontended() {
@@ -132,7 +134,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         }
     }
 
-    /// What [`lock`](Self::lock) does without contention: acquires the lock if it is free and no
+    /// The part of [`lock`](Self::lock) without contention: acquires the lock if it is free and no
     /// waiter has asked for fairness. For callers that want to know when they would have waited.
     #[inline]
     pub fn lock_uncontended(&self) -> bool {
@@ -146,8 +148,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         self.locked.compare_exchange(0, LOCKED, Acquire, Relaxed).is_ok()
     }
 
-    /// Acquires the lock, or gives up when the deadline has passed; says whether it was had. A free
-    /// lock is had whatever the deadline.
+    /// Acquires the lock, or gives up when the deadline has passed; returns whether the caller has
+    /// the lock. A free lock is acquired whatever the deadline.
     #[inline]
     pub fn lock_until(&self, deadline: Deadline) -> bool {
         self.take() || self.lock_contended(Some(deadline)) == Wait::Acquired
@@ -163,21 +165,21 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         }
     }
 
-    /// Acquires the lock through its queue though it may be free, as one that has waited: where
-    /// owners hand over, this one does. For models of what comes then.
+    /// Acquires the lock through its queue though it may be free, like a waiter: where owners hand
+    /// the lock over, this one does. For models of the hand-off.
     #[doc(hidden)]
     pub fn lock_queued(&self) {
         while self.lock_contended(None) != Wait::Acquired {}
     }
 
-    /// The name of the last place in the queue, whatever process wrote it: that of the last waiter,
-    /// or of an owner that hands the lock over and has nobody behind it. `None` if the queue is
-    /// empty. May be stale at once.
+    /// The name of the last place in the queue, whatever process wrote it: the place of the last
+    /// waiter, or of an owner that hands the lock over and has no waiter behind it. `None` if the
+    /// queue is empty. May be stale at once.
     pub fn last_waiter(&self) -> Option<WaiterId> {
         self.tail.name()
     }
 
-    /// Whether somebody holds the lock; may be stale at once.
+    /// Whether the lock is held; may be stale at once.
     pub fn is_locked(&self) -> bool {
         self.locked.load(Relaxed) & LOCKED != 0
     }
@@ -205,31 +207,32 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         }
     }
 
-    /// What [`unlock`](Self::unlock) does without contention, by exchange: releases the lock if no
-    /// waiter has to be woken, and nobody has to look whether a called one is due; says whether it
-    /// did. For callers that know that the light form is not in use.
+    /// The part of [`unlock`](Self::unlock) without contention, by exchange: releases the lock if
+    /// no waiter has to be woken, and the caller does not have to check whether a called head is
+    /// due. Returns whether it released. For callers that know that the light form is not in use.
     ///
     /// # Safety
     ///
     /// The caller owns the lock.
     #[inline]
     pub unsafe fn unlock_uncontended(&self) -> bool {
-        // Relaxed: whether somebody was called decides about fairness only; that the lock is to be
-        // handed over, the owner has written itself. Release: pairs with the acquire of the next
+        // Relaxed: whether a head was called decides about fairness only, and the owner itself has
+        // written that the lock is to be handed over. Release: pairs with the acquire of the next
         // owner.
         let head = self.head.load(Relaxed);
         (head == 0 || head & PASS == 0 && (Patience::<F>::ENDLESS || !Patience::<F>::looks::<P>()))
             && self.locked.compare_exchange(LOCKED, 0, Release, Relaxed).is_ok()
     }
 
-    /// As [`lock_uncontended`](Self::lock_uncontended), by a plain load and a plain store.
+    /// Does what [`lock_uncontended`](Self::lock_uncontended) does, by a plain load and a plain
+    /// store.
     ///
     /// # Safety
     ///
-    /// The caller is the only thread of its process, and the lock in no other one's memory.
+    /// The caller is the only thread of its process, and the lock is in no other process's memory.
     #[inline]
     pub unsafe fn lock_alone(&self) -> bool {
-        // Relaxed: there is nobody to order with; a thread that is created later comes after.
+        // Relaxed: there is no thread to order with; a thread that is created later comes after.
         let free = self.locked.load(Relaxed) == 0;
         if free {
             self.locked.store(LOCKED, Relaxed);
@@ -237,13 +240,13 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         free
     }
 
-    /// [`unlock`](Self::unlock) by a plain load and a plain store; `false`, and nothing done, if
-    /// that is not enough.
+    /// Unlocks by a plain load and a plain store, as [`unlock`](Self::unlock) does. Returns
+    /// `false`, and does nothing, if more than these is needed.
     ///
     /// # Safety
     ///
-    /// The caller owns the lock, is the only thread of its process, and the lock is in no other
-    /// one's memory.
+    /// The caller owns the lock, and is the only thread of its process. The lock is in no other
+    /// process's memory.
     #[inline]
     pub unsafe fn unlock_alone(&self) -> bool {
         // Relaxed: as in `lock_alone`.
@@ -254,7 +257,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         enough
     }
 
-    /// Releases where the head has asked for something, or may be due.
+    /// Releases the lock where the head has asked for something, or may be due.
     #[cold]
     #[inline(never)]
     fn unlock_contended(&self) {
@@ -273,23 +276,24 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         self.unlock_and_wake();
     }
 
-    /// Whether a release keeps the lock for the head: the head insists, or is due.
+    /// Whether the release keeps the lock for the head, because the head insists or is due.
     fn keeps(&self, seen: u8) -> bool {
         if Patience::<F>::ENDLESS {
             return false;
         }
-        // Relaxed: a name that is not the newest misjudges the time, no more. Without one nobody is
-        // left to keep the lock for.
+        // Relaxed: a name that is not the newest misjudges the time, no more. Without a name there
+        // is no head left to keep the lock for.
         let head = u32::from(self.head.load(Relaxed));
         let Some(head) = arena::<P>().resolve_index(head) else { return false };
         Patience::<F>::keep_if(seen & FAIR != 0 || Patience::<F>::is_over(head), head)
     }
 
-    /// Releases with a wake. The target is known before the store that releases (MUTEX-3); a head
-    /// that names itself after `WAKE` was cleared sets it again, and the release fails (MUTEX-1).
+    /// Releases the lock with a wake. The owner knows the target before the store that releases
+    /// (MUTEX-3). A head that names itself after `WAKE` was cleared sets the flag again, and the
+    /// release fails (MUTEX-1).
     ///
-    /// Nobody is woken before the release: a head that woke to a held lock would ask again, and
-    /// the two could keep each other busy for ever.
+    /// The owner wakes no waiter before the release: a head that woke to a held lock would ask
+    /// again, and the two could keep each other busy for ever.
     #[cold]
     #[inline(never)]
     fn unlock_and_wake(&self) {
@@ -300,8 +304,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             // Acquire: pairs with the release in `ask_for_wake`: `head` is as new as the flag.
             let seen = self.locked.fetch_and(!WAKE, Acquire);
             if seen & WAKE != 0 {
-                // Relaxed: a name that is newer than the flag is of a head that has not set its own
-                // yet, and so is up.
+                // Relaxed: if the name is newer than the flag, its head has not set its own flag
+                // yet, and so is awake.
                 named = u32::from(self.head.load(Relaxed));
                 target = arena.reference(named);
                 if let Some(head) = arena.resolve_index(named) {
@@ -334,7 +338,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         }
     }
 
-    /// Wakes the waiters whose index ends as `named` does: `head` holds [`NAME_BITS`] of it.
+    /// Wakes the waiters whose index ends as `named` does: `head` holds [`NAME_BITS`] bits of it.
     fn wake_namesakes(named: u32) {
         let arena = arena::<P>();
         for index in (named..=arena.high_water()).step_by(1 << NAME_BITS).skip(1) {
@@ -344,13 +348,13 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         }
     }
 
-    /// Whether the owner will hand the lock to a waiter, and not release it first, should one wait;
-    /// may be stale at once.
+    /// Whether the owner will hand the lock to a waiter, if one waits, instead of releasing it
+    /// first; may be stale at once.
     pub fn hands_over(&self) -> bool {
         self.handing().is_some()
     }
 
-    /// Takes a free lock, fair or not. Looks at the newest value, where a load might not.
+    /// Takes a free lock, fair or not. Checks the newest value, which a load might not see.
     pub(super) fn take_free(&self) -> bool {
         // Acquire: pairs with the release in `unlock`. On a held lock it changes nothing.
         self.locked.fetch_or(LOCKED, Acquire) & LOCKED == 0
@@ -359,9 +363,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
 
 impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// Sorts waiters by `policy` from now on; never blocks. The lock may be held, and waiters may
-    /// stand in its queue: those keep what they have noted when they came, and the heads that come
-    /// later put them in the new order with all others. Where the type alone says the policy this
-    /// changes nothing.
+    /// be in its queue: they keep what they noted when they came, and later heads put them in the
+    /// new order with all others. If the type alone says the policy, this changes nothing.
     pub fn set_policy(&self, policy: Q) {
         // Relaxed: it decides about order only, and may be seen at any time.
         self.policy.store(policy.byte(), Relaxed);

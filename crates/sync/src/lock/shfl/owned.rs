@@ -1,25 +1,25 @@
-//! The ShflLock mutex that knows its owner: 16 bytes. For policies that have to.
+//! The ShflLock mutex that knows its owner: 16 bytes. For policies that need to know it.
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
 //! | 0–7 | `mutex` | [`ShflMutex`] |
-//! | 8–11 | `owner` | the thread that owns the lock, and `LENT`; 0 is nobody, or not noted yet |
+//! | 8–11 | `owner` | the thread that owns the lock, and `LENT`; 0 is none, or not noted yet |
 //! | 12–15 | `since` | since when, if holds are measured; in units of 1024 ns |
 //!
 //! Lending (`000_…`, "Priority inheritance or boosting"): a waiter, as it begins to wait and each
-//! time that it goes to sleep as the head, lends its rank to the owner, who runs no later than it
-//! would. It does so in an order that leaves nothing lent for good:
+//! time that it goes to sleep as the head, lends its rank to the owner, which runs no later than
+//! the waiter would. It does so in an order that leaves nothing lent for good:
 //!
 //! 1. the waiter lends ([`Platform::lend`]);
-//! 2. it sets `LENT`, by an exchange that finds the same owner; if that one has gone, it takes back
-//!    what it lent.
+//! 2. it sets `LENT`, by an exchange that finds the same owner; if that owner has gone, the waiter
+//!    takes back what it lent.
 //!
 //! The owner takes its name away by an exchange before it releases. If that shows `LENT`, it gives
 //! back. So each loan is given back once: by the owner that saw the flag, or by the waiter whose
 //! exchange has failed.
 //!
-//! `LENT` is released and acquired, so that a loan is there for who gives it back. All else is
-//! relaxed: it decides when somebody runs, and orders nothing.
+//! `LENT` is released and acquired, so that a loan is there for the thread that gives it back. All
+//! else is relaxed: it decides when a thread runs, and orders nothing.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -38,7 +38,7 @@ use crate::policy::{Chosen, Policy};
 const LENT: u32 = 1 << 31;
 /// Hold times are in units of 1024 ns.
 const UNIT_BITS: u32 = 10;
-/// What a thread has held counts half after so many units: 17 ms.
+/// The time that a thread has held counts half after this many units: 17 ms.
 const HALF_LIFE: u32 = 1 << 14;
 
 /// [`ShflMutex`], with an owner: 16 bytes. For policies that lend the owner something
@@ -55,7 +55,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflOwned<P, Q, F> {
     /// A free lock.
     pub const NEW: Self = Self { mutex: ShflMutex::NEW, owner: P::U32::ZERO, since: P::U32::ZERO };
 
-    /// Acquires the lock; blocks until it is had.
+    /// Acquires the lock; blocks until the caller has it.
     #[inline]
     pub fn lock(&self) {
         if !self.mutex.lock_uncontended() {
@@ -64,7 +64,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflOwned<P, Q, F> {
         self.own();
     }
 
-    /// Acquires the lock, or gives up when the deadline has passed; says whether it was had.
+    /// Acquires the lock, or gives up when the deadline has passed; returns whether the caller has
+    /// the lock.
     #[inline]
     pub fn lock_until(&self, deadline: Deadline) -> bool {
         let had = self.mutex.take() || self.lock_contended(Some(deadline)) == Wait::Acquired;
@@ -104,7 +105,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflOwned<P, Q, F> {
         }
     }
 
-    /// Who owns the lock, if that is known; may be stale at once.
+    /// The thread that owns the lock, if that is known; may be stale at once.
     pub fn owner(&self) -> Option<ThreadId> {
         match self.owner.load(Relaxed) & !LENT {
             0 => None,
@@ -112,12 +113,12 @@ impl<P: Platform, Q: Policy, F: Form> ShflOwned<P, Q, F> {
         }
     }
 
-    /// Whether somebody holds the lock; may be stale at once.
+    /// Whether the lock is held; may be stale at once.
     pub fn is_locked(&self) -> bool {
         self.mutex.is_locked()
     }
 
-    /// As [`ShflMutex::set_policy`].
+    /// Sets the policy, as [`ShflMutex::set_policy`] does.
     pub fn set_policy(&self, policy: Q) {
         self.mutex.set_policy(policy);
     }
@@ -143,12 +144,12 @@ impl<P: Platform, Q: Policy, F: Form> ShflOwned<P, Q, F> {
         }
         let seen = self.owner.load(Relaxed);
         let owner = ThreadId(seen & !LENT);
-        // Ranks of threads fit; what a policy of somebody else's has noted may not.
+        // Ranks of threads fit; a rank that a user's own policy has noted may not.
         let rank = u8::try_from(me.rank.load(Relaxed)).unwrap_or(u8::MAX);
         if owner.0 == 0 || P::lend(owner, rank).is_err() {
             return;
         }
-        // One loan a lock: a second one raises the first. Release: pairs with the acquire in
+        // One loan per lock: a second one raises the first. Release: pairs with the acquire in
         // `unlock`.
         let noted = seen & LENT == 0
             && self.owner.compare_exchange(seen, seen | LENT, Release, Relaxed).is_ok();
@@ -158,8 +159,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflOwned<P, Q, F> {
     }
 }
 
-/// What the calling thread has held of locks that measure it, counting half for each half-life that
-/// has gone by; in units of 1024 ns.
+/// How long the calling thread has held locks that measure it, counting half for each half-life
+/// that has gone by; in units of 1024 ns.
 pub(crate) fn held<P: Platform>() -> u32 {
     P::local(|local| {
         let now = now::<P>();
@@ -173,12 +174,12 @@ pub(crate) fn held<P: Platform>() -> u32 {
     })
 }
 
-/// Now; wraps around after 73 minutes.
+/// Now, in units of 1024 ns; wraps around after 73 minutes.
 fn now<P: Platform>() -> u32 {
     (P::now(Clock::Monotonic) >> UNIT_BITS) as u32
 }
 
-/// Waiting is the mutex's, but for what is lent.
+/// Waiting is the mutex's, except for the loans.
 macro_rules! of_the_mutex {
     ($(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)+) => {
         $(fn $name(&self, $($argument: $type),*) -> $result {
@@ -212,7 +213,7 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflOwned<P, Q, F> 
     }
 
     fn ask_for_wake(&self, me: Place<P>, fence: &mut Fence) -> Ask {
-        // To who owns it now: not who did when we came, perhaps.
+        // The loan goes to the present owner, which may not be the one when we came.
         self.lend(me.node);
         self.mutex.ask_for_wake(me, fence)
     }

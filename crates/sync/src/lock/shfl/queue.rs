@@ -8,18 +8,19 @@
 //! ```
 //!
 //! - QUEUE-1: the first node is the head's, or that of an owner which hands the lock over (PASS-1);
-//!   it is never abandoned, and a queue that is not empty has
-//!   one, or its first comer is about to be: whoever leaves as the head makes the next waiter the
-//!   head first, or leaves it to a comer who finds the queue closed.
-//! - QUEUE-2: `next` of a node is written once by who comes behind it; after that only by the
-//!   shuffler, and only if the node is behind the shuffler (or is it) and not the tail.
+//!   it is never abandoned. A queue that is not empty has such a node, or its first arriving waiter
+//!   is about to be the head: a waiter that leaves as the head first makes the next waiter the
+//!   head, or leaves that to an arriving waiter, which finds the queue closed.
+//! - QUEUE-2: `next` of a node is written once by the waiter that comes behind it; after that only
+//!   by the shuffler, and only if the node is behind the shuffler (or is it) and not the tail.
 //! - QUEUE-3: a node is given back by its waiter; or, the first of a cohort, by the last owner that
-//!   had its place; or, abandoned, by the head that passes it; or,
-//!   closed, by the comer that finds it so.
+//!   had its place; or, abandoned, by the head that passes it; or, closed, by the arriving waiter
+//!   that finds it so.
 //!
-//! Who leaves the queue as its head may find a successor that has exchanged the tail and not linked
-//! itself yet: it may have lost its CPU in between, or sit in a signal handler. Nobody waits for
-//! it. `next` is closed instead, and the comer, who finds that, is the head.
+//! A waiter that leaves the queue as its head may have a successor that has exchanged the tail and
+//! not linked itself yet: the successor may have lost its CPU in between, or sit in a signal
+//! handler. The head does not wait for it. It closes `next` instead, and the arriving waiter, which
+//! finds that, is the head.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -30,8 +31,8 @@ use super::status;
 use crate::arena;
 use crate::policy::{Policy, Waiting};
 
-/// `next` of a node whose waiter has left the queue ahead of a comer that has not linked itself: no
-/// name, since no epoch is 0.
+/// `next` of a node whose waiter has left the queue ahead of an arriving waiter that has not linked
+/// itself. It is no name, because no epoch is 0.
 const CLOSED: u32 = 1;
 
 /// A node and its name.
@@ -58,23 +59,24 @@ impl<P: Platform> PartialEq for Place<P> {
 
 /// Where a lock keeps the last waiter: a word of 16 or of 32 bits.
 pub(super) trait Tail<P: Platform>: Sync {
-    /// Puts `id` last. `None` if the queue was empty, or what stands there is not of this process:
-    /// a parent's queue after a fork.
+    /// Puts `id` last. `None` if the queue was empty, or if the previous tail is not of this
+    /// process: a parent's queue after a fork.
     fn join(&self, id: WaiterId) -> Option<Place<P>>;
     /// Empties the queue if `id` is last.
     fn clear(&self, id: WaiterId) -> bool;
-    /// Whether `id` is last, as far as one can see.
+    /// Whether `id` is last, as far as the caller can see.
     fn is(&self, id: WaiterId) -> bool;
 }
 
 impl<P: Platform> Place<P> {
-    /// The place that a word of this process's names; `None` for 0 and for strangers.
+    /// The place that these bits name, in this process; `None` for 0 and for names of other
+    /// processes.
     pub(super) fn at(bits: u32) -> Option<Self> {
         let id = WaiterId::from_bits(bits)?;
         Some(Self::of(id, arena::<P>().resolve(id)?))
     }
 
-    /// The place of the node with this index, as this process names it; `None` for 0 and for one
+    /// The place of the node with this index, as this process names it; `None` for 0 and for a node
     /// that was never used.
     pub(super) fn at_index(index: u32) -> Option<Self> {
         let node = arena::<P>().resolve_index(index)?;
@@ -82,7 +84,7 @@ impl<P: Platform> Place<P> {
     }
 
     fn of(id: WaiterId, node: &'static Waiter<P>) -> Self {
-        // Relaxed: whoever has the name of a live node has acquired it.
+        // Relaxed: a thread that has the name of a live node has acquired the node.
         Self { id, node, generation: node.generation.load(Relaxed) }
     }
 
@@ -90,7 +92,7 @@ impl<P: Platform> Place<P> {
     pub(super) fn take<Q: Policy>(policy: Q) -> Option<Self> {
         let id = arena::<P>().take()?;
         let place = Self::of(id, arena::<P>().resolve(id)?);
-        // Even: a fork in a signal handler has wiped it just now.
+        // Even: a fork in a signal handler has just wiped it.
         if place.generation.is_multiple_of(2) {
             return None;
         }
@@ -106,7 +108,7 @@ impl<P: Platform> Place<P> {
         Some(place)
     }
 
-    /// Notes what the caller, whose place it is, will be sorted by.
+    /// Notes what the policy will sort the caller by. The place is the caller's.
     pub(super) fn note<Q: Policy>(self, policy: Q) {
         if policy.notes::<P>() {
             self.node.passed.store(0, Relaxed);
@@ -114,7 +116,7 @@ impl<P: Platform> Place<P> {
         }
     }
 
-    /// Gives the node back, unless it is lost: then it is nobody's.
+    /// Gives the node back, unless it is lost: then it belongs to no waiter.
     pub(super) fn give(self) {
         if self.is_lost() {
             return;
@@ -131,7 +133,8 @@ impl<P: Platform> Place<P> {
     }
 
     /// Joins the queue, as its head if it was empty or its last waiter has just left it. Returns
-    /// the place before it, if it is not the head; that may be another wait's at once.
+    /// the place before it, if the caller is not the head. That place may be another wait's at
+    /// once.
     pub(super) fn join(self, tail: &impl Tail<P>) -> Option<Self> {
         let previous = tail.join(self.id);
         if self.link(previous) {
@@ -142,12 +145,12 @@ impl<P: Platform> Place<P> {
         }
     }
 
-    /// Links the place, which is in the queue by the tail, behind who was last before. `false` if
-    /// nobody was, or has just left: the place is the head's.
+    /// Links the place, which is in the queue by the tail, behind the waiter that was last before.
+    /// `false` if there was none, or if it has just left: the place is the head's.
     pub(super) fn link(self, previous: Option<Self>) -> bool {
         let Some(previous) = previous else { return false };
-        // Release: publishes our node to the head, who acquires it in `next`. Acquire: what who
-        // closed the queue has done as its head; pairs with the release in `leave`.
+        // Release: publishes our node to the head, which acquires it in `next`. Acquire: what the
+        // waiter that closed the queue has done as its head; pairs with the release in `leave`.
         let link = previous.node.next.compare_exchange(0, self.id.bits(), Release, Acquire);
         if link.is_err() {
             previous.give();
@@ -157,13 +160,13 @@ impl<P: Platform> Place<P> {
 
     /// The place behind this one, if it is known already.
     pub(super) fn next(self) -> Option<Self> {
-        // Acquire: pairs with the release in `join`. What a shuffler has linked is known already:
-        // the role or the headship has come from it.
+        // Acquire: pairs with the release in `link`. A link of a shuffler is known already: the
+        // role or the headship has come from it.
         Self::at(self.node.next.load(Acquire))
     }
 
-    /// Ends the caller's place at the head of the queue: returns who is behind it, if anybody is.
-    /// The node is given back, or left to a comer who will.
+    /// Ends the caller's place at the head of the queue: returns the place behind it, if there is
+    /// one. The node is given back, or left to an arriving waiter, which gives it back.
     pub(super) fn leave(self, tail: &impl Tail<P>) -> Option<Self> {
         if let Some(next) = self.next() {
             self.give();
@@ -173,8 +176,8 @@ impl<P: Platform> Place<P> {
             self.give();
             return None;
         }
-        // Release: pairs with the acquire of the comer in `join`, which is the head then. Acquire:
-        // as in `next`.
+        // Release: pairs with the acquire of the arriving waiter in `link`, which is the head then.
+        // Acquire: as in `next`.
         match self.node.next.compare_exchange(0, CLOSED, Release, Acquire) {
             Ok(_) => None,
             Err(next) => {
@@ -184,7 +187,7 @@ impl<P: Platform> Place<P> {
         }
     }
 
-    /// Whether its waiter sleeps, and is not the head; may be stale at once.
+    /// Whether the place's waiter sleeps, and is not the head; may be stale at once.
     pub(super) fn sleeps(self) -> bool {
         status::load(self.node).parked()
     }
@@ -198,19 +201,19 @@ impl<P: Platform> Place<P> {
 
 impl<P: Platform> Tail<P> for TailId<P> {
     fn join(&self, id: WaiterId) -> Option<Place<P>> {
-        // Release: publishes our node to the next comer. Acquire: pairs with it, we write to the
-        // node that we find.
+        // Release: publishes our node to the next arriving waiter. Acquire: pairs with that
+        // release, because we write to the node that we find.
         Place::at(self.0.swap(id.bits(), AcqRel))
     }
 
     fn clear(&self, id: WaiterId) -> bool {
-        // Release: whoever finds the queue empty comes after us, with what it writes to `head`;
-        // pairs with the acquire in `join`.
+        // Release: a waiter that finds the queue empty comes after us, with what it writes to
+        // `head`; pairs with the acquire in `join`.
         self.0.compare_exchange(id.bits(), 0, Release, Relaxed).is_ok()
     }
 
     fn is(&self, id: WaiterId) -> bool {
-        // Relaxed: a tail that was one stays one or has a successor; see `shuffle`.
+        // Relaxed: a tail that was last stays last or has a successor; see `shuffle`.
         self.0.load(Relaxed) == id.bits()
     }
 }
@@ -222,15 +225,15 @@ pub(super) struct TailId<P: Platform>(P::U32);
 impl<P: Platform> TailId<P> {
     pub(super) const NEW: Self = Self(P::U32::ZERO);
 
-    /// Puts `before` last in place of `id`, if that is. For who has the shuffling role, or is the
-    /// head where nobody has; `before` has no link behind it.
+    /// Puts `before` last in place of `id`, if `id` is last. For a caller that has the shuffling
+    /// role, or is the head where no waiter has the role; `before` has no link behind it.
     pub(super) fn retreat(&self, id: WaiterId, before: WaiterId) -> bool {
-        // Release: the link that was cleared comes before what a comer puts there; pairs with the
-        // acquire in `join`.
+        // Release: the link that was cleared comes before the link that an arriving waiter puts
+        // there; pairs with the acquire in `join`.
         self.0.compare_exchange(id.bits(), before.bits(), Release, Relaxed).is_ok()
     }
 
-    /// The name that stands there.
+    /// The name of the last waiter.
     pub(super) fn name(&self) -> Option<WaiterId> {
         WaiterId::from_bits(self.0.load(Relaxed))
     }
@@ -248,7 +251,7 @@ impl<P: Platform> TailIndex<P> {
         id.index() <= u32::from(u16::MAX)
     }
 
-    /// Whether nobody waits.
+    /// Whether no thread waits.
     pub(super) fn is_empty(&self) -> bool {
         self.0.load(Relaxed) == 0
     }

@@ -1,4 +1,4 @@
-//! Shuffling: a waiter sorts the queue behind it while it has nothing better to do.
+//! Shuffling: a waiter sorts the queue behind it while it has nothing else to do.
 //!
 //! Source: `000_…`, "Shuffling invariants for correctness":
 //!
@@ -9,16 +9,16 @@
 //!
 //! And two of ours:
 //!
-//! - INV-5: a group grows to [`Form::GROUP`](super::Form::GROUP) waiters at most, or to as many as
-//!   the policy says; then the next head starts anew, so that nobody is overtaken for ever.
-//! - INV-6: shuffling stops as soon as its waiter has something better to do.
+//! - INV-5: a group grows to at most [`Form::GROUP`](super::Form::GROUP) waiters, or to the number
+//!   that the policy says; then the next head starts anew, so that no waiter is overtaken for ever.
+//! - INV-6: shuffling stops as soon as its waiter has something else to do.
 //!
-//! Why INV-1 holds: the role comes into being at a head whose `batch` is 0, that is, which nobody
-//! has grouped. It moves only to the last of its group, and all waiters between are of the group,
-//! with `batch` above 0. So no head with a `batch` of 0 appears before the role has come to the
-//! head itself (and goes with it) or was lost with an abandoned node.
+//! Why INV-1 holds: the role comes into being at a head whose `batch` is 0, that is, a head that no
+//! shuffler has put into a group. It moves only to the last of its group, and all waiters between
+//! are of the group, with `batch` above 0. So no head with a `batch` of 0 appears before the role
+//! has come to the head itself (and goes with it) or was lost with an abandoned node.
 //!
-//! What is here gathers a group. Policies that put waiters in order keep the role at the head:
+//! This file gathers a group. Policies that put waiters in order keep the role at the head:
 //! `sort.rs`.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -31,9 +31,9 @@ use super::sort;
 use super::status;
 use crate::policy::{Policy, Waiting};
 
-/// Gathers waiters behind `me`, who has the role, while `stop` is false; then passes the role to
-/// the last of the group. Returns whether the caller keeps the role: nobody to pass it to was found
-/// so far.
+/// Gathers waiters behind `me`, which has the role, while `stop` is false; then passes the role to
+/// the last of the group. Returns whether the caller keeps the role because it has found no waiter
+/// to pass it to so far.
 ///
 /// At most `group` waiters stand in one group, and at most `group` are looked at in one call.
 pub(super) fn shuffle<P: Platform, Q: Policy>(
@@ -48,11 +48,11 @@ pub(super) fn shuffle<P: Platform, Q: Policy>(
         sort::sort(policy, me, tail, (group, bound), stop);
         return true;
     }
-    // Relaxed throughout: `batch` and `resume` of a node are written by who has the role, and
-    // handed on with it, or with headship.
+    // Relaxed throughout: `batch` and `resume` of a node are written by the waiter that has the
+    // role, and handed on with the role, or with headship.
     let mut batch = me.node.batch.load(Relaxed).max(1);
     me.node.batch.store(batch, Relaxed);
-    // The end of the group, and how far the queue has been seen.
+    // The end of the group, and how far the queue has been searched.
     let mut last = me;
     let mut seen = Place::at(me.node.resume.load(Relaxed)).unwrap_or(me);
 
@@ -94,13 +94,14 @@ pub(super) fn shuffle<P: Platform, Q: Policy>(
 /// Moves `candidate`, right behind `seen`, to right behind `last`. `false` if it has no successor
 /// yet.
 fn move_up<P: Platform>(last: Place<P>, seen: Place<P>, candidate: Place<P>) -> bool {
-    // Acquire: what we link to `seen` must be whole for whoever follows the link.
+    // Acquire: the node that we link to `seen` must be whole for every thread that follows the
+    // link.
     let behind = candidate.node.next.load(Acquire);
     if behind == 0 {
         return false;
     }
-    // Relaxed: who follows these links has the role or is the head, and has that from us, directly
-    // or by others, with all that we have seen and done.
+    // Relaxed: a thread that follows these links has the role or is the head. It has that from us,
+    // directly or by others, with all that we have seen and done.
     seen.node.next.store(behind, Relaxed);
     candidate.node.next.store(last.node.next.load(Relaxed), Relaxed);
     last.node.next.store(candidate.id.bits(), Relaxed);

@@ -1,11 +1,11 @@
 //! Sorting: the head, while it waits, keeps the queue behind it in the order of a policy that
 //! sorts.
 //!
-//! Shuffling (`shuffle.rs`) gathers a group, and who has the role passes it on to the last of the
-//! group. A sorted queue has no such place to go on from: whoever comes may belong anywhere. So the
-//! role stays where it is, as a rule at the head, and vanishes with it. The next head has it anew,
-//! since its `batch` is 0, and is told how far the queue was sorted (`resume`): each waiter is
-//! looked at once, and no head begins at the beginning.
+//! In shuffling (`shuffle.rs`) the shuffler gathers a group, and passes the role on to the last of
+//! the group. A sorted queue has no such place to go on from: an arriving waiter may belong
+//! anywhere. So the role stays where it is, as a rule at the head, and vanishes with it. The next
+//! head has the role anew, because its `batch` is 0, and is told how far the queue was sorted
+//! (`resume`): each waiter is looked at once, and no head begins at the beginning.
 //!
 //! ```text
 //!   HEAD ──► sorted ──► … ──► sorted ──► candidate ──► … ──► last
@@ -13,12 +13,12 @@
 //!               └──── inserted ──────────────┘
 //! ```
 //!
-//! INV-1 to INV-4 hold as they are: where the policy changes while a waiter further back has the
-//! role, that one has it until it is the head, and all before it are of a group, so that none of
-//! them makes another. INV-6 holds too. In place of INV-5:
+//! INV-1 to INV-4 hold as they are. If the policy changes while a waiter further back has the role,
+//! that waiter has it until it is the head; all waiters before it are of a group, so none of them
+//! makes another role. INV-6 holds too. In place of INV-5:
 //!
-//! - INV-7: nobody is overtaken by sorting more than `bypass` times in a wait. Each waiter counts
-//!   how often (`passed`); only who has the role writes that.
+//! - INV-7: no waiter is overtaken by sorting more than `bypass` times in a wait. Each waiter's
+//!   node counts how often (`passed`); only the waiter that has the role writes that.
 
 use core::cmp::Ordering;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -29,8 +29,8 @@ use super::moved;
 use super::queue::{Place, Tail};
 use crate::policy::{Policy, Waiting};
 
-/// Puts waiters behind `me`, who has the role, in order while `stop` is false; looks at `most` of
-/// them at most.
+/// Puts waiters behind `me`, which has the role, in order while `stop` is false; looks at no more
+/// than `most` of them.
 pub(super) fn sort<P: Platform, Q: Policy>(
     policy: Q,
     me: Place<P>,
@@ -44,7 +44,8 @@ pub(super) fn sort<P: Platform, Q: Policy>(
     for _ in 0..most {
         // QUEUE-2, as in `shuffle`.
         let Some(candidate) = seen.next().filter(|place| !tail.is(place.id)) else { break };
-        // Acquire: what we link to `seen` must be whole for whoever follows the link.
+        // Acquire: the node that we link to `seen` must be whole for every thread that follows the
+        // link.
         let behind = candidate.node.next.load(Acquire);
         if behind == 0 {
             break;
@@ -54,7 +55,8 @@ pub(super) fn sort<P: Platform, Q: Policy>(
             let order = policy.compare(me, candidate, Waiting::of(other.node));
             order == Ordering::Less && u32::from(other.node.passed.load(Relaxed)) < bypass
         };
-        // A rearguard stays behind its own (MOVE-2). Who can't pass the last can't pass anybody.
+        // A rearguard stays behind its own (MOVE-2). A candidate that can't pass the last waiter
+        // can't pass any.
         if seen == me || moved::is_rearguard(candidate.node) || !passes(seen) {
             seen = candidate;
         } else {
@@ -67,8 +69,8 @@ pub(super) fn sort<P: Platform, Q: Policy>(
     me.node.resume.store(if seen == me { 0 } else { seen.id.bits() }, Relaxed);
 }
 
-/// Moves `candidate`, right behind `seen`, to before the first behind which there is nobody that it
-/// does not pass. `behind` is the name of who comes after it.
+/// Moves `candidate`, which is right behind `seen`, as far to the front as it passes all waiters in
+/// between. `behind` is the name of the waiter that comes after it.
 fn insert<P: Platform>(
     me: Place<P>,
     seen: Place<P>,
@@ -92,26 +94,27 @@ fn insert<P: Platform>(
         // INV-7.
         at.node.passed.store(at.node.passed.load(Relaxed).saturating_add(1), Relaxed);
     }
-    // Relaxed: who follows these links has the role or is the head, and has that from us, directly
-    // or by others, with all that we have seen and done.
+    // Relaxed: a thread that follows these links has the role or is the head. It has that from us,
+    // directly or by others, with all that we have seen and done.
     seen.node.next.store(behind, Relaxed);
     candidate.node.next.store(last.node.next.load(Relaxed), Relaxed);
     last.node.next.store(candidate.id.bits(), Relaxed);
 }
 
-/// What a head that has the role leaves to the next one: how far the queue is sorted.
+/// How far the queue is sorted: a head that has the role leaves this to the next head.
 pub(super) struct Sorted(u32);
 
 impl Sorted {
-    /// Nothing: who comes next begins anew.
+    /// Nothing is sorted: the next head begins anew.
     pub(super) const NO: Self = Self(0);
 
-    /// As far as `me`, who has the role, has come.
+    /// As far as `me`, which has the role, has come.
     pub(super) fn by<P: Platform>(me: Place<P>) -> Self {
         Self(me.node.resume.load(Relaxed))
     }
 
-    /// Tells `next`, which is about to be the head in place of `from`. Before it is granted that.
+    /// Tells `next`, which is about to be the head in place of `from`. To be called before the
+    /// headship is granted.
     pub(super) fn tell<Q: Policy, P: Platform>(
         &mut self,
         policy: Q,
@@ -121,13 +124,14 @@ impl Sorted {
         if self.0 == 0 {
             return;
         }
-        // Who sees the queue differently sorts it anew; of itself there is nothing to tell. `from`
-        // may have a new user by now: then this is a bad guess, no more.
+        // A head that sees the queue differently sorts it anew; if `next` is itself the last that
+        // was sorted, there is nothing to tell. `from` may have a new user by now: then this is a
+        // bad guess, no more.
         if self.0 == next.id.bits() || !policy.groups(Waiting::of(from), Waiting::of(next.node)) {
             *self = Self::NO;
             return;
         }
-        // Relaxed: it reads it as the head, which it learns to be afterwards.
+        // Relaxed: `next` reads it as the head, and learns that it is the head afterwards.
         next.node.resume.store(self.0, Relaxed);
     }
 }

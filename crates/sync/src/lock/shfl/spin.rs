@@ -4,20 +4,20 @@
 //! |---|---|---|
 //! | 0 | `locked` | 0 free, 1 held |
 //! | 1 | `policy` | the policy, where it is chosen at run time ([`Chosen`]); else zero |
-//! | 2–3 | `tail` | index of the last waiter, 0 if nobody waits |
+//! | 2–3 | `tail` | index of the last waiter, 0 if no thread waits |
 //!
-//! A comer takes a free lock only if no other waits; there is no separate "no stealing" byte that
-//! could be left behind. The head of the queue spins on `locked`, all others on their own node. The
-//! head that has taken the lock makes the next waiter the head, before its critical section. So
-//! unlock is one plain store.
+//! An arriving waiter takes a free lock only if no other waits; there is no separate "no stealing"
+//! byte that could be left behind. The head of the queue spins on `locked`, all others on their own
+//! node. The head that has taken the lock makes the next waiter the head, before its critical
+//! section. So unlock is one plain store.
 //!
 //! Where waiters are sorted by socket they stand in cohorts, as those of the mutex do (`cohort.rs`,
-//! COHORT-1 to 4): the head makes one of its own socket the next head, up to [`Form::COHORT`] times
-//! in a row. The first comer joins the queue alone; cohorts begin behind it. Other policies are
-//! kept by a shuffler.
+//! COHORT-1 to 4): the head makes a waiter of its own socket the next head, up to [`Form::COHORT`]
+//! times in a row. The first arriving waiter joins the queue alone; cohorts begin behind it. A
+//! shuffler serves other policies.
 //!
-//! Where the machine is crowded, a queue of spinners would wait for one that does not run; then a
-//! comer does not join but barges, as a test-and-test-and-set lock does.
+//! Where the machine is crowded, a queue of spinners would wait for a waiter that does not run;
+//! then an arriving waiter does not join but barges, as a test-and-test-and-set lock does.
 //!
 //! The tail is an index without an epoch: in memory that two processes share, use another lock.
 
@@ -35,8 +35,8 @@ use core::marker::PhantomData;
 
 /// A NUMA-aware spinlock, 4 bytes.
 ///
-/// For critical sections of a microsecond or less, and threads that are not outnumbered: waiters
-/// burn their CPU. Everybody else wants [`ShflMutex`](super::ShflMutex).
+/// For critical sections of a microsecond or less, and no more threads than CPUs: waiters burn
+/// their CPU. All other uses want [`ShflMutex`](super::ShflMutex).
 #[repr(C, align(4))]
 pub struct ShflSpin<P: Platform, Q: Policy = Chosen, F: Form = Standard> {
     locked: P::U8,
@@ -54,7 +54,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
         marker: PhantomData,
     };
 
-    /// Acquires the lock; spins until it is had.
+    /// Acquires the lock; spins until the caller has it.
     #[inline]
     pub fn lock(&self) {
         if !self.tail.is_empty() || !self.try_lock() {
@@ -69,12 +69,12 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
         self.locked.compare_exchange(0, 1, Acquire, Relaxed).is_ok()
     }
 
-    /// Whether somebody holds the lock; may be stale at once.
+    /// Whether the lock is held; may be stale at once.
     pub fn is_locked(&self) -> bool {
         self.locked.load(Relaxed) != 0
     }
 
-    /// As [`ShflMutex::set_policy`](super::ShflMutex::set_policy).
+    /// Sets the policy, as [`ShflMutex::set_policy`](super::ShflMutex::set_policy) does.
     pub fn set_policy(&self, policy: Q) {
         // Relaxed: it decides about order only, and may be seen at any time.
         self.policy.store(policy.byte(), Relaxed);
@@ -135,17 +135,18 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
         }
     }
 
-    /// Waits in the queue; `false` if the process has forked under the waiter, who must begin anew.
+    /// Waits in the queue; `false` if the process has forked under the waiter, which must begin
+    /// anew.
     fn lock_queued(&self, me: Place<P>, spinner: &mut Spinner<P>) -> bool {
-        // COHORT-3. Relaxed: published by the exchange by which it joins.
+        // COHORT-3. Relaxed: published by the exchange by which the waiter joins.
         me.node.passed.store(0, Relaxed);
         if !self.enter_cohort(me) {
             let _ = me.join(&self.tail);
         }
         let Some(mut role) = self.wait_for_headship(me, spinner) else { return false };
         let policy = self.policy();
-        // INV-2: the role comes into being at the head. One that has another's place in the queue
-        // has no waiters behind it to sort.
+        // INV-2: the role comes into being at the head. A waiter that has another's place in the
+        // queue has no waiters behind it to sort.
         role |=
             policy.shuffles::<P>() && !Self::by_cohorts(policy) && me.node.batch.load(Relaxed) == 0;
         role &= !cohort::is_heir(me);
@@ -159,12 +160,12 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
             }
         }
         P::hint(Hint::Owns);
-        // A lost node is nobody's: the queue that it stood in was the parent's.
+        // A lost node belongs to no queue: the queue that it stood in was the parent's.
         if me.is_lost() {
             return true;
         }
         let mut sorted = Sorted::NO;
-        // What another policy has sorted is sorted no longer.
+        // If the policy has changed, the work of the old one counts for nothing.
         if role && policy.sorts() && policy == self.policy() {
             if policy.strict() {
                 let _ = self.shuffle(me, || false);
@@ -177,7 +178,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
         let first = self.first_of(me);
         if let Some(next) = first.leave(&self.tail) {
             sorted.tell(policy, first.node, next);
-            // Nobody leaves this queue early: what was granted is a live waiter.
+            // No waiter leaves this queue early: the headship was granted to a live waiter.
             let _ = status::grant(next.node);
         }
         true
@@ -201,7 +202,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
             if role {
                 role = self.shuffle(me, || status::load(me.node).head());
             }
-            // Relaxed: looked at again above. INV-4: without the role, this is all that it does.
+            // Relaxed: the loop loads it again. INV-4: without the role, the waiter does only this.
             spinner.wait_while(&me.node.status, status::Status::idle);
         }
     }
@@ -228,10 +229,10 @@ impl<P: Platform> Spinner<P> {
     }
 
     /// How long a waiter spins before it is counted. The counter's line goes from thread to thread,
-    /// which costs more than this lock does. A queue of as many waiters as there are CPUs is done
-    /// by then, with a microsecond for each section and one for each hand-over, though others go
-    /// first for as long again (COHORT-3). One that is not may wait for a thread that does not run.
-    /// On two CPUs it is counted at once: there one spinner is too many.
+    /// which costs more than this lock does. A queue with one waiter per CPU is done by then, with
+    /// a microsecond for each section and one for each hand-over, though others go first for as
+    /// long again (COHORT-3). A queue that is not done may wait for a thread that does not run. On
+    /// two CPUs a waiter is counted at once: there one spinner is too many.
     fn uncounted() -> Budget {
         const TURN_NS: u32 = 4_000;
         let cpus = P::cpus();
@@ -240,7 +241,7 @@ impl<P: Platform> Spinner<P> {
 
     fn wait_while<W: Word>(&mut self, word: &impl Atomic<W>, keep: impl Fn(W) -> bool) {
         if !self.counted {
-            // Relaxed, here and below: whatever is seen is looked at again, or taken.
+            // Relaxed, here and below: whatever is seen is loaded again, or taken.
             if word.spin_while(Relaxed, Self::uncounted(), &keep).is_ok() {
                 return;
             }

@@ -1,4 +1,4 @@
-//! What a waiter in a ShflLock queue does, as one word of its node.
+//! The state of a waiter in a ShflLock queue, as one word of its node.
 //!
 //! ```text
 //!                 grant                      (takes the lock, leaves)
@@ -14,18 +14,20 @@
 //! ```
 //!
 //! An owner that hands the lock over (`handover.rs`) makes the next waiter the owner by one
-//! exchange: `WAITING` ──► `HEAD+OWNER`, and it has the lock. The head of a spinlock makes the next
-//! of its cohort the head by a store. `QUEUED` and `CLOSED` are bits beside these, of nodes in
-//! cohorts (`cohort.rs`): put into the queue by the first of it; and left ahead of a comer that has
-//! not linked itself. `OUT` is one beside `WAITING` or `PARKED`, of a waiter that has slept in its
-//! turn (`aside.rs`): it stands in no queue, and begins anew.
+//! exchange: `WAITING` ──► `HEAD+OWNER`, and the waiter has the lock. The head of a spinlock makes
+//! the next waiter of its cohort the head by a store. `QUEUED` and `CLOSED` are bits beside these
+//! states, of nodes in cohorts (`cohort.rs`). `QUEUED`: the first of the cohort has put the node
+//! into the queue. `CLOSED`: the waiter has left ahead of an arriving waiter that has not linked
+//! itself. `OUT` is a bit beside `WAITING` or `PARKED`, of a waiter that slept when its turn came
+//! (`aside.rs`): the waiter stands in no queue, and begins anew.
 //!
-//! `SHUFFLER` is a bit beside these: the waiter holds the shuffling role. It is given with the
-//! status word so that a spinning waiter sees both by looking at one word. It stands there too
-//! while its waiter sleeps, for the head to take it back (URGENT-3). `WAITING` stays set beside the
-//! other states: a word of 0 is that of a node which was wiped, in the child of a fork.
+//! `SHUFFLER` is a bit beside these states: the waiter holds the shuffling role. The role is given
+//! with the status word so that a spinning waiter sees both by looking at one word. The bit is also
+//! there while the waiter sleeps, so that the head can take the role back (URGENT-3). `WAITING`
+//! stays set beside the other states: a word of 0 is that of a node which was wiped, in the child
+//! of a fork.
 //!
-//! A waiter of a condition variable may come from its list (`moved.rs`), by another's hand:
+//! Another thread may move a waiter of a condition variable from its list (`moved.rs`):
 //!
 //! ```text
 //!   LISTED ────────► NOTIFIED      (wakes, and goes to the mutex by itself)
@@ -33,7 +35,7 @@
 //!     └────────────► PARKED+MOVED  (is woken, or sleeps on: no timer of its own wakes it)
 //! ```
 //!
-//! `LOOKING` is a bit beside `LISTED`: the waiter is up and goes to look at the list itself.
+//! `LOOKING` is a bit beside `LISTED`: the waiter is awake, and goes to look at the list itself.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -48,26 +50,26 @@ const PARKED: u32 = 1;
 const HEAD: u32 = 2;
 const ABANDONED: u32 = 4;
 const SHUFFLER: u32 = 8;
-/// Sleeps where a broadcast has found it, without the backstop.
+/// The waiter sleeps where a broadcast has found it, without the backstop.
 const MOVED: u32 = 32;
 
 /// The flags above.
 const FLAGS: u32 = 0xFF;
 /// The waiter's urgency, eight bits ([`Platform::urgency`]); 0 if it has none, or has not asked.
-/// Written by the waiter alone.
+/// Only the waiter writes it.
 const URGENCY_SHIFT: u32 = 8;
 
-/// Has the lock: its last owner has handed it over (`handover.rs`). With `HEAD`.
+/// The waiter has the lock: its last owner has handed it over (`handover.rs`). Set with `HEAD`.
 const OWNER: u32 = 1 << 16;
-/// Has left its cohort ahead of a comer (`cohort.rs`).
+/// The waiter has left its cohort ahead of an arriving waiter (`cohort.rs`).
 const CLOSED: u32 = 1 << 17;
-/// Stood in a cohort, and stands in the queue now.
+/// The waiter stood in a cohort, and stands in the queue now.
 const QUEUED: u32 = 1 << 18;
-/// Was set aside, and is in no queue (`aside.rs`).
+/// The waiter was set aside, and is in no queue (`aside.rs`).
 const OUT: u32 = 1 << 19;
 
-/// On the list of a condition variable, where no bit of a queue is set but perhaps those that its
-/// next place brings: headship and the role may come before its waiter is told that it was moved.
+/// On the list of a condition variable. No bit of a queue is set, except perhaps those that come
+/// with the next place: headship and the role may come before the waiter is told that it was moved.
 pub(crate) const LISTED: u32 = 0;
 /// Off the list, notified, and in no queue.
 pub(crate) const NOTIFIED: u32 = 64;
@@ -107,7 +109,7 @@ impl Status {
         self.0 & SHUFFLER != 0
     }
 
-    /// In a queue, and its waiter may know it.
+    /// Whether the node is in a queue, and its waiter may know it.
     pub(super) fn waiting(self) -> bool {
         self.0 & WAITING != 0
     }
@@ -124,12 +126,12 @@ impl Status {
         self.0 & LOOKING != 0
     }
 
-    /// How urgent the waiter is, as far as it has said; 0 for one that has left.
+    /// How urgent the waiter is, as far as it has said; 0 for a waiter that has left.
     pub(super) fn urgency(self) -> u8 {
         if self.abandoned() { 0 } else { (self.0 >> URGENCY_SHIFT) as u8 }
     }
 
-    /// Nothing to do but wait.
+    /// Whether the waiter has nothing to do but wait.
     pub(super) fn idle(bits: u32) -> bool {
         bits & (WAITING | HEAD | SHUFFLER | OUT) == WAITING
     }
@@ -139,14 +141,14 @@ impl Status {
     }
 }
 
-/// What became of a waiter that wanted to leave before its turn.
+/// The result for a waiter that wanted to leave before its turn.
 #[must_use]
 pub(super) enum Leave {
-    /// It has left; its node stays until the head comes by.
+    /// The waiter has left; its node stays until the head passes it.
     Abandoned,
-    /// It was turned out before: its node is its own.
+    /// The waiter was turned out before: its node is its own.
     Out,
-    /// Too late: it is the head.
+    /// Too late: the waiter is the head.
     IsHead,
 }
 
@@ -162,22 +164,23 @@ pub(super) fn begin<P: Platform>(node: &Waiter<P>) {
     node.status.store(WAITING, Relaxed);
 }
 
-/// The waiter found no queue before it: it is the head at once.
+/// Makes the waiter the head at once: it found no queue before it.
 pub(super) fn begin_as_head<P: Platform>(node: &Waiter<P>) {
-    // Relaxed: nobody else writes to it now.
+    // Relaxed: no other thread writes to it now.
     node.status.fetch_or(HEAD, Relaxed);
 }
 
 /// HEAD → WAITING, by the head itself, which is about to make another waiter the head.
 pub(super) fn step_down<P: Platform>(node: &Waiter<P>) {
-    // Relaxed: whoever makes it the head again has that from the waiter that it grants to next.
+    // Relaxed: the thread that makes it the head again got the headship from the waiter to which
+    // this one grants it next.
     node.status.fetch_and(!HEAD, Relaxed);
 }
 
-/// The waiter says how urgent it is.
+/// Notes how urgent the waiter is; called by the waiter.
 pub(super) fn set_urgency<P: Platform>(node: &Waiter<P>, urgency: u8) {
-    // Relaxed: decides about order only. In a node that is in no queue yet it is published with
-    // the node.
+    // Relaxed: the urgency decides about order only. In a node that is in no queue yet it is
+    // published with the node.
     node.status.fetch_or(u32::from(urgency) << URGENCY_SHIFT, Relaxed);
 }
 
@@ -187,10 +190,10 @@ pub(super) fn grant<P: Platform>(node: &Waiter<P>) -> Status {
     Status(node.status.fetch_or(HEAD, AcqRel))
 }
 
-/// What became of the lock that an owner has offered to a waiter.
+/// The result of an owner's offer of the lock to a waiter.
 #[must_use]
 pub(super) enum Offer {
-    /// The waiter has it.
+    /// The waiter has the lock.
     Taken,
     /// The waiter sleeps, and has no shuffling role any longer.
     Asleep,
@@ -200,10 +203,11 @@ pub(super) enum Offer {
     Stays,
 }
 
-/// WAITING → HEAD+OWNER, by the owner; nothing is done but what [`Offer`] says if the waiter is not
-/// up. Release: pairs with [`load`] and the spin on the status: the lock is the waiter's.
+/// WAITING → HEAD+OWNER, by the owner. If the waiter is not awake, nothing is done but what
+/// [`Offer`] says. Release: pairs with [`load`] and the spin on the status: the lock is the
+/// waiter's.
 pub(super) fn hand_over<P: Platform>(node: &Waiter<P>) -> Offer {
-    // Not looked at first: its line is had once, by the exchange.
+    // It does not look first: the exchange fetches the line, once.
     let mut seen = WAITING;
     loop {
         let (then, offer) = if seen & ABANDONED != 0 {
@@ -215,11 +219,11 @@ pub(super) fn hand_over<P: Platform>(node: &Waiter<P>) -> Offer {
         } else if seen & SHUFFLER == 0 {
             return Offer::Asleep;
         } else {
-            // ASIDE-4. It has not taken the role, or left it here in its sleep.
+            // ASIDE-4. The waiter has not taken the role, or left it here when it went to sleep.
             (seen & !SHUFFLER, Offer::Asleep)
         };
-        // Acquire where it sleeps or has left: the queue is as it has left it when it shuffled, and
-        // its node as well; pairs with `park` and `leave`.
+        // Acquire where the waiter sleeps or has left: we see the queue as it left it when it
+        // shuffled, and its node as well; pairs with `park` and `leave`.
         match node.status.compare_exchange(seen, then, Release, Acquire) {
             Ok(_) => return offer,
             Err(now) => seen = now,
@@ -227,35 +231,38 @@ pub(super) fn hand_over<P: Platform>(node: &Waiter<P>) -> Offer {
     }
 }
 
-/// WAITING → HEAD, of a waiter in a cohort that neither sleeps nor leaves. By the head before it,
-/// beside which no other thread writes to its status: so a store, for which the caller does not
-/// wait. Release: pairs with [`load`].
+/// WAITING → HEAD, of a waiter in a cohort that neither sleeps nor leaves. Called by the head
+/// before it, the only thread that writes to its status then: so a store is enough, and the caller
+/// does not wait for it. Release: pairs with [`load`].
 pub(super) fn appoint<P: Platform>(node: &Waiter<P>) {
     node.status.store(WAITING | HEAD, Release);
 }
 
-/// The node's waiter has left its cohort, by whoever ends the node's part in it.
+/// Notes that the node's waiter has left its cohort; called by the thread that ends the node's part
+/// in the cohort.
 pub(super) fn close<P: Platform>(node: &Waiter<P>) {
-    // Relaxed: for the same thread, which gives the node back, and for a comer, which acquires it
-    // by `wants`.
+    // Relaxed: for the same thread, which gives the node back, and for an arriving waiter, which
+    // acquires it by `wants`.
     node.status.fetch_or(CLOSED, Relaxed);
 }
 
-/// The node is about to be put from its cohort into the queue, by the first of that.
+/// Notes that the node is about to be put from its cohort into the queue; called by the cohort's
+/// first.
 pub(super) fn queue<P: Platform>(node: &Waiter<P>) {
-    // Relaxed: says how long its waiter may sleep, and that it need not leave.
+    // Relaxed: it says how long the waiter may sleep, and that the waiter need not leave.
     node.status.fetch_or(QUEUED, Relaxed);
 }
 
 /// WAITING → PARKED; `false` if there is something to do instead, or the waiter was put into the
-/// queue and does not know it: it is [`queued`](Status::queued) or not. One that has the shuffling
-/// `role` leaves it in the word while it sleeps: the head may [take it back](recall_role).
+/// queue and does not know it: `queued` is whether it is [`queued`](Status::queued) as far as it
+/// knows. A waiter that has the shuffling `role` leaves it in the word while it sleeps: the head
+/// may [take it back](recall_role).
 pub(super) fn park<P: Platform>(node: &Waiter<P>, urgency: u8, role: bool, queued: bool) -> bool {
     let waiting = WAITING | u32::from(urgency) << URGENCY_SHIFT | if queued { QUEUED } else { 0 };
     let parked = waiting | if role { PARKED | SHUFFLER } else { PARKED };
     // Release: the queue as a shuffler has left it; pairs with the acquire in `recall_role`. And
-    // the link by which the waiter has joined: an owner that has seen it asleep, by an acquire, and
-    // then releases, has the head see it in line.
+    // the link by which the waiter has joined: if an owner has seen it asleep, by an acquire, and
+    // then releases, the head sees it in line.
     node.status.compare_exchange(waiting, parked, Release, Relaxed).is_ok()
 }
 
@@ -283,7 +290,7 @@ pub(super) fn leave<P: Platform>(node: &Waiter<P>) -> Leave {
             return Leave::Out;
         }
         // Release: our last look at the node happens before the head reclaims it; pairs with
-        // `grant`. Relaxed where it fails: looked at again.
+        // `grant`. Relaxed where it fails: the loop loads it again.
         let left = node.status.compare_exchange(seen, seen | ABANDONED, Release, Relaxed);
         if left.is_ok() {
             return Leave::Abandoned;
@@ -296,23 +303,23 @@ pub(super) fn give_role<P: Platform>(node: &Waiter<P>) {
     node.status.fetch_or(SHUFFLER, Release);
 }
 
-/// Takes the role that [`give_role`] gave, or that the waiter left in its word in its sleep;
-/// `false` if the head has taken it back.
+/// Takes the role that [`give_role`] gave, or that the waiter left in its word when it went to
+/// sleep; `false` if the head has taken it back.
 pub(super) fn take_role<P: Platform>(node: &Waiter<P>) -> bool {
     // Relaxed: the caller has seen the bit by an acquire.
     Status(node.status.fetch_and(!SHUFFLER, Relaxed)).shuffler()
 }
 
-/// Takes the role back from a waiter that has not taken it; `false` if it has, or has none.
-/// Acquire: pairs with the releases in [`give_role`] and [`park`]: the queue is as that shuffler
-/// has left it.
+/// Takes the role back from a waiter that has not taken it; `false` if the waiter has taken it, or
+/// never had it. Acquire: pairs with the releases in [`give_role`] and [`park`]: the queue is as
+/// that shuffler has left it.
 pub(super) fn recall_role<P: Platform>(node: &Waiter<P>) -> bool {
     Status(node.status.fetch_and(!SHUFFLER, Acquire)).shuffler()
 }
 
-/// LISTED → HEAD, or PARKED+MOVED, of a waiter that will be woken: until it has
-/// [arrived](arrive), nobody can know that it runs. Returns what it was before. Release: pairs with
-/// [`load`] and with [`look`]; the waiter sees its node as the mover left it.
+/// LISTED → HEAD, or PARKED+MOVED, of a waiter that will be woken: until it has [arrived](arrive),
+/// no thread can know that it runs. Returns what it was before. Release: pairs with [`load`] and
+/// with [`look`]; the waiter sees its node as the mover left it.
 pub(super) fn admit<P: Platform>(node: &Waiter<P>, head: bool) -> Status {
     let bits = if head { WAITING | HEAD } else { WAITING | PARKED | MOVED };
     Status(node.status.fetch_or(bits, Release))
@@ -320,9 +327,9 @@ pub(super) fn admit<P: Platform>(node: &Waiter<P>, head: bool) -> Status {
 
 /// LISTED → PARKED+MOVED, of a waiter that sleeps on; returns what it was before.
 pub(super) fn admit_asleep<P: Platform>(node: &Waiter<P>) -> Status {
-    // Release: what we know of the lock, and that the waiter stands in the queue: one that wakes by
-    // itself judges by it whether it may sleep (WATCH-2). Pairs with the acquire by which it sees
-    // that it was moved.
+    // Release: what we know of the lock, and that the waiter stands in the queue: a waiter that
+    // wakes by itself judges by it whether it may sleep (WATCH-2). Pairs with the acquire by which
+    // the waiter sees that it was moved.
     Status(node.status.fetch_or(WAITING | PARKED | MOVED, Release))
 }
 
@@ -332,19 +339,19 @@ pub(super) fn look<P: Platform>(node: &Waiter<P>) -> Status {
     Status(node.status.fetch_or(LOOKING, Acquire))
 }
 
-/// The waiter that was moved is up, and waits in the queue like any other.
+/// Notes that the waiter that was moved is awake, and waits in the queue like any other.
 pub(super) fn arrive<P: Platform>(node: &Waiter<P>) {
-    // Relaxed: it has seen by an acquire that it was moved.
+    // Relaxed: the waiter has seen by an acquire that it was moved.
     node.status.fetch_and(WAITING | HEAD | SHUFFLER | !FLAGS, Relaxed);
 }
 
-/// How urgent the waiter has said that it is.
+/// How urgent the waiter is, as far as it has said.
 pub(crate) fn urgency<P: Platform>(node: &Waiter<P>) -> u8 {
     // Relaxed: decides about order only.
     Status(node.status.load(Relaxed)).urgency()
 }
 
-/// The status of one that begins to wait on the list of a condition variable.
+/// The status of a waiter that begins to wait on the list of a condition variable.
 pub(crate) fn listed(urgency: u8) -> u32 {
     LISTED | u32::from(urgency) << URGENCY_SHIFT
 }

@@ -1,4 +1,4 @@
-//! What becomes of a wait.
+//! The outcomes of a wait.
 
 use antiphon_platform::Platform;
 
@@ -9,8 +9,8 @@ use super::queue::Place;
 pub(super) enum Wait {
     Acquired,
     TimedOut,
-    /// It has lost its place, and is to take another: in a cohort if there is one, or in the queue
-    /// alone.
+    /// The waiter has lost its place, and is to take another: in a cohort if there is one, or in
+    /// the queue alone.
     Anew {
         cohort: bool,
     },
@@ -18,15 +18,15 @@ pub(super) enum Wait {
     Lost,
 }
 
-/// How the wait of one that is not the head ended.
+/// How the wait of a waiter that is not the head ended.
 pub(super) enum Turn {
-    /// It is the head; with the shuffling role, or without.
+    /// The waiter is the head; with the shuffling role, or without.
     Head { role: bool },
-    /// It has the lock all the same; and it is the head, or has left the queue.
+    /// The waiter has the lock all the same; and it is the head, or has left the queue.
     Overtook { head: bool },
-    /// It has the lock, from its last owner; with the shuffling role, or without.
+    /// The waiter has the lock, from its last owner; with the shuffling role, or without.
     Owner { role: bool },
-    /// It has left the queue at its deadline.
+    /// The waiter has left the queue at its deadline.
     TimedOut,
     /// As [`Wait::Anew`].
     Anew { cohort: bool },
@@ -39,11 +39,11 @@ pub(super) enum Stands<P: Platform> {
     First,
     /// In the queue, behind a place that may be another wait's by now.
     Behind(Place<P>),
-    /// In no queue, but behind one of its socket that is.
+    /// In no queue, but behind a waiter of its socket that is in the queue.
     InCohort,
 }
 
-/// What a head that wants to sleep is told.
+/// The answer to a head that wants to sleep.
 #[must_use]
 pub(super) enum Ask {
     /// The lock is free: take it.

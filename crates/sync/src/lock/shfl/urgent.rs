@@ -1,4 +1,4 @@
-//! Waiters of real-time priority: the highest of them is served first, before all that have none.
+//! Waiters of real-time priority: the highest of them is served first, before all other waiters.
 //!
 //! Source: POSIX, "Thread Scheduling" and `pthread_mutex_unlock`: with `SCHED_FIFO`, `SCHED_RR` and
 //! `SCHED_SPORADIC` the waiter of the highest priority has the lock next; a readers-writer lock
@@ -7,32 +7,34 @@
 //!
 //! ```text
 //!   as the head:    HEAD ──► a ──► urgent ──► b      urgent ──► (was HEAD) ──► a ──► b
-//!                     before it takes the lock or sleeps: steps down, and goes behind it
+//!                     before it takes the lock or sleeps: steps down, and goes behind `urgent`
 //!   as the owner:   (me) ──► a ──► urgent ──► b      (me) ──► urgent ──► a ──► b
 //!                     before it makes the next waiter the head
 //! ```
 //!
-//! - URGENT-1: a head that finds a waiter more urgent than itself behind it makes that the head,
-//!   and stands right behind it. It looks before it takes the lock, and before it sleeps.
-//! - URGENT-2: who leaves the head of the queue puts the most urgent waiter right behind itself
-//!   first. Among equals the one goes first that came first.
-//! - URGENT-3: nodes are moved by who has the shuffling role, or by a head before which there was
-//!   none (INV-1). A head whose role has gone to a waiter that sleeps takes it back; if the waiter
-//!   is up, it does without.
+//! - URGENT-1: a head that finds a waiter more urgent than itself behind it makes that waiter the
+//!   head, and stands right behind it. The head looks before it takes the lock, and before it
+//!   sleeps.
+//! - URGENT-2: a waiter that leaves the head of the queue first puts the most urgent waiter right
+//!   behind itself. Among equals the first that came goes first.
+//! - URGENT-3: nodes are moved by the waiter that has the shuffling role, or by a head if there was
+//!   no role before it (INV-1). A head whose role has gone to a waiter that sleeps takes it back;
+//!   if that waiter is awake, the head does without.
 //! - URGENT-4: a head that sleeps is not less urgent than any waiter that is in line, or has a wake
-//!   coming: a comer that is more urgent wakes it, so that it steps down before the lock is free.
-//!   The release then wakes the right waiter.
-//! - URGENT-5: while urgent waiters are about, a reader that is woken behind a head that was called
+//!   coming: an arriving waiter that is more urgent wakes it, so that it steps down before the lock
+//!   is free. The release then wakes the right waiter.
+//! - URGENT-5: while there are urgent waiters, a reader that is woken behind a head that was called
 //!   does not come in beside it, as it may elsewhere (RW-6, WATCH-1): the head may just be about to
 //!   step down for another waiter, and have no CPU for that. If the head does not run, the backstop
 //!   goes on (WATCH-2).
 //!
-//! All of this is about order: whatever a head fails to see, nobody is lost. It may fail to see a
-//! waiter behind which a comer stands that has lost its CPU before it linked itself.
+//! All of this is about order: whatever a head fails to see, no waiter is lost. A head may fail to
+//! see a waiter behind which an arriving waiter has lost its CPU before it linked itself.
 //!
-//! What this costs where no thread has a real-time priority: a look at a counter that nobody writes
-//! to, each time that a head is about to take the lock or to sleep; and the question to the kernel,
-//! once a wait that sleeps ([`Platform::urgency`]). Where one has waited, all ask when they join.
+//! The cost where no thread has a real-time priority: a look at a counter to which no thread
+//! writes, each time that a head is about to take the lock or to sleep; and a question to the
+//! kernel, once for each wait that sleeps ([`Platform::urgency`]). Once an urgent thread has
+//! waited, all ask when they join.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
@@ -46,10 +48,10 @@ use super::status;
 use crate::arena;
 use crate::policy::Policy;
 
-/// How long one waits for a comer that has not linked itself behind the node to be moved.
+/// How long to wait for an arriving waiter that has not linked itself behind the node to be moved.
 const LINK_NS: u32 = 1_000;
 
-/// What a waiter knows of its own urgency, and whether it is counted for it.
+/// A waiter's own urgency, as far as it knows, and whether the waiter is counted for it.
 pub(super) struct Urgency<P: Platform> {
     counter: &'static P::U32,
     urgency: u8,
@@ -57,18 +59,18 @@ pub(super) struct Urgency<P: Platform> {
 }
 
 impl<P: Platform> Urgency<P> {
-    /// Of a waiter that is about to join the queue, or was moved there: asked, if urgent waiters
-    /// are about.
+    /// For a waiter that is about to join the queue, or was moved there. It asks at once if there
+    /// have been urgent waiters.
     pub(super) fn join(tail: &TailId<P>, node: &Waiter<P>) -> Self {
         let mut this = Self { counter: counter(tail), urgency: 0, asked: false };
-        // Relaxed: decides about order only, as all in this file that is not a link.
+        // Relaxed: decides about order only, as do all accesses of this file that are no links.
         if arena::<P>().saw_urgent.load(Relaxed) != 0 {
             this.ask(node);
         }
         this
     }
 
-    /// Of a waiter that was moved, and so has none.
+    /// For a waiter that was moved, and so has no urgency.
     pub(super) fn moved(tail: &TailId<P>) -> Self {
         Self { counter: counter(tail), urgency: 0, asked: true }
     }
@@ -77,8 +79,8 @@ impl<P: Platform> Urgency<P> {
         self.urgency
     }
 
-    /// Asks the platform, the first time, and says so in the node; whether the waiter has turned
-    /// out to be urgent.
+    /// Asks the platform, the first time, and notes the answer in the node; returns whether the
+    /// waiter has turned out to be urgent.
     #[inline]
     pub(super) fn ask(&mut self, node: &Waiter<P>) -> bool {
         if self.asked {
@@ -101,30 +103,32 @@ impl<P: Platform> Urgency<P> {
         self.counter.fetch_add(1, Relaxed);
     }
 
-    /// The wait is over. Not where the process has forked under it: there the counters are new.
+    /// Ends the wait. Not to be called where the process has forked under it: there the counters
+    /// are new.
     pub(super) fn end(self) {
         if self.urgency > 0 {
             self.counter.fetch_sub(1, Relaxed);
         }
     }
 
-    /// Before a head, which has named itself, looks for those that are more urgent and then sleeps:
-    /// a comer that it does not see, sees its name and wakes it. Where there never was one it costs
-    /// a look; the very first may come just then, and waits for the release.
+    /// Called by a head that has named itself, before it looks for more urgent waiters and then
+    /// sleeps: an arriving waiter that it does not see, sees its name and wakes it. Where no waiter
+    /// was ever urgent this costs one look; the very first urgent waiter may come just then, and
+    /// waits for the release.
     pub(super) fn precede_sleep(&self) {
         if arena::<P>().saw_urgent.load(Relaxed) != 0 {
-            // SeqCst: pairs with that in `rouse_head`.
+            // SeqCst: pairs with the fence in `rouse_head`.
             P::fence(SeqCst);
         }
     }
 
-    /// Whether there may be others that are urgent.
+    /// Whether there may be other urgent waiters.
     #[inline]
     pub(super) fn has_company(&self) -> bool {
         self.counter.load(Relaxed) != u32::from(self.urgency > 0)
     }
 
-    /// How many others there may be.
+    /// How many other urgent waiters there may be.
     fn company(&self) -> u32 {
         self.counter.load(Relaxed).wrapping_sub(u32::from(self.urgency > 0))
     }
@@ -141,7 +145,7 @@ struct Found<P: Platform> {
     rank: u32,
 }
 
-/// The most urgent of the waiters behind `me` by their `rank`, which is 0 for one that is not
+/// The most urgent of the waiters behind `me` by their `rank`, which is 0 for a waiter that is not
 /// urgent; of equals, the first.
 fn find<P: Platform>(
     me: Place<P>,
@@ -164,14 +168,17 @@ fn find<P: Platform>(
 }
 
 impl<P: Platform> Found<P> {
-    /// Takes the place out of the queue; `false` if a comer stands behind it that is not linked.
+    /// Takes the place out of the queue; `false` if an arriving waiter behind it has not linked
+    /// itself.
     fn take_out(&self, tail: &TailId<P>) -> bool {
         let Self { before, place, .. } = *self;
-        // Acquire: what is linked to `before` must be whole for whoever follows the link.
+        // Acquire: the node linked to `before` must be whole for every thread that follows the
+        // link.
         let mut behind = place.node.next.load(Acquire);
         if behind == 0 {
-            // The last: the one before it is that from now on. The next comer links itself there,
-            // so its link goes first. Relaxed: the exchange of the tail publishes it.
+            // It is the last: `before` is the last from now on. The next arriving waiter links
+            // itself there, so the old link goes first. Relaxed: the exchange of the tail publishes
+            // it.
             before.node.next.store(0, Relaxed);
             if tail.retreat(place.id, before.id) {
                 return true;
@@ -183,7 +190,7 @@ impl<P: Platform> Found<P> {
                 Err(_) => return false,
             }
         }
-        // Relaxed: as in `shuffle`: who follows these links has the role or is the head.
+        // Relaxed: as in `shuffle`: a thread that follows these links has the role or is the head.
         before.node.next.store(behind, Relaxed);
         true
     }
@@ -195,7 +202,7 @@ impl<P: Platform> Found<P> {
     }
 }
 
-/// Puts the most urgent waiter right behind `me`, who may move others.
+/// Puts the most urgent waiter right behind `me`, which may move others.
 fn put_second<P: Platform>(
     me: Place<P>,
     tail: &TailId<P>,
@@ -207,14 +214,14 @@ fn put_second<P: Platform>(
         return;
     }
     found.renew();
-    // What was sorted before may be in front now.
+    // Waiters that were sorted before may be in front now.
     me.node.resume.store(0, Relaxed);
     // Relaxed: as in `take_out`.
     found.place.node.next.store(me.node.next.load(Relaxed), Relaxed);
     me.node.next.store(found.place.id.bits(), Relaxed);
 }
 
-/// Takes the most urgent waiter out of the queue, if it is more urgent than `me`, who may move
+/// Takes the most urgent waiter out of the queue, if it is more urgent than `me`, which may move
 /// others, and puts it before `me`. It is not the head yet.
 fn put_first<P: Platform>(
     me: Place<P>,
@@ -239,7 +246,7 @@ fn may_move<P: Platform>(me: Place<P>, role: &mut bool) -> bool {
     if *role || me.node.batch.load(Relaxed) == 0 {
         return true;
     }
-    // Its holder is the last of the group.
+    // The holder of the role is the last of the group.
     let of_group = |place: &Place<P>| place.node.batch.load(Relaxed) != 0;
     let mut last = me;
     while let Some(next) = last.next().filter(of_group) {
@@ -249,7 +256,7 @@ fn may_move<P: Platform>(me: Place<P>, role: &mut bool) -> bool {
         return false;
     }
     *role = true;
-    // Nobody is of a group any more: none of these gathers on from where the last one was.
+    // No waiter is of a group any more: none of them goes on gathering where the last shuffler was.
     last.node.resume.store(0, Relaxed);
     let mut at = me;
     while at != last {
@@ -260,21 +267,21 @@ fn may_move<P: Platform>(me: Place<P>, role: &mut bool) -> bool {
     true
 }
 
-/// What has become of a head that looked for more urgent waiters.
+/// The result for a head that looked for more urgent waiters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// It is the head as before.
+    /// The caller is the head as before.
     Stays,
     /// Another waiter is the head.
     Down,
-    /// It is the head again, since that waiter has left, and is named no longer: before it sleeps
-    /// it has to name itself.
+    /// The caller is the head again, because that waiter has left. The caller is no longer named:
+    /// before it sleeps it has to name itself.
     Unnamed,
 }
 
 impl Step {
-    /// Whether another waiter is the head. One that is named no longer needs a new `fence` when it
-    /// names itself again (FENCE-3).
+    /// Whether another waiter is the head. A head that is no longer named needs a new `fence` when
+    /// it names itself again (FENCE-3).
     pub(super) fn is_down(self, fence: &mut Fence) -> bool {
         if self == Self::Unnamed {
             *fence = Fence::NEW;
@@ -283,7 +290,7 @@ impl Step {
     }
 }
 
-/// URGENT-1: makes a more urgent waiter the head in the place of the caller, who is the head.
+/// URGENT-1: makes a more urgent waiter the head in the place of the caller, which is the head.
 #[inline]
 pub(super) fn step_down<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
     lock: &C,
@@ -298,8 +305,8 @@ pub(super) fn step_down<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
     }
 }
 
-/// As [`step_down`], where the lock was seen free: all count that stood in line when it was
-/// released.
+/// Does what [`step_down`] does, where the lock was seen free: all waiters count that stood in line
+/// when it was released.
 #[inline]
 pub(super) fn step_down_at_last<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
     lock: &C,
@@ -308,7 +315,7 @@ pub(super) fn step_down_at_last<P: Platform, Q: Policy, F: Form, C: Contended<P,
     urgency: &Urgency<P>,
 ) -> Step {
     if C::URGENT {
-        // Acquire: what came before the release; pairs with that.
+        // Acquire: what came before the release; pairs with that release.
         P::fence(Acquire);
     }
     step_down(lock, me, role, urgency)
@@ -336,13 +343,13 @@ fn look_behind<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
     let target = arena::<P>().reference(first.id.index());
     let was = status::grant(first.node);
     if was.abandoned() {
-        // It has left meanwhile: the caller, who is behind it, is the head again.
+        // The waiter has left meanwhile: the caller, which is behind it, is the head again.
         lock.disband(first);
         first.give();
         status::begin_as_head(me.node);
         return Step::Unnamed;
     }
-    // Awake it names itself, should it have to wait: others don't know when it sleeps.
+    // If it is awake it names itself, should it have to wait: others don't know when it sleeps.
     if was.parked()
         && let Some(target) = target
     {
@@ -352,7 +359,7 @@ fn look_behind<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
     Step::Down
 }
 
-/// URGENT-2, for the caller, who leaves the head of the queue; returns whether it has the role.
+/// URGENT-2, for the caller, which leaves the head of the queue; returns whether it has the role.
 pub(super) fn raise<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
     lock: &C,
     me: Place<P>,
@@ -365,15 +372,15 @@ pub(super) fn raise<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
     role
 }
 
-/// URGENT-4: wakes a head that sleeps and is less urgent than the caller, who has joined the queue:
-/// it steps down.
+/// URGENT-4: wakes a head that sleeps and is less urgent than the caller, which has joined the
+/// queue: the head then steps down.
 #[cold]
 pub(super) fn rouse_head<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
     lock: &C,
     me: Place<P>,
 ) {
-    // SeqCst: pairs with that of a head which has named itself (`Urgency::precede_sleep`): we see
-    // the name, or it sees us counted and in line.
+    // SeqCst: pairs with the fence of a head which has named itself (`Urgency::precede_sleep`): we
+    // see the name, or the head sees us counted and in line.
     P::fence(SeqCst);
     let index = u32::from(lock.named());
     let Some(head) = arena::<P>().resolve_index(index) else { return };

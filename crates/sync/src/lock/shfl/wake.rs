@@ -11,14 +11,15 @@ use super::status;
 use super::watch;
 use crate::arena;
 
-/// How far behind a head one looks for who could come in.
+/// How many places behind a head are searched for a waiter that could come in.
 const REACH: usize = 8;
 /// How many waiters are woken together with a head, at most.
 const TOGETHER: u32 = 16;
 
-/// Wakes the head of this name, as [`wake`]. From now on its patience runs, whether it has a CPU or
-/// not; or the lock is kept for it. One that may not run for long is excused: nothing is kept for
-/// it, and those that overtake it see to it that others may (`watch.rs`).
+/// Wakes the head of this name, as [`wake`] does. From now on its patience runs, whether it has a
+/// CPU or not; or the lock is kept for it. A head that is not found asleep may not run for long,
+/// and is excused: nothing is kept for it, and the waiters that overtake it wake others to keep
+/// watch (`watch.rs`).
 #[cold]
 #[inline(never)]
 pub(super) fn call<P: Platform, F: Form>(name: u16, kept: bool) {
@@ -33,9 +34,9 @@ pub(super) fn call<P: Platform, F: Form>(name: u16, kept: bool) {
     }
 }
 
-/// Wakes the waiter of this name, which the caller has read in the state that it released; and the
-/// others whose index ends so. Touches nodes only (RW-3). A waiter that has gone on by itself may
-/// be woken for nothing, or its node's next.
+/// Wakes the waiter of this name, which the caller has read in the state that it released; and all
+/// other waiters whose index ends in the same bits. Touches nodes only (RW-3). The wake may be for
+/// nothing: the waiter may have gone on by itself, and its node may serve another wait.
 #[cold]
 #[inline(never)]
 pub(super) fn wake<P: Platform>(name: u16) {
@@ -45,10 +46,10 @@ pub(super) fn wake<P: Platform>(name: u16) {
     });
 }
 
-/// As [`wake`], in the way of `unpark`, whose answer it returns.
+/// Does what [`wake`] does; `unpark` wakes the named waiter, and its answer is returned.
 fn wake_by<P: Platform>(name: u16, unpark: impl FnOnce(WaiterRef) -> bool) -> bool {
     // Acquire: the sleeper's node, whose name the release has read; pairs with the release by which
-    // it was written.
+    // the name was written.
     P::fence(Acquire);
     let arena = arena::<P>();
     let name = u32::from(name);
@@ -61,8 +62,8 @@ fn wake_by<P: Platform>(name: u16, unpark: impl FnOnce(WaiterRef) -> bool) -> bo
     woken
 }
 
-/// Wakes the waiter behind the caller, who is the head, ahead of its turn, if that is asleep and
-/// worth it.
+/// Wakes the waiter behind the caller ahead of its turn, if it sleeps and `is_worth_it`. The caller
+/// is the head.
 pub(super) fn wake_ahead<P: Platform>(me: Place<P>, is_worth_it: impl FnOnce() -> bool) {
     if let Some(next) = me.next().filter(|next| next.sleeps())
         && is_worth_it()
@@ -72,7 +73,7 @@ pub(super) fn wake_ahead<P: Platform>(me: Place<P>, is_worth_it: impl FnOnce() -
     }
 }
 
-/// Notes that the caller has a lock, by its address: it was the head of the queue.
+/// Notes that the caller has the lock at this address, and was the head of its queue.
 pub(super) fn note_taken<P: Platform>(lock: usize) {
     P::local(|local| {
         local.took.store(lock as u64, Relaxed);
@@ -81,9 +82,10 @@ pub(super) fn note_taken<P: Platform>(lock: usize) {
 }
 
 /// How many waiters are to be woken together with the head of a lock that the caller has just
-/// released. Some where the caller, which was the head, has held it for less than half of what a
-/// wake takes: they come up together, and the lock goes from one to the next (`handover.rs`). Else
-/// each of them would wait for the wake of the one before. None where CPUs are short.
+/// released. More than none if the caller was the head and has held the lock for less than half of
+/// the time that a wake takes: the waiters come up together, and the lock goes from one to the next
+/// (`handover.rs`). Otherwise each would wait for the wake of the one before. None where CPUs are
+/// short.
 pub(super) fn count_together<P: Platform>(lock: usize) -> u32 {
     let [took, at] = P::local(|local| [&local.took, &local.took_at].map(|word| word.load(Relaxed)));
     let held = P::now(Clock::Monotonic).saturating_sub(at);
@@ -91,8 +93,8 @@ pub(super) fn count_together<P: Platform>(lock: usize) -> u32 {
     if is_short && !P::crowded() { TOGETHER.min(P::cpus() / 2) } else { 0 }
 }
 
-/// Wakes those that sleep among the first `count` behind this head. Touches nodes only, as
-/// [`wake_behind`].
+/// Wakes the sleeping waiters among the first `count` behind this head. Touches nodes only, as
+/// [`wake_behind`] does.
 pub(super) fn wake_next<P: Platform>(head: &Waiter<P>, count: u32) {
     // Acquire: as in `Place::next`.
     let mut at = Place::<P>::at(head.next.load(Acquire));
@@ -108,7 +110,7 @@ pub(super) fn wake_next<P: Platform>(head: &Waiter<P>, count: u32) {
 }
 
 /// Wakes the first reader that sleeps behind this head; `false` if none is seen. Touches nodes
-/// only; those may stand in another queue by now, and then somebody looks up for nothing.
+/// only; these may stand in another queue by now, and then a reader wakes up for nothing.
 pub(super) fn wake_behind<P: Platform>(head: &Waiter<P>) -> bool {
     // Acquire: as in `Place::next`.
     let mut at = Place::<P>::at(head.next.load(Acquire));

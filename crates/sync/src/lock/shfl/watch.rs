@@ -1,18 +1,23 @@
-//! Keeping watch over a head that may not run: it sits in a signal handler, or is stopped.
+//! Keeping watch over a head that may not run, because it sits in a signal handler or is stopped.
 //!
-//! A waiter that is not the head sleeps without a timer while the head sleeps, named and with
-//! `WAKE` set: then an unlock will call the head, and nothing else is to be done. Whoever calls a
-//! head and does not find it asleep wakes the first one behind it that is, too (WATCH-1). That one,
-//! and each waiter that is about to sleep while the head is called or up, sleeps with the backstop
-//! (WATCH-2), and takes a lock that is free when it looks up. Then it wakes the waiter behind
-//! itself, which keeps watch from then on (WATCH-3). So does one that gives up (WATCH-4).
+//! - WATCH-1: a thread that calls a head and does not find it asleep also wakes the first waiter
+//!   behind it that is asleep.
+//! - WATCH-2: the waiter so woken, and each waiter that is about to sleep while the head is called
+//!   or awake, sleeps with the backstop, and takes a lock that is free when it looks up.
+//! - WATCH-3: a waiter that takes the lock in that way wakes the waiter behind itself, which keeps
+//!   watch from then on.
+//! - WATCH-4: so does a waiter that gives up.
+//!
+//! While the head sleeps, is named and `WAKE` is set, a waiter that is not the head sleeps without
+//! a timer: an unlock will call the head, and nothing else is to be done.
 //!
 //! A waiter that links itself while the head is called sees that the head is called, or is seen by
-//! the caller: each does the one, then a sequentially consistent fence, then looks for the other.
+//! the caller: each does its own part, then a sequentially consistent fence, and then checks for
+//! the other.
 //!
-//! What is left is a head that is interrupted when it was woken and does not have the lock yet:
-//! then those behind it sleep until it is back, or until another waiter comes. A futex has the
-//! same: it passes on no wake that was given.
+//! One case is left: a head that is interrupted after it was woken and before it has the lock. The
+//! waiters behind it then sleep until it is back, or until another waiter comes. A futex has the
+//! same weakness: it does not pass on a wake that was given.
 
 use core::sync::atomic::Ordering::{Acquire, SeqCst};
 
@@ -24,14 +29,14 @@ use super::queue::Place;
 use crate::policy::Policy;
 use crate::{arena, nap};
 
-/// How many places behind a head one looks for a sleeper: beyond abandoned nodes, and not for ever
-/// in a queue that has changed meanwhile.
+/// How many places behind a head are searched for a sleeper. The search passes abandoned nodes, and
+/// does not go on for ever in a queue that changes meanwhile.
 const REACH: usize = 64;
 
 /// A waiter's watch over its head.
 pub(super) struct Watch {
-    /// When it looks up. Kept when a sleep ends for no reason: a waiter that is interrupted all the
-    /// time looks up as often as others.
+    /// When the waiter looks up. It is kept when a sleep ends for no reason: a waiter that is
+    /// interrupted all the time looks up as often as others.
     until: Option<Deadline>,
     looks: u32,
 }
@@ -39,8 +44,9 @@ pub(super) struct Watch {
 impl Watch {
     pub(super) const NEW: Self = Self { until: None, looks: 0 };
 
-    /// Until when the caller, which is about to sleep behind the head, may sleep (WATCH-2). One in
-    /// a cohort is not found by those that look behind the head, so it always looks up by itself.
+    /// Until when the caller, which is about to sleep behind the head, may sleep (WATCH-2). A
+    /// caller in a cohort is not found by a search behind the head, so it always looks up by
+    /// itself.
     pub(super) fn until<P: Platform, Q: Policy, F: Form>(
         &mut self,
         lock: &impl Contended<P, Q, F>,
@@ -60,7 +66,7 @@ impl Watch {
         Some(*self.until.get_or_insert_with(|| nap::earlier::<P>(deadline, ns)))
     }
 
-    /// The caller looks up.
+    /// Notes that the caller looks up.
     pub(super) fn is_over(&mut self) {
         self.until = None;
         self.looks += 1;
@@ -68,8 +74,8 @@ impl Watch {
 }
 
 /// Until when a waiter may sleep that has a wake coming, or is behind a head that has. In memory
-/// that other processes have, the owner may be a thread that knows nothing of our waiters and wakes
-/// another or nobody.
+/// that other processes share, the owner may be a thread that knows nothing of our waiters and
+/// wakes another one or none.
 pub(super) fn as_head<P: Platform, Q: Policy, F: Form>(
     lock: &impl Contended<P, Q, F>,
     deadline: Option<Deadline>,
@@ -80,8 +86,8 @@ pub(super) fn as_head<P: Platform, Q: Policy, F: Form>(
     Some(nap::earlier::<P>(deadline, F::BACKSTOP_NS << DOUBLINGS))
 }
 
-/// Wakes a head that was called; and who is behind it, if it was not found asleep (WATCH-1). Says
-/// whether it was. Touches nodes only.
+/// Wakes a head that was called; and a waiter behind it, if the head was not found asleep
+/// (WATCH-1). Returns whether the head was asleep. Touches nodes only.
 pub(super) fn wake_head<P: Platform>(head: WaiterRef) -> bool {
     let asleep = P::unpark_asleep(head);
     if !asleep && let Some(head) = arena::<P>().resolve_index(head.index) {
@@ -109,7 +115,7 @@ pub(super) fn give_on<P: Platform, Q: Policy, F: Form>(
 }
 
 /// Wakes the first waiter behind this one that is found asleep, to keep watch. Touches nodes only;
-/// those may stand in another queue by now, and then some waiter looks up for nothing.
+/// these may stand in another queue by now, and then some waiter looks up for nothing.
 #[cold]
 #[inline(never)]
 pub(super) fn wake_behind<P: Platform>(waiter: &Waiter<P>) {
@@ -126,7 +132,8 @@ pub(super) fn wake_behind<P: Platform>(waiter: &Waiter<P>) {
         {
             return;
         }
-        // It has left, or looks itself before it sleeps; or it does not run either.
+        // This waiter has left, or checks the lock itself before it sleeps; or it does not run
+        // either.
         at = place.next();
     }
 }

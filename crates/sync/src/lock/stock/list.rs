@@ -1,7 +1,8 @@
-//! Who sleeps at a lock, in order: a list of nodes behind a spinlock.
+//! The sleepers at a lock, in order: a list of nodes behind a spinlock.
 //!
-//! The mutex and the readers-writer semaphore have the same. What the lock's own word says of the
-//! list changes with it: by who adds the first, and by who takes the last away.
+//! The mutex and the readers-writer semaphore have the same list. What the lock's own word says of
+//! the list changes with it: the thread that adds the first sleeper, or takes the last away,
+//! changes it.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -18,14 +19,14 @@ pub(super) struct WaitList<P: Platform> {
     last: P::U32,
 }
 
-/// The list, as who has locked it sees it.
+/// The list, as the thread that has locked it sees it.
 pub(super) struct Locked<'a, P: Platform>(&'a WaitList<P>);
 
 impl<P: Platform> WaitList<P> {
     pub(super) const NEW: Self =
         Self { lock: QSpinLock::NEW, first: P::U32::ZERO, last: P::U32::ZERO };
 
-    /// Runs `work` on the list, which nobody else has meanwhile.
+    /// Runs `work` on the list, which no other thread has meanwhile.
     pub(super) fn with<R>(&self, work: impl FnOnce(&Locked<'_, P>) -> R) -> R {
         self.lock.lock();
         let result = work(&Locked(self));
@@ -37,18 +38,18 @@ impl<P: Platform> WaitList<P> {
 
 // Relaxed, all: handed on with the list's lock.
 impl<P: Platform> Locked<'_, P> {
-    /// The first.
+    /// The first sleeper.
     pub(super) fn first(&self) -> Option<Node<P>> {
         Node::at(self.0.first.load(Relaxed))
     }
 
-    /// Whether that is `me`.
+    /// Whether the first sleeper is `me`.
     pub(super) fn is_first(&self, me: &Node<P>) -> bool {
         self.0.first.load(Relaxed) == me.bits()
     }
 
-    /// Puts `me` last, which what it wants stands in already. If it is the first, `begins` is run
-    /// before anybody can be told so.
+    /// Puts `me`, in which its wish stands already, last. If it is the first, `begins` is run
+    /// before any thread can be told so.
     pub(super) fn push(&self, me: &Node<P>, begins: impl FnOnce()) {
         me.waiter.next.store(0, Relaxed);
         match Node::<P>::at(self.0.last.load(Relaxed)) {
@@ -61,7 +62,7 @@ impl<P: Platform> Locked<'_, P> {
         self.0.last.store(me.bits(), Relaxed);
     }
 
-    /// Takes `me` off, wherever it stands; says whether the list is empty then.
+    /// Takes `me` off, wherever it stands; returns whether the list is empty then.
     pub(super) fn remove(&self, me: &Node<P>) -> bool {
         let next = me.waiter.next.load(Relaxed);
         let mut before = None;
@@ -82,7 +83,7 @@ impl<P: Platform> Locked<'_, P> {
         self.0.first.load(Relaxed) == 0
     }
 
-    /// Takes off all before the node of that name; before 0, all.
+    /// Takes off all sleepers before the node of that name; if the name is 0, all.
     pub(super) fn begin_at(&self, next: u32) {
         self.0.first.store(next, Relaxed);
         if next == 0 {
@@ -90,7 +91,7 @@ impl<P: Platform> Locked<'_, P> {
         }
     }
 
-    /// How many in front `belong`, up to the first that does not.
+    /// How many sleepers in front `belong`, up to the first that does not.
     pub(super) fn count_front(&self, belongs: impl Fn(&Node<P>) -> bool) -> u32 {
         let mut count = 0;
         let mut at = self.first();
@@ -101,7 +102,7 @@ impl<P: Platform> Locked<'_, P> {
         count
     }
 
-    /// Takes off those in front that `belong`, as a chain of their own whose first is returned; 0
+    /// Takes off the sleepers in front that `belong`, as a chain of their own. Returns the first; 0
     /// is none. If the list is empty then, `ends` is run.
     pub(super) fn take_front(
         &self,

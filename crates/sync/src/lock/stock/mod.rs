@@ -8,8 +8,8 @@
 //! | [`LinuxRwSem`] | 24 | 40 | a writer as above; a reader sleeps | overtaken for 4 ms |
 //!
 //! From public descriptions, and written anew: none of the kernel's code is here. They are to
-//! compare with and not for programs. Where a platform can't tell whether an owner runs, it is
-//! taken to ([`Platform::runs`](antiphon_platform::Platform::runs)).
+//! compare with and not for programs. Where a platform can't tell whether an owner runs, the owner
+//! is taken to run ([`Platform::runs`](antiphon_platform::Platform::runs)).
 
 mod list;
 mod mutex;

@@ -6,20 +6,20 @@
 //! | byte | field | meaning |
 //! |---|---|---|
 //! | 0–3 | `owner` | thread of the owner, above 3 flags; 0 is free |
-//! | 4–7 | `spinners` | tail of the queue of those that spin |
-//! | 8–19 | `sleepers` | who sleeps, in order: a [`WaitList`] |
+//! | 4–7 | `spinners` | tail of the queue of waiters that spin |
+//! | 8–19 | `sleepers` | waiters that sleep, in order: a [`WaitList`] |
 //!
 //! ```text
 //!   fast   free ──exchange──► owner
 //!   mid    joins the spinners; the first of them spins while the owner runs, and takes the lock
 //!   slow   joins the list, WAITERS set; sleeps; woken as the first, it tries, sets HANDOFF, spins
-//!   unlock WAITERS: wakes the first. HANDOFF: the lock is the first's (PICKUP), and nobody else's
+//!   unlock WAITERS: wakes the first. HANDOFF: the lock is the first's (PICKUP), and no other's
 //! ```
 //!
 //! - LMUTEX-1: WAITERS is set while the list is not empty; both change with that locked.
-//! - LMUTEX-2: who is on the list stays there until it has the lock.
-//! - LMUTEX-4: the first is woken after the lock was released or given; who was woken looks at the
-//!   lock before it sleeps again.
+//! - LMUTEX-2: a waiter that is on the list stays there until it has the lock.
+//! - LMUTEX-4: the first is woken after the lock was released or given; a waiter that was woken
+//!   looks at the lock before it sleeps again.
 //! - LMUTEX-3: the release of `owner` is the last touch of the lock. In the kernel the list is
 //!   looked at after it, and a mutex that one owner has released must not be freed by the next.
 
@@ -66,8 +66,8 @@ impl<P: Platform> LinuxMutex<P> {
     pub const NEW: Self =
         Self { owner: P::U32::ZERO, spinners: SpinQueue::NEW, sleepers: WaitList::NEW };
 
-    /// Acquires the lock: spins while its owner runs, then sleeps until it is had. Naps where no
-    /// node is to be had.
+    /// Acquires the lock: spins while its owner runs, then sleeps until the caller has it. Naps
+    /// where there is no node for the caller.
     #[inline]
     pub fn lock(&self) {
         // Acquire: pairs with the releases of the word in `unlock`.
@@ -76,12 +76,12 @@ impl<P: Platform> LinuxMutex<P> {
         }
     }
 
-    /// Acquires the lock if nobody has it, ahead of all that sleep; never blocks.
+    /// Acquires the lock if it is free, ahead of all that sleep; never blocks.
     pub fn try_lock(&self) -> bool {
         self.take(false)
     }
 
-    /// Releases the lock; wakes the first that sleeps, and gives it the lock if it has asked.
+    /// Releases the lock; wakes the first sleeper, and gives it the lock if it has asked.
     ///
     /// # Safety
     ///
@@ -97,8 +97,8 @@ impl<P: Platform> LinuxMutex<P> {
         }
     }
 
-    /// Takes the lock if it is free, or was given to the caller; says whether it has it. If not,
-    /// and the caller is the `first` on the list, asks for it.
+    /// Takes the lock if it is free, or was given to the caller; returns whether the caller has it.
+    /// If not, and the caller is the `first` on the list, asks for the lock.
     fn take(&self, first: bool) -> bool {
         let me = Owner::of::<P>();
         // Relaxed: the exchange orders.
@@ -134,7 +134,7 @@ impl<P: Platform> LinuxMutex<P> {
         });
         let mut first = false;
         while !(self.take(first) || first && self.spin(true)) {
-            // LMUTEX-4. Why it has returned does not matter: the owner's word tells.
+            // LMUTEX-4. The reason for its return does not matter: the owner's word tells.
             let _ = P::park(me.waiter, None);
             first = self.sleepers.with(|list| list.is_first(&me));
         }
@@ -147,7 +147,7 @@ impl<P: Platform> LinuxMutex<P> {
         me.give();
     }
 
-    /// The middle way: behind other spinners; says whether the caller has the lock.
+    /// Takes the middle way: spins behind other spinners; returns whether the caller has the lock.
     fn spin_in_line(&self) -> bool {
         if !may_spin::<P>() || !self.runs(Owner(self.owner.load(Relaxed))) {
             return false;
@@ -158,7 +158,7 @@ impl<P: Platform> LinuxMutex<P> {
         had
     }
 
-    /// Spins while the owner runs and the caller may; says whether it has the lock.
+    /// Spins while the owner runs and the caller may; returns whether the caller has the lock.
     fn spin(&self, first: bool) -> bool {
         loop {
             if self.take(first) {
@@ -168,7 +168,7 @@ impl<P: Platform> LinuxMutex<P> {
             if !may_spin::<P>() || !self.runs(Owner(seen)) {
                 return false;
             }
-            // Whatever was seen, it is looked at again.
+            // Whatever was seen, the loop checks it again.
             let _ = self.owner.spin_while(Relaxed, Budget::ns(PIECE_NS), |now| now == seen);
         }
     }

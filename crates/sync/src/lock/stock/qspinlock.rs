@@ -6,7 +6,7 @@
 //! | byte | field | meaning |
 //! |---|---|---|
 //! | 0 | `locked` | 0 free, 1 held |
-//! | 1 | `pending` | 1: one waits beside the queue, and is next |
+//! | 1 | `pending` | 1: a waiter waits beside the queue, and is next |
 //! | 2–3 | `tail` | index of the last in the queue, 0 is empty |
 //!
 //! ```text
@@ -14,18 +14,20 @@
 //!   free      held      one waits  the others queue
 //! ```
 //!
-//! A lock for which two contend needs no node. Three take the queue; its head spins on the lock.
+//! A lock for which two threads contend needs no node. Three take the queue; its head spins on the
+//! lock.
 //!
-//! - QSPIN-1: who has changed `locked` from 0 to 1 has the lock.
-//! - QSPIN-2: one waits beside the queue at most: who has changed `pending` from 0 to 1.
+//! - QSPIN-1: the thread that has changed `locked` from 0 to 1 has the lock.
+//! - QSPIN-2: at most one waits beside the queue: the thread that has changed `pending` from 0 to
+//!   1.
 //! - QSPIN-3: the head of the queue takes the lock when it finds `pending` clear, and then leaves
-//!   the queue empty, or makes the one behind it the head.
+//!   the queue empty, or makes the waiter behind it the head.
 //!
-//! Departures: there, a comer looks at all fields by one exchange of the word, and the others write
-//! to one of them. The seam has no accesses of two sizes, so a comer looks at each field; it may
-//! overtake one that comes in between. Unlock is one store of a byte, as there. A node is the
-//! arena's, not one of four of a CPU; where none is to be had, a waiter spins on the lock, as
-//! there.
+//! Departures: in the kernel, an arriving waiter looks at all fields by one exchange of the word,
+//! and the others write to one of them. The seam has no accesses of two sizes, so here an arriving
+//! waiter looks at each field; it may overtake a waiter that comes in between. Unlock is one store
+//! of a byte, as in the kernel. A node is the arena's, not one of four of a CPU; where there is
+//! none, a waiter spins on the lock, as in the kernel.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -33,9 +35,9 @@ use antiphon_platform::{Atomic, Platform};
 
 use crate::lock::classic::node::Node;
 
-/// The status of who is not the queue's head.
+/// The status of a waiter that is not the queue's head.
 const WAITING: u32 = 1;
-/// The status of who is.
+/// The status of the queue's head.
 const HEAD: u32 = 0;
 
 /// A queued spinlock, 4 bytes; and a node of 64 for each waiter but the first.
@@ -50,7 +52,7 @@ impl<P: Platform> QSpinLock<P> {
     /// A free lock.
     pub const NEW: Self = Self { locked: P::U8::ZERO, pending: P::U8::ZERO, tail: P::U16::ZERO };
 
-    /// Spins until the lock is had.
+    /// Acquires the lock; spins until the caller has it.
     #[inline]
     pub fn lock(&self) {
         if !self.try_lock() && !self.wait_pending() {
@@ -58,7 +60,7 @@ impl<P: Platform> QSpinLock<P> {
         }
     }
 
-    /// Acquires the lock if nobody has it and nobody waits.
+    /// Acquires the lock if it is free and no thread waits.
     #[inline]
     pub fn try_lock(&self) -> bool {
         !self.has_waiters() && self.take()
@@ -85,7 +87,7 @@ impl<P: Platform> QSpinLock<P> {
         self.locked.compare_exchange(0, 1, Acquire, Relaxed).is_ok()
     }
 
-    /// Spins on the lock until it is had.
+    /// Spins on the lock until the caller has it.
     fn wait(&self) {
         while !self.take() {
             // Relaxed: the exchange orders.
@@ -93,7 +95,8 @@ impl<P: Platform> QSpinLock<P> {
         }
     }
 
-    /// QSPIN-2: waits as the next, if nobody else does; says whether the caller has the lock.
+    /// QSPIN-2: waits as the next, if no other thread does; returns whether the caller has the
+    /// lock.
     #[cold]
     fn wait_pending(&self) -> bool {
         // Relaxed, all: `pending` decides about order only.
@@ -115,7 +118,8 @@ impl<P: Platform> QSpinLock<P> {
         // Relaxed: published with the node's name.
         me.waiter.next.store(0, Relaxed);
         me.waiter.status.store(WAITING, Relaxed);
-        // Release: our node, to the comer that finds its name here. Acquire: pairs with that.
+        // Release: our node, to the arriving waiter that finds its name here. Acquire: pairs with
+        // that.
         if let Some(previous) = Node::<P>::at(self.tail.swap(name, AcqRel).into()) {
             // Release: our node; pairs with the acquire in `leave`.
             previous.waiter.next.store(name.into(), Release);
@@ -132,8 +136,8 @@ impl<P: Platform> QSpinLock<P> {
     /// QSPIN-3: leaves the queue as its head.
     fn leave(&self, me: &Node<P>, name: u16) {
         let next = &me.waiter.next;
-        // Relaxed: whether it is zero is all that matters here. Release: our node is ours to give;
-        // pairs with the acquire in `lock_queued`.
+        // Relaxed: only whether it is zero matters here. Release: our node is ours to give; pairs
+        // with the acquire in `lock_queued`.
         let alone = next.load(Relaxed) == 0
             && self.tail.compare_exchange(name, 0, Release, Relaxed).is_ok();
         if alone {

@@ -1,5 +1,6 @@
-//! Who looks at a barrier until its wait is over, though others may be back: it has no node, or a
-//! deadline. A count of them, and the process's epoch above it: a parent's are not there.
+//! Threads that look at a barrier until their wait is over, though others may be back: they have no
+//! node, or a deadline. The word is their count, with the process's epoch above it: a parent's
+//! threads do not exist here.
 
 use core::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
 
@@ -10,11 +11,11 @@ use crate::nap;
 use crate::wait::CrowdForm;
 
 impl<P: Platform, F: CrowdForm> Barrier<P, F> {
-    /// Waits until nobody looks at the barrier any more that has been let go: for who wants to free
-    /// its memory, after a wait of its own has returned. At once unless a thread had to wait
-    /// without a node, or waits with a deadline; nodes are had unless millions wait, or the system
-    /// refuses the memory. Who borrows the barrier for the whole of its wait, as safe code does,
-    /// needs none of this.
+    /// Waits until no thread looks at the barrier any more that has been let go: for a caller that
+    /// wants to free the barrier's memory, after a wait of its own has returned. Returns at once
+    /// unless a thread had to wait without a node, or waits with a deadline; there are nodes unless
+    /// millions wait, or the system refuses the memory. A caller that borrows the barrier for the
+    /// whole of its wait, as safe code does, needs none of this.
     pub fn retire(&self) {
         // Acquire: their last looks; pairs with the release in `look_on`.
         while Self::count(self.lookers.load(Acquire)) != 0 {
@@ -22,7 +23,7 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
         }
     }
 
-    /// Runs a wait of which [`retire`](Self::retire) is to know.
+    /// Runs a wait that [`retire`](Self::retire) has to wait for.
     pub(super) fn look_on(&self, wait: impl FnOnce() -> Option<bool>) -> Option<bool> {
         self.recount(Relaxed, |lookers| lookers + 1);
         let told = wait();

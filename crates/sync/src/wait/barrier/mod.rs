@@ -1,11 +1,11 @@
-//! The barrier: threads wait for each other, and go on when so many have come.
+//! The barrier: threads wait for each other, and go on when a given number of them have come.
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
-//! | 0–7 | `state` | who waits, 22 bits; bit 22, `LISTED`; above, how many have come so far |
+//! | 0–7 | `state` | the waiters, 22 bits; bit 22, `LISTED`; above, how many have come so far |
 //! | 8–11 | `lookers` | how many look at it till they are back, 22 bits; above, the epoch |
-//! | 12–15 | `parties` | for how many it waits; 0 is 1 |
-//! | 16–31 | `list` | those who wait with a deadline |
+//! | 12–15 | `parties` | the number of threads that it waits for; 0 is 1 |
+//! | 16–31 | `list` | the waiters with a deadline |
 //!
 //! ```text
 //!             comes, and is not the last                comes as the last: is the leader
@@ -15,22 +15,23 @@
 //!                                            goes on
 //! ```
 //!
-//! Who waits without a deadline stands in the list that `state` names, from which nobody can be
-//! taken alone; the others in `list`, behind its lock.
+//! A waiter without a deadline stands in the list that `state` names, from which no waiter can be
+//! taken alone; the others stand in `list`, behind its lock.
 //!
-//! - BARRIER-1: nobody goes on before as many as `parties` have come and not given up; what each
+//! - BARRIER-1: no thread goes on before as many as `parties` have come and not given up; what each
 //!   did before it came happens before what any of them does afterwards.
 //! - BARRIER-2: one of them is the leader.
-//! - BARRIER-3: who has come touches the barrier no more, except the last, before it lets anybody
-//!   go (TOGETHER-2). So it may be destroyed as soon as anybody has returned; unless one had to
-//!   wait without a node, or with a deadline: [`Barrier::retire`] waits for those.
-//! - BARRIER-4: `LISTED` is on while somebody of the round that goes on is in `list`, and changes
-//!   under its lock, or with the round. Who gives up takes its arrival back in the round that it
-//!   came in, or waits on: the last has come then, and is on the way to the list, from which it
-//!   takes those of its round only.
+//! - BARRIER-3: a thread that has come touches the barrier no more, except the last, before it lets
+//!   any thread go (TOGETHER-2). So the barrier may be destroyed as soon as any thread has
+//!   returned; unless a thread had to wait without a node, or with a deadline: [`Barrier::retire`]
+//!   waits for those.
+//! - BARRIER-4: `LISTED` is on while a waiter of the present round is in `list`, and changes under
+//!   the list's lock, or with the round. A waiter that gives up takes its arrival back in the round
+//!   that it came in, or waits on: the last has come then, and is on the way to the list, from
+//!   which it takes only the waiters of its round.
 //!
-//! The lists are empty when the next round begins, or hold nobody else, so no count of rounds can
-//! run over. Who waits without a node, or in `list`, tells a round by its number; those repeat
+//! The lists are empty when the next round begins, or hold no other waiters, so no count of rounds
+//! can run over. A waiter without a node, or in `list`, tells a round by its number; those repeat
 //! after 2⁴¹ arrivals, and in `list` after 2³² rounds.
 
 mod lookers;
@@ -61,7 +62,7 @@ pub struct Barrier<P: Platform, F: CrowdForm = Standard> {
 /// How long a thread without a node sleeps between two looks.
 const NAP_NS: u64 = 200_000;
 
-/// How one comes that may have to wait.
+/// How a thread comes that may have to wait.
 #[derive(Clone, Copy)]
 enum How<'a, P: Platform> {
     /// With a node, for as long as it takes.
@@ -72,9 +73,9 @@ enum How<'a, P: Platform> {
     Napping,
 }
 
-/// How one came that has come.
+/// How a thread came that has come.
 enum Came {
-    /// As the last, which is to [open](Barrier::open) what it has found.
+    /// As the last, which is to [open](Barrier::open) the state that it has found.
     Last(State),
     /// In the round of this number.
     Early(u64),
@@ -93,16 +94,16 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
         }
     }
 
-    /// For how many threads it waits.
+    /// The number of threads that the barrier waits for.
     pub fn parties(&self) -> u32 {
         self.parties.max(1)
     }
 
     /// Waits until as many threads as there are parties have come, the caller included. `true` for
-    /// one of them, the leader; which one is not said.
+    /// one of them, the leader; which one is not specified.
     ///
-    /// Memory that holds the barrier may be freed, or used otherwise, once any of them has
-    /// returned and no others will come; but see [`retire`](Self::retire).
+    /// Memory that holds the barrier may be freed, or used otherwise, once any of them has returned
+    /// and no others will come; but see [`retire`](Self::retire).
     pub fn wait(&self) -> bool {
         loop {
             let Some(me) = Member::<P>::take() else {
@@ -116,12 +117,13 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
             if let Told::Gone(_) = me.wait::<F>() {
                 return false;
             }
-            // The child of a fork: those that have come are not there.
+            // The child of a fork: the threads that have come do not exist here.
         }
     }
 
-    /// As [`wait`](Self::wait), but gives up when the deadline has passed: then it is `None`, and
-    /// as if the caller had not come. The memory stays until [`retire`](Self::retire) is back.
+    /// Does what [`wait`](Self::wait) does, but gives up when the deadline has passed: then it
+    /// returns `None`, and it is as if the caller had not come. The memory must stay until
+    /// [`retire`](Self::retire) has returned.
     pub fn wait_until(&self, deadline: Deadline) -> Option<bool> {
         self.look_on(|| self.wait_listed(deadline))
     }
@@ -174,7 +176,8 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
         came
     }
 
-    /// Takes a caller that gives up off the list. `false`: it is to wait on, as it will be let go.
+    /// Takes a caller that gives up off the list. `false`: the caller is to wait on, because it
+    /// will be let go.
     fn leave(&self, me: &Member<P>, round: u64) -> bool {
         self.list.with(|list| {
             let others = || !list.wants_alone(me.node);
@@ -189,8 +192,8 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
     /// BARRIER-4: takes an arrival back, unless its round is over. `LISTED` stays on if `others`
     /// are in the list.
     fn take_back(&self, round: u64, others: impl Fn() -> bool) -> bool {
-        // Acquire, here and where the exchange fails: BARRIER-1, for a napper that is not to give
-        // up any more; pairs with the release of the last.
+        // Acquire, here and where the exchange fails: BARRIER-1, for a napper that may not give up
+        // any more; pairs with the release of the last.
         let mut seen = State(self.state.load(Acquire));
         while self.round_of(seen) == round {
             let less = seen.after_one_less().with_listed(seen.listed() && others());
@@ -203,10 +206,10 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
         false
     }
 
-    /// Comes; the last is to let all others go.
+    /// Comes; the last thread is to let all others go.
     fn come(&self, how: How<'_, P>) -> Came {
         let parties = u64::from(self.parties());
-        // Acquire, here and where the exchange fails: the node of who came last; pairs with the
+        // Acquire, here and where the exchange fails: the node of the last waiter; pairs with the
         // release of its exchange.
         let mut seen = State(self.state.load(Acquire));
         if seen.listed() && self.list.is_inherited() {
@@ -239,7 +242,7 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
         unreachable!("nobody fails so often")
     }
 
-    /// Lets all others of the round go, as its last.
+    /// Lets all others of the round go; called by its last thread.
     fn open(&self, there: State) {
         let round = self.round_of(there) as u32;
         let take = || self.list.with(|list| list.take_who_want(round, u32::MAX));
@@ -262,7 +265,8 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
         seen.begun_anew(self.parties().into())
     }
 
-    /// The same for those in the list: if nobody of ours is there, `LISTED` is our parent's.
+    /// Forgets the list that our parent has left: if no waiter of ours is in it, `LISTED` is our
+    /// parent's.
     fn forget_strangers(&self, list: &Locked<'_, P>) {
         if list.first().is_some() {
             return;

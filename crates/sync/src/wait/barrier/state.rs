@@ -1,4 +1,4 @@
-//! The state of a barrier: who waits, whether the list is in use, and how many have come.
+//! The state of a barrier: the waiters, whether the list is in use, and how many have come.
 
 use antiphon_platform::WaiterId;
 
@@ -15,7 +15,7 @@ impl State {
         Self(came << Self::CAME_SHIFT | u64::from(waiters))
     }
 
-    /// Index of who came last of those that wait with a node and no deadline; 0 is nobody.
+    /// Index of the last that came of the waiters with a node and no deadline; 0 is none.
     pub(super) fn waiters(self) -> u32 {
         (self.0 & (Self::LISTED - 1)) as u32
     }
@@ -32,19 +32,19 @@ impl State {
         self.0 >> Self::CAME_SHIFT
     }
 
-    /// The number of the round that goes on, with so many parties.
+    /// The number of the present round, with this many `parties`.
     pub(super) fn round(self, parties: u64) -> u64 {
         self.came() / parties
     }
 
-    /// After one more has come, with this waiter at the head of the list, or nobody.
+    /// The state after one more has come, with this waiter at the head of the list, or none.
     pub(super) fn after_one_more(self, parties: u64, waiters: u32) -> Self {
         // Wraps at the end of a round.
         let rounds = (1 << Self::COUNT_BITS) / parties;
         Self::new(waiters, (self.came() + 1) % (rounds * parties))
     }
 
-    /// After one that came in this round has taken that back.
+    /// The state after a thread that came in this round has taken that back.
     pub(super) fn after_one_less(self) -> Self {
         Self(self.0 - (1 << Self::CAME_SHIFT))
     }
@@ -59,7 +59,7 @@ impl State {
         self.lacks(parties) == 1
     }
 
-    /// The round begins anew.
+    /// The state with the round begun anew.
     pub(super) fn begun_anew(self, parties: u64) -> Self {
         Self::new(0, self.round(parties) * parties)
     }

@@ -1,41 +1,41 @@
-//! The broadcast: one thread says that something has happened, and all that wait go on.
+//! The broadcast: one thread says that something has happened, and all waiters go on.
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
 //! | 0–7 | `state` | the generation, and a bit for each node with sleepers: [`state`] |
 //! | 8–15 | `woken` | the last generation of which all that slept on `state` were woken, plus 1 |
-//! | 128 n … | `nodes` | for each node, from n = 1: who sleeps there on a list |
+//! | 128 n … | `nodes` | for each node, from n = 1: the waiters that sleep there on a list |
 //!
 //! ```text
 //!                      send                               send
 //!   generation g ───────────────► generation g + 1 ───────────────► …
-//!   spinners look at `state`      sleepers of g: some are woken by who sends; those that are up
+//!   spinners look at `state`      sleepers of g: the sender wakes some; those that are awake
 //!                                 let others go
 //! ```
 //!
 //! Threads sleep on `state`, if the machine can do that and they are not too many: one call wakes
 //! several. Others, and fibers, sleep on lists of nodes.
 //!
-//! - CAST-1: who waits with generation g is back after the first send behind that, and what was
-//!   done before each send so far happens before.
-//! - CAST-2: a node's bit of lists is on while somebody sleeps there with the present generation,
-//!   and only then: under the list's lock the first such turns it on, and the last that gives up
-//!   turns it off, each while the generation is that. So who sends finds its sleepers where the
-//!   bits are.
-//! - CAST-3: sleepers of a generation are let go by who has ended it, and by those that it has let
-//!   go; by nobody else. The first of these that is up takes the rest of its list, and lets them go
-//!   as `together.rs` does, in a tree if they are many, before it is back.
-//! - CAST-4: who has found the generation ended does not give up. So each list that who sends comes
-//!   to has a waiter that is not back; it touches nothing after it has unlocked the last of them,
-//!   and nothing but `state` if nobody sleeps on a list: the word on which others sleep it knows by
-//!   name. The memory may be gone as soon as all waiters are back, though the `send` that let them
-//!   go is not.
-//! - CAST-5, of those that sleep on `state`: [`places`].
+//! - CAST-1: a thread that waits with generation g is back after the first send behind that, and
+//!   what was done before each send so far happens before.
+//! - CAST-2: a node's bit of lists is on while a waiter sleeps there with the present generation,
+//!   and only then: under the list's lock the first such waiter turns it on, and the last that
+//!   gives up turns it off, each while that generation is present. So a sender finds its sleepers
+//!   where the bits are.
+//! - CAST-3: sleepers of a generation are let go by the sender that has ended it, and by those that
+//!   it has let go; by no other thread. The first of these that is awake takes the rest of its
+//!   list, and lets them go as `together.rs` does, in a tree if they are many, before it is back.
+//! - CAST-4: a waiter that has found the generation ended does not give up. So each list that the
+//!   sender comes to has a waiter that is not back; the sender touches nothing after it has
+//!   unlocked the last of them, and nothing but `state` if no waiter sleeps on a list: it knows the
+//!   word on which others sleep by name. The memory may be gone as soon as all waiters are back,
+//!   though the `send` that let them go is not.
+//! - CAST-5, about the waiters that sleep on `state`: [`places`].
 //!
-//! A node is a NUMA node or, on a machine of one, a share of the CPUs: what a list costs grows with
-//! how many CPUs use it.
+//! A node is a NUMA node or, on a machine of one, a share of the CPUs: the cost of a list grows
+//! with the number of CPUs that use it.
 //!
-//! # What it takes
+//! # Performance
 //!
 //! Simulated, in ns from before the send, with a waiter on each CPU but the sender's, and CPUs in
 //! their first idle state (`tests/sim/wakes.rs` prints the figures):
@@ -45,30 +45,30 @@
 //! | **broadcast** of threads | 22 000, 2 400 | 40 000, 7 200 | 49 200, 7 000 |
 //! | **broadcast** of fibers | 28 500, 4 000 | 38 200, 5 000 | 46 500, 5 400 |
 //! | one list, the square root (`Latch`) | 33 700, 2 800 | 73 300, 5 100 | 106 900, 6 500 |
-//! | who sends wakes all, by one call | 55 200, 12 600 | 165 000, 37 400 | 191 000, 38 500 |
+//! | the sender wakes all, by one call | 55 200, 12 600 | 165 000, 37 400 | 191 000, 38 500 |
 //! | one list, and one wakes all (`Condvar`) | 73 000, 19 800 | 221 000, 63 800 | 298 000, 84 900 |
 //!
-//! Threads beyond the 72nd, and fibers, sleep on lists. Against the last row, the serial loop, the
-//! last thread is back 3.3, 5.5 and 6.1 times as soon, and σ is 8, 9 and 12 times less. Ten times
-//! as soon is not to be had of sleepers on 64 CPUs: there a wake takes its waker 0.8 µs and the
-//! woken 4.2 µs. If each that is up woke others at once, and no two of them met, 63 would be up
-//! after 16 µs, more than a fifth of the loop's time; so no deeper tree comes near. And where CPUs
-//! sleep so deep that it takes them far longer to come up than all wakes take, one that wakes all
-//! is the best there is.
+//! Threads beyond the 72nd, and fibers, sleep on lists. Compared with the last row, the serial
+//! loop, the last thread is back 3.3, 5.5 and 6.1 times as soon, and σ is 8, 9 and 12 times less.
+//! Ten times as soon is not possible with sleepers on 64 CPUs: there a wake takes its waker 0.8 µs
+//! and the woken 4.2 µs. If each that is awake woke others at once, and no two of them met, 63
+//! would be awake after 16 µs, more than a fifth of the loop's time; so no deeper tree comes near.
+//! And where CPUs sleep so deep that it takes them far longer to come up than all wakes take, it is
+//! best that one thread wakes all.
 //!
-//! What was tried and dropped, in the same order: on the word, of each node one wakes the others of
-//! it (48 300, 141 000 and 282 000: it looks at all that sleep to find them, under one lock); all
-//! on the word, however many (22 000, 59 800 and 112 000). On lists, each that is up takes four at
-//! a time (28 400, 36 000 and 498 000) or one (28 600 and 262 000): they meet at the lock of their
-//! list.
+//! Tried and dropped, in the same order: on the word, one waiter of each node wakes the others of
+//! its node (48 300, 141 000 and 282 000: it looks at all that sleep to find them, under one lock);
+//! all on the word, however many (22 000, 59 800 and 112 000). On lists, each that is awake takes
+//! four at a time (28 400, 36 000 and 498 000) or one (28 600 and 262 000): they meet at the lock
+//! of their list.
 //!
 //! | spinners | `opteron-64c` last, σ | `8s-192c` last, σ | `phi-228t` last, σ |
 //! |---|---|---|---|
 //! | **broadcast**: all look at one word | 500, 43 | 590, 56 | 1 500, 86 |
 //! | a word for each, written one after the other | 7 100, 2 100 | 29 200, 9 300 | 53 100, 15 200 |
 //!
-//! [`CrowdForm::ALONE`], up to which who sends wakes all itself, is a little more than the wakes
-//! that fit into the time in which the first of those that were woken comes up.
+//! [`CrowdForm::ALONE`], up to which the sender wakes all itself, is a little more than the wakes
+//! that fit into the time in which the first of the woken waiters comes up.
 //!
 //! # When to use what
 //!
@@ -93,7 +93,7 @@ use crate::nap;
 
 pub use self::state::Generation;
 
-/// A broadcast, 1152 bytes with the usual eight nodes. All zero: nothing was sent, nobody waits.
+/// A broadcast, 1152 bytes with the usual eight nodes. All zero: nothing was sent, no thread waits.
 #[repr(C)]
 pub struct Broadcast<P: Platform, F: CrowdForm = Standard, const NODES: usize = 8> {
     head: Lines<Head<P>>,
@@ -115,7 +115,7 @@ struct Lines<T>(T);
 const NAP_NS: u64 = 200_000;
 
 impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
-    /// Nothing was sent, and nobody waits.
+    /// A broadcast in which nothing was sent, and for which no thread waits.
     pub const NEW: Self = {
         assert!(NODES > 0 && NODES <= MOST_NODES, "1 to 8 nodes");
         assert!(F::ALONE > 0, "one is woken at least");
@@ -126,27 +126,27 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
         }
     };
 
-    /// The present generation. To be asked for before the caller looks whether it has to wait: what
-    /// is sent from then on ends a wait with it. What was done before each send so far happens
-    /// before the return.
+    /// The present generation. The caller asks for it before it looks whether it has to wait: each
+    /// later send ends a wait with it. What was done before each send so far happens before the
+    /// return.
     #[inline]
     pub fn now(&self) -> Generation {
         // Acquire: CAST-1; pairs with the release in `send`.
         State(self.head.0.state.load(Acquire)).generation()
     }
 
-    /// Ends the waits of all that wait with the present generation. Where nobody sleeps, nor did a
-    /// crowd with the generation before, this is one exchange. Sleepers on the word it wakes by one
-    /// call: all, or of more than [`CrowdForm::ALONE`] of several nodes so many, and these the
-    /// others. Of those on lists, so many or one a list, whichever are more, in any case.
-    /// Never blocks for longer than others hold a list.
+    /// Ends the waits of all that wait with the present generation. Where no waiter sleeps, and no
+    /// crowd slept with the generation before, this is one exchange. One call wakes sleepers on the
+    /// word: all of them; but if more than [`CrowdForm::ALONE`] sleep, of several nodes, it wakes
+    /// `ALONE` of them, and these wake the others. Of the sleepers on lists it wakes `ALONE`, or
+    /// one per list if that is more, in any case. Never blocks for longer than others hold a list.
     #[inline]
     pub fn send(&self) {
         let word = &raw const self.head.0.state;
         let mut seen = State(self.head.0.state.load(Relaxed));
         let mut late = self.sleeps_late(seen);
-        // Release: CAST-1; pairs with the acquires of those who see the next generation. Those of
-        // earlier sends are carried on: nothing but exchanges changes the state.
+        // Release: CAST-1; pairs with the acquires of threads that see the next generation. Those
+        // of earlier sends are carried on: nothing but exchanges changes the state.
         while let Err(now) =
             self.head.0.state.compare_exchange(seen.0, seen.next(F::ALONE).0, Release, Relaxed)
         {
@@ -171,13 +171,13 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
         }
     }
 
-    /// As [`wait`](Self::wait), but gives up when the deadline has passed: `None`.
+    /// Does what [`wait`](Self::wait) does, but gives up when the deadline has passed: `None`.
     #[inline]
     pub fn wait_until(&self, seen: Generation, deadline: Option<Deadline>) -> Option<Generation> {
         self.newer(seen).or_else(|| self.wait_contended(seen, deadline))
     }
 
-    /// Whether somebody sleeps with the present generation; may be stale at once.
+    /// Whether a thread sleeps with the present generation; may be stale at once.
     pub fn has_waiters(&self) -> bool {
         let state = State(self.head.0.state.load(Relaxed));
         state.lists() != 0 || state.sleepers() != 0
@@ -213,7 +213,7 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
         self.newer(seen)
     }
 
-    /// On which list the caller sleeps.
+    /// The index of the list on which the caller sleeps.
     fn here() -> usize {
         let here = if P::numa() { P::socket().0 } else { P::cpu().0 };
         here as usize % NODES
@@ -232,7 +232,8 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
         })
     }
 
-    /// Takes a caller that gives up off the list. `false`: it is to wait on, as it will be let go.
+    /// Takes a caller that gives up off the list. `false`: the caller is to wait on, because it
+    /// will be let go.
     fn leave(&self, me: &Member<P>, here: usize, seen: Generation) -> bool {
         self.nodes[here].0.with(|list| {
             let last = || list.wants_alone(me.node);
@@ -247,8 +248,8 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
 
     /// Changes the nodes' bits, unless the generation has ended.
     fn turn(&self, seen: Generation, mut change: impl FnMut(State) -> State) -> bool {
-        // Relaxed, all: CAST-2 is about one word. Who has ended the generation comes to the list
-        // after us; had it been there before us, its lock would show us the end.
+        // Relaxed, all: CAST-2 is about one word. A sender that has ended the generation comes to
+        // the list after us; had it been there before us, its lock would show us the end.
         let mut state = State(self.head.0.state.load(Relaxed));
         while state.generation() == seen {
             let new = change(state);
@@ -277,10 +278,11 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
         }
     }
 
-    /// CAST-3: lets the rest of the list go, if nobody has yet.
+    /// CAST-3: lets the rest of the list go, if no other thread has yet.
     fn pass_on(&self, here: usize, ended: Generation) {
         let list = &self.nodes[here].0;
-        // Relaxed inside: who has taken us off has left the others there, and it is seen.
+        // Relaxed inside: the thread that has taken us off has left the others there, and we see
+        // that.
         if !list.seems_empty() {
             let rest = list.with(|list| list.take_who_want(ended.tag(), u32::MAX));
             let_go::<P, F>(rest, 0);

@@ -2,23 +2,23 @@
 //!
 //! | bits | field | meaning |
 //! |---|---|---|
-//! | 0–31 | generation | how often was sent; begins anew at the end |
-//! | 32–39 | lists | the nodes with a list that somebody sleeps on |
-//! | 40–47 | sleepers | the nodes of which somebody sleeps, or did, on this word |
+//! | 0–31 | generation | number of sends; begins anew at the end |
+//! | 32–39 | lists | the nodes with a list that a waiter sleeps on |
+//! | 40–47 | sleepers | the nodes of which a waiter sleeps, or did, on this word |
 //! | 48–62 | count | how many do; the largest number is that or more, until the next send |
 //! | 63 | crowd before | a crowd slept on this word until the generation began |
 //!
-//! Who sleeps on the word has the kernel compare the low half, which changes with each generation
-//! and by nothing else.
+//! For a waiter that sleeps on the word the kernel compares the low half, which changes with each
+//! generation and by nothing else.
 
 /// The most nodes that a broadcast may have.
 pub(super) const MOST_NODES: usize = 8;
 
-/// A value of it.
+/// A value of the word.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct State(pub(super) u64);
 
-/// How often was sent; to be compared with others of the same broadcast.
+/// The number of sends; to be compared with others of the same broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generation(u64);
 
@@ -35,12 +35,12 @@ impl State {
         Generation(self.0 & u64::from(u32::MAX))
     }
 
-    /// The bits of nodes that somebody sleeps at.
+    /// The bits of nodes with a list that a waiter sleeps on.
     pub(super) fn lists(self) -> u32 {
         (self.0 >> LISTS) as u32 & NODES
     }
 
-    /// The bits of nodes of which somebody sleeps, or did, on the word; none if nobody does.
+    /// The bits of nodes of which a waiter sleeps, or did, on the word; none if no waiter does.
     pub(super) fn sleepers(self) -> u32 {
         (self.0 >> SLEEPERS) as u32 & NODES
     }
@@ -50,25 +50,25 @@ impl State {
         self.sleepers().count_ones() > 1 && self.count() > u64::from(alone)
     }
 
-    /// Whether one more may sleep on the word: of several nodes, as many as who sends and those
-    /// that it wakes are to wake.
+    /// Whether one more may sleep on the word: of several nodes, at most as many as the sender and
+    /// the waiters that it wakes are to wake.
     pub(super) fn has_room(self, alone: u32) -> bool {
         let most = u64::from(alone) * (u64::from(alone) + 1);
         self.sleepers().count_ones() <= 1 || self.count() < most
     }
 
-    /// Whether those who slept on the word with the generation before were a crowd.
+    /// Whether the waiters that slept on the word with the generation before were a crowd.
     pub(super) fn crowd_before(self) -> bool {
         self.0 & CROWD_BEFORE != 0
     }
 
-    /// … or with the generation `ended`. May be `true` though it is not so, once that is longer
-    /// ago.
+    /// Whether those of the generation `ended` were a crowd. May be `true` though it is not so,
+    /// once that generation is longer ago.
     pub(super) fn by_crowd(self, ended: Generation) -> bool {
         self.generation() != ended.next() || self.crowd_before()
     }
 
-    /// After a send of who wakes so many alone.
+    /// The state after a send by a thread that wakes at most `alone` waiters by itself.
     pub(super) fn next(self, alone: u32) -> Self {
         let crowd = if self.is_crowd(alone) { CROWD_BEFORE } else { 0 };
         Self(self.generation().next().0 | crowd)
@@ -82,13 +82,13 @@ impl State {
         Self(self.0 & !(1 << (LISTS + node)))
     }
 
-    /// With one sleeper more on the word, of a node.
+    /// The state with one more sleeper on the word, of this node.
     pub(super) fn with_sleeper(self, node: usize) -> Self {
         let more = if self.is_full() { 0 } else { ONE };
         Self((self.0 | 1 << (SLEEPERS + node)) + more)
     }
 
-    /// With one less.
+    /// The state with one sleeper less on the word.
     pub(super) fn without_sleeper(self) -> Self {
         match self.0 & COUNT {
             _ if self.is_full() => self,
@@ -109,42 +109,43 @@ impl State {
 }
 
 impl Generation {
-    /// How often was sent from `earlier` to here, modulo 2³².
+    /// The number of sends from `earlier` to here, modulo 2³².
     #[must_use]
     pub fn since(self, earlier: Self) -> u64 {
         u64::from((self.0 as u32).wrapping_sub(earlier.0 as u32))
     }
 
-    /// As a number, to be kept where this type is not known.
+    /// The generation as a number, to be kept where this type is not known.
     #[must_use]
     pub const fn to_bits(self) -> u64 {
         self.0
     }
 
-    /// What [`to_bits`](Self::to_bits) returned. A number of another origin is a generation that
-    /// has ended.
+    /// The generation of a number that [`to_bits`](Self::to_bits) returned. A number of another
+    /// origin is a generation that has ended.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// What sleepers have in their nodes and on the word.
+    /// The tag that sleepers have in their nodes and on the word.
     pub(super) fn tag(self) -> u32 {
         self.0 as u32
     }
 
-    /// The one before.
+    /// The generation before this one.
     pub(super) fn before(self) -> Self {
         Self(u64::from(self.tag().wrapping_sub(1)))
     }
 
-    /// What says in `woken` that all of it were woken.
+    /// The mark in `woken` which says that all waiters of this generation were woken.
     pub(super) fn mark(self) -> u64 {
         self.0 + 1
     }
 
-    /// Where who sleeps on the word with this generation is for who wakes it: not where those of
-    /// the next generation are, but where those of the one behind that are.
+    /// The place in which a waiter sleeps on the word with this generation, for a thread that wakes
+    /// it. Waiters of the next generation are in another place; those of the generation after that
+    /// are in this place again.
     pub(super) fn place(self) -> u32 {
         self.tag() & 1
     }

@@ -6,17 +6,17 @@ use antiphon_platform::Budget;
 
 use super::super::mutex::{Form, Standard};
 
-/// Numbers of a readers-writer lock's form (those of the mutex's, which mean the same), and whom it
-/// prefers. Its heads always sleep.
+/// Constants of a readers-writer lock's form (those of the mutex's, which mean the same), and
+/// whether it prefers readers or writers. Its heads always sleep.
 pub trait RwForm: Form {
     /// Whether readers come in though a writer waits, as long as other readers are in. Then a
-    /// thread may read-lock what it has read-locked (POSIX's default kind), and readers who never
-    /// leave together starve writers.
+    /// thread may read-lock again what it has read-locked (POSIX's default kind), and readers that
+    /// never leave together starve writers.
     const READERS_PASS: bool = false;
-    /// For how many times as long as a writer needed to have the readers of all sockets out they
-    /// are counted in one place afterwards, in [`PerSocket`](super::PerSocket).
+    /// In [`PerSocket`](super::PerSocket): after a writer has needed some time to have the readers
+    /// of all sockets out, readers are counted in one place for this many times as long.
     const REST: u32 = 9;
-    /// With so many readers in, one more has them counted by socket ([`ShflRwLock`]); `u32::MAX`:
+    /// With this many readers in, one more has them counted by socket ([`ShflRwLock`]); `u32::MAX`:
     /// never.
     ///
     /// [`ShflRwLock`]: super::ShflRwLock
@@ -30,7 +30,7 @@ pub trait RwForm: Form {
 
 impl RwForm for Standard {}
 
-/// As `F`, but readers come in though a writer waits: RW-5.
+/// The form `F`, but readers come in though a writer waits: RW-5.
 pub struct Recursive<F = Standard>(PhantomData<fn() -> F>);
 
 impl<F: RwForm> Form for Recursive<F> {
@@ -53,7 +53,7 @@ impl<F: RwForm> RwForm for Recursive<F> {
     const IDLE: u32 = F::IDLE;
 }
 
-/// As `F`, but readers are counted in the lock's word however many they are: 16 bytes at any time.
+/// The form `F`, but readers are counted in the lock's word however many they are: always 16 bytes.
 pub struct Central<F = Standard>(PhantomData<fn() -> F>);
 
 impl<F: RwForm> Form for Central<F> {
@@ -74,7 +74,7 @@ impl<F: RwForm> RwForm for Central<F> {
     const CROWD: u32 = u32::MAX;
 }
 
-/// As `F`, whose waiters spin for longer where there are CPUs to spare.
+/// The form `F`, but waiters spin for longer where there are CPUs to spare.
 pub(super) struct Lasting<F>(PhantomData<fn() -> F>);
 
 impl<F: RwForm> Form for Lasting<F> {

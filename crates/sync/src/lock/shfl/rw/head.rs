@@ -1,8 +1,8 @@
-//! Waiting: what those who wait do to the state. `contended.rs` has the rest.
+//! How waiters change the state. `contended.rs` has the rest of waiting.
 //!
-//! `NAME`, `WAKE` and `WAITING` are set by one at a time: the head; or the owner that was the head,
-//! on behalf of a waiter that learns of its headship only afterwards. Who clears `WAKE` for another
-//! wakes that one.
+//! `NAME`, `WAKE` and `WAITING` are set by one thread at a time: the head; or the owner that was
+//! the head, on behalf of a waiter that learns of its headship only afterwards. A thread that
+//! clears `WAKE` for a waiter wakes that waiter.
 
 use core::cell::Cell;
 use core::marker::PhantomData;
@@ -25,7 +25,7 @@ use super::{RwForm, ShflRwLock};
 use crate::arena;
 use crate::policy::Policy;
 
-/// What somebody waits for: to be in, in the way of `K`.
+/// The thing that a caller waits for: to be in, in the way of `K`.
 struct Entry<'a, P: Platform, Q: Policy, F: RwForm, K> {
     lock: &'a ShflRwLock<P, Q, F>,
     /// The state in which the caller has come in.
@@ -34,27 +34,27 @@ struct Entry<'a, P: Platform, Q: Policy, F: RwForm, K> {
 }
 
 impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
-    /// What a comer pays heed to that says nothing of itself.
+    /// What an arriving waiter pays heed to, if it says nothing of itself.
     pub(super) const COMER: Heed = if F::READERS_PASS { Heed::Recursion } else { Heed::All };
-    /// The same of one that only tries.
+    /// What a caller that only tries pays heed to.
     pub(super) const TRYING: Heed = if F::READERS_PASS { Heed::Insisting } else { Heed::Trying };
 
-    /// Comes in without waiting; the state in which it did, with the mark of a writer.
+    /// Comes in without waiting; returns the state in which the caller did, with a writer's mark.
     pub(super) fn enter<K: Kind>(&self, heed: Heed) -> Option<State> {
         let found = self.enter_as::<K>(|seen| K::enter(seen, heed)).ok()?;
         self.mind_head(found, K::WRITES);
         Some(found)
     }
 
-    /// As [`enter`](Self::enter), in a way of the caller's; as an error, the state that keeps it
-    /// out.
+    /// Does what [`enter`](Self::enter) does, in a way of the caller's; as an error, the state that
+    /// keeps the caller out.
     pub(super) fn enter_as<K: Kind>(
         &self,
         enter: impl Fn(State) -> Option<State>,
     ) -> Result<State, State> {
         let mark = Mark::writer(P::epoch());
         loop {
-            // Acquire: pairs with the releases of those who have left.
+            // Acquire: pairs with the releases of those that have left.
             match self.change(Acquire, |seen| Some(enter(seen)?.marked(mark))) {
                 Ok(found) if K::WRITES => return Ok(found.with_mark(mark)),
                 Ok(found) => return Ok(found),
@@ -65,7 +65,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         }
     }
 
-    /// Comes in, or gives up at the deadline; the state in which it came in.
+    /// Comes in, or gives up at the deadline; returns the state in which the caller came in.
     pub(super) fn wait<K: Kind>(&self, deadline: Option<Deadline>) -> Option<State> {
         const { assert!(F::HEAD_SLEEPS) }
         let entry = Entry { lock: self, found: Cell::new(State(0)), kind: PhantomData::<K> };
@@ -81,8 +81,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// It takes a while until a crowd is counted by socket. A waiter that sleeps by then costs a
     /// wake in its turn, in which others queue up behind it, and sleep too: the lock would be
-    /// handed from sleeper to sleeper from then on. Where writers are all that comes sleep is
-    /// better, for those that are awake then are few.
+    /// handed from sleeper to sleeper from then on. Where only writers come, sleep is better,
+    /// because few waiters are awake then.
     fn waits_awake<K: Kind>(&self) -> bool {
         let seen = self.peek();
         Self::may_spread() && (!K::WRITES || seen.is_spread() || seen.readers() > 0)
@@ -104,7 +104,7 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Entry<'_, P, Q, F, K> {
     }
 }
 
-/// In any form that differs from the lock's in how long its waiters spin.
+/// In any form that differs from the lock's form only in how long its waiters spin.
 impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Contended<P, Q, G>
     for Entry<'_, P, Q, F, K>
 {
@@ -129,7 +129,7 @@ impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Contended<P, Q, G>
         self.lock.peek().name()
     }
 
-    /// Of waiters of one priority, writers go first (POSIX, `pthread_rwlock_rdlock`).
+    /// Among waiters of one priority, writers go first (POSIX, `pthread_rwlock_rdlock`).
     fn urgency_of(node: &Waiter<P>) -> u32 {
         // Relaxed: written before its waiter joined the queue, whose links are acquired.
         match u32::from(status::urgency(node)) {
@@ -155,7 +155,7 @@ impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Contended<P, Q, G>
     }
 
     fn spin(&self, budget: Budget) -> bool {
-        // Relaxed: who comes in looks again.
+        // Relaxed: a waiter that comes in looks again.
         let spun = self.lock.state.spin_while(Relaxed, budget, |seen| Self::keeps_out(State(seen)));
         spun.is_ok()
     }
@@ -188,12 +188,12 @@ impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Contended<P, Q, G>
     }
 
     fn insist(&self) {
-        // Relaxed: orders nothing. It may stand already.
+        // Relaxed: orders nothing. The flag may be set already.
         let _ = self.lock.change(Relaxed, |seen| seen.changed(State::with_fair));
     }
 
     fn give_up(&self) {
-        // Relaxed: orders nothing. Before it sleeps, it says again that it waits.
+        // Relaxed: orders nothing. Before the head sleeps, it says again that it waits.
         let _ = self.lock.change(Relaxed, |seen| seen.changed(State::without_favour));
     }
 
@@ -204,14 +204,14 @@ impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Contended<P, Q, G>
         if let Some(head) = arena::<P>().resolve_index(u32::from(seen.name())) {
             Patience::<F>::excuse(head);
         }
-        // RW-4: it may have come meanwhile, and asked.
+        // RW-4: the head may have come meanwhile, and asked.
         if seen.has_waiting_writer() && seen.is_called() {
             wake::<P>(seen.name());
         }
     }
 
     fn ask_for_wake(&self, me: Place<P>, _: &mut Fence) -> Ask {
-        // RW-2: only where somebody is in who keeps us out, and so will leave. Release: pairs with
+        // RW-2: only where a thread is in that keeps us out, and so will leave. Release: pairs with
         // the acquire in `wake`: our node's generation comes with its name.
         let asked = self.lock.change(Release, |seen| {
             Self::keeps_out(seen).then(|| seen.with_sleeper(name(me), K::WRITES))
@@ -220,7 +220,7 @@ impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Contended<P, Q, G>
     }
 
     fn unname(&self) {
-        // Relaxed: the next head, who names itself, learns of its headship from us afterwards.
+        // Relaxed: the next head names itself only after it has learnt of its headship from us.
         let _ = self.lock.change(Relaxed, |seen| seen.changed(State::without_head));
     }
 
@@ -228,19 +228,19 @@ impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Contended<P, Q, G>
         // Relaxed: written before its waiter joined the queue, whose links are acquired.
         let writes = next.node.wants.load(Relaxed) != 0;
         if K::WRITES || writes {
-            // RW-2: we are in, and so will leave. Relaxed: by a release; who wakes it is us, or
-            // comes after us.
+            // RW-2: we are in, and so will leave. Relaxed: by a release; the thread that wakes it
+            // is us, or comes after us.
             let _ = self.lock.change(Relaxed, |seen| Some(seen.with_sleeper(name(next), writes)));
             return true;
         }
-        // The caller wakes it, to come in beside us. Relaxed: a hint to those who overtake it.
+        // The caller wakes it, to come in beside us. Relaxed: a hint to those that overtake it.
         Patience::<F>::call(next.node);
         let _ = self.lock.change(Relaxed, |seen| Some(seen.with_called(name(next))));
         false
     }
 }
 
-/// What stands in the state for a place.
+/// The name of a place in the state.
 fn name<P: Platform>(place: Place<P>) -> u16 {
     place.id.index() as u16
 }

@@ -1,4 +1,4 @@
-//! The lines of a reader indicator: who is in, counted by socket.
+//! The lines of a reader indicator: the readers that are in, counted by socket.
 //!
 //! ```text
 //!   entered  how many readers have entered      left  63       24 23    8 7     0
@@ -6,20 +6,19 @@
 //! ```
 //!
 //! - LINE-1: a reader that has counted itself in on a line, and finds that it may not be in, takes
-//!   that back on the same line. So what a line says of those that have entered is never too
-//!   little.
-//! - LINE-2: a reader leaves by any line that is joined, and what lines say together is how many
-//!   are in: all that have entered less all that have left. Who reads first how many have left, on
-//!   all lines, and then how many have entered, finds no less than are in throughout. So a writer
-//!   that finds a sum of 0 when no reader is let in any more, is alone; and it comes after all that
-//!   the readers have done.
-//! - LINE-3: a writer that sleeps until the sum is 0 has named itself on each line; who leaves, or
-//!   takes back, and finds `WAKE`, looks at the sum behind a fence, as the writer has done before
-//!   it sleeps. The last to leave finds 0.
-//! - LINE-4: lines are joined by readers that keep writers out, as they are counted in the lock's
-//!   word; and for good, whatever lock the indicator is for.
-//! - LINE-5: readers that leave elsewhere than they came make lines uneven; a writer that is alone
-//!   makes them even again, so that others may wait for one line after the other.
+//!   that back on the same line. So a line's count of readers that have entered is never too small.
+//! - LINE-2: a reader leaves by any line that is joined, and the number of readers that are in is
+//!   the sum over all lines: all that have entered less all that have left. A thread that reads
+//!   first how many have left, on all lines, and then how many have entered, finds no less than are
+//!   in throughout. So a writer that finds a sum of 0 when no reader is let in any more, is alone;
+//!   and it comes after all that the readers have done.
+//! - LINE-3: a writer that sleeps until the sum is 0 has named itself on each line; a reader that
+//!   leaves, or takes back, and finds `WAKE`, looks at the sum behind a fence, as the writer has
+//!   done before it sleeps. The last to leave finds 0.
+//! - LINE-4: lines are joined by readers that keep writers out, because they are counted in the
+//!   lock's word; and for good, whatever lock the indicator is for.
+//! - LINE-5: readers that leave on another line than they came make lines uneven; a writer that is
+//!   alone makes them even again, so that others may wait for one line after the other.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -36,25 +35,26 @@ use crate::nap;
 const WAKE: u64 = 1;
 const NAME_SHIFT: u32 = 8;
 const NAME: u64 = 0xFFFF << NAME_SHIFT;
-/// One that has left.
+/// One reader that has left.
 const LEAVE: u64 = 1 << 24;
-/// How much of a count each word has room for.
+/// The largest count that each word has room for.
 const COUNT: u64 = u64::MAX / LEAVE;
-/// The largest balance of a line that is not less than nothing.
+/// The largest balance of a line that is not negative.
 const MOST: u64 = COUNT / 2;
 
 /// How long a writer spins at one line before it looks at the others.
 const PIECE_NS: u32 = 200;
-/// How much more it may look, as most looks take less than that.
+/// Factor for the budget of a writer's spin: a look is charged `PIECE_NS`, and most looks take
+/// less.
 const LOOKS: u32 = 8;
-/// How long it leaves the readers of a line in peace before it looks again: each look takes the
-/// line away from them.
+/// How long a writer leaves the readers of a line in peace before it looks again: each look takes
+/// the line away from them.
 const IN_PEACE_NS: u32 = 200;
 
 /// The indicator of a lock.
 pub(super) struct Lines<P: Platform>(&'static Indicator<P>);
 
-/// One of its lines.
+/// One line of an indicator.
 pub(super) struct Line<P: Platform>(&'static IndicatorLine<P>);
 
 impl<P: Platform> Clone for Lines<P> {
@@ -71,7 +71,7 @@ fn all<P: Platform>() -> &'static [Indicator<P>] {
 }
 
 impl<P: Platform> Lines<P> {
-    /// An indicator that no lock has, for the caller's; and its name, which is not 0.
+    /// An indicator that no lock has, for the caller's lock; and its name, which is not 0.
     pub(super) fn claim() -> Option<(Self, u16)> {
         (1..).zip(all::<P>()).find_map(|(name, indicator)| {
             // Acquire: what its last owner has done with it; pairs with the release in `give`.
@@ -81,9 +81,9 @@ impl<P: Platform> Lines<P> {
         })
     }
 
-    /// RW-10: whether no reader has counted itself here late. One that does so from now on finds
-    /// behind its fence what the caller has found before this. Gives it back if not: one in the
-    /// child of a fork may have such a reader for good.
+    /// RW-10: whether no reader has counted itself here late. A reader that does so from now on
+    /// finds behind its fence what the caller has found before this. Gives the indicator back if
+    /// one has: in the child of a fork there may be such a reader for good.
     fn is_fresh(self) -> bool {
         P::fence(SeqCst);
         let fresh = self.sum() == 0;
@@ -93,8 +93,8 @@ impl<P: Platform> Lines<P> {
         fresh
     }
 
-    /// Gives it back. Nobody is in. What is joined stays so: a reader that counts itself here late,
-    /// as one of the lock's, is seen by whoever has the indicator then.
+    /// Gives the indicator back. No reader is in. Joined lines stay joined: a reader that counts
+    /// itself here late, as one of the lock's, is seen by the next lock that has the indicator.
     pub(super) fn give(self) {
         // Relaxed: as below.
         self.0.owner.idle.store(0, Relaxed);
@@ -102,7 +102,7 @@ impl<P: Platform> Lines<P> {
         self.0.claimed.store(0, Release);
     }
 
-    /// The one of this name; `None` if there is none.
+    /// The indicator of this name; `None` if there is none.
     pub(super) fn named(name: u16) -> Option<Self> {
         all::<P>().get(usize::from(name).checked_sub(1)?).map(Self)
     }
@@ -114,7 +114,7 @@ impl<P: Platform> Lines<P> {
 
     /// The lines in use.
     fn lines(self) -> impl Iterator<Item = Line<P>> {
-        // Relaxed: who has to see a line comes after who has joined it.
+        // Relaxed: a thread that has to see a line comes after the reader that has joined it.
         let joined = self.0.joined.load(Relaxed);
         let lines = self.0.lines.iter().enumerate();
         lines.filter(move |(place, _)| joined & 1 << place != 0).map(|(_, line)| Line(line))
@@ -133,12 +133,12 @@ impl<P: Platform> Lines<P> {
         (self.0.joined.load(Relaxed) & 1 << place != 0).then(|| Line(&self.0.lines[place]))
     }
 
-    /// The same, or another one.
+    /// The line of the caller's socket if it is in use, or another one that is.
     pub(super) fn any(self) -> Option<Line<P>> {
         self.here().or_else(|| self.lines().next())
     }
 
-    /// The line of the caller's socket, which it puts to use if need be. LINE-4.
+    /// The line of the caller's socket, which the caller puts to use if need be. LINE-4.
     pub(super) fn join(self) -> Line<P> {
         let place = place::<P>();
         // Relaxed: the next writer, or reader, comes after we have left the lock's word.
@@ -148,10 +148,10 @@ impl<P: Platform> Lines<P> {
         Line(&self.0.lines[place])
     }
 
-    /// Tells those that wait that readers are let in. The lock may be another's by now: then those
-    /// look for nothing.
+    /// Tells waiting readers that readers are let in. The indicator may be another lock's by now:
+    /// then its readers look for nothing.
     pub(super) fn tell(self) {
-        // Relaxed: who is told looks at the state.
+        // Relaxed: a reader that is told looks at the state.
         self.0.gate.0.fetch_add(1, Relaxed);
     }
 
@@ -161,28 +161,28 @@ impl<P: Platform> Lines<P> {
         self.0.gate.0.load(Relaxed)
     }
 
-    /// Waits until readers are told once more; says whether they were, within the budget.
+    /// Waits until readers are told once more; returns whether they were, within the budget.
     pub(super) fn wait_to_be_told(self, told: u32, budget: Budget) -> bool {
         // Relaxed: as above.
         self.0.gate.0.spin_while(Relaxed, budget, |now| now == told).is_ok()
     }
 
-    /// How many are in (LINE-2); never less than those that are in throughout.
+    /// How many readers are in (LINE-2); never less than those that are in throughout.
     pub(super) fn sum(self) -> u64 {
-        // In this order: of all that are seen to have left, it is seen that they have entered.
+        // In this order: all readers that are seen to have left are also seen to have entered.
         let left = self.lines().fold(0_u64, |sum, line| sum.wrapping_add(line.left()));
         self.entered().wrapping_sub(left) & COUNT
     }
 
-    /// Whether somebody is in, mostly by a look at the caller's line only. Always true if the
-    /// caller is; it may be true though nobody is where readers have left on another line than they
-    /// came, until the next writer (LINE-5).
+    /// Whether a reader is in, usually by a look at the caller's line only. Always true if the
+    /// caller is in. It may be true though no reader is in, where readers have left on another line
+    /// than they came, until the next writer (LINE-5).
     pub(super) fn seems_read(self) -> bool {
         self.here().is_some_and(|line| matches!(line.balance(), 1..=MOST)) || self.sum() != 0
     }
 
-    /// As [`sum`](Self::sum), for a writer that lets no readers in: whether it is alone. LINE-5:
-    /// then no line had one too many that is to be taken back, so each is made even.
+    /// Whether a writer that lets no readers in is alone, by a [`sum`](Self::sum). LINE-5: then no
+    /// line had a reader too many that is to be taken back, so each line is made even.
     pub(super) fn is_empty(self) -> bool {
         let mut balances = [0; LINES];
         // In this order: as in `sum`.
@@ -197,7 +197,7 @@ impl<P: Platform> Lines<P> {
         }
         let empty = sum & COUNT == 0;
         for (line, balance) in self.lines().zip(balances).filter(|(_, b)| empty && *b != 0) {
-            // Relaxed: nobody is in.
+            // Relaxed: no reader is in.
             line.0.left.fetch_add(balance.wrapping_mul(LEAVE), Relaxed);
         }
         empty
@@ -209,8 +209,8 @@ impl<P: Platform> Lines<P> {
         self.lines().fold(0_u64, |sum, line| sum.wrapping_add(line.0.entered.load(Relaxed)))
     }
 
-    /// LINE-2: takes the caller, who is counted here, off. Nothing of the lock is touched, as it
-    /// may be gone at once.
+    /// LINE-2: takes the caller, which is counted here, off. Touches nothing of the lock, which may
+    /// be gone at once.
     #[inline]
     pub(super) fn leave(self) {
         let Some(line) = self.any() else { return };
@@ -234,7 +234,7 @@ impl<P: Platform> Lines<P> {
         }
     }
 
-    /// LINE-3: wakes the writer whose name was found, if nobody is in.
+    /// LINE-3: wakes the writer whose name was found, if no reader is in.
     #[cold]
     fn rouse(self, left: u64) {
         P::fence(SeqCst);
@@ -243,8 +243,8 @@ impl<P: Platform> Lines<P> {
         }
     }
 
-    /// LINE-2: waits until nobody is in, or the deadline has passed, as a writer that lets
-    /// no readers in; says whether nobody is.
+    /// LINE-2: waits until no reader is in, or the deadline has passed, for a writer that lets no
+    /// readers in; returns whether no reader is in.
     pub(super) fn wait_until_empty<F: RwForm>(self, deadline: Option<Deadline>) -> bool {
         self.spin_until_empty(F::HEAD_SPIN.ns.saturating_mul(LOOKS))
             || F::LINGER.ns != 0
@@ -265,8 +265,8 @@ impl<P: Platform> Lines<P> {
         let mut left_ns = budget_ns;
         loop {
             for line in self.lines() {
-                // Mostly a reader leaves by the line on which it came. LINE-5: if not, only the sum
-                // tells, so a line that nobody leaves holds no writer up.
+                // Usually a reader leaves by the line on which it came. LINE-5: if not, only the
+                // sum tells, so a line that no reader leaves holds no writer up.
                 while left_ns > 0 && line.balance() != 0 {
                     let piece_ns = left_ns.min(PIECE_NS);
                     left_ns -= piece_ns;
@@ -310,7 +310,7 @@ impl<P: Platform> Lines<P> {
             }
         };
         for line in self.lines() {
-            // Relaxed: whoever still reads the name wakes a node that is never freed.
+            // Relaxed: a thread that still reads the name wakes a node that is never freed.
             line.0.left.fetch_and(!(WAKE | NAME), Relaxed);
         }
         if let Some(me) = me {
@@ -321,7 +321,7 @@ impl<P: Platform> Lines<P> {
 }
 
 impl<P: Platform> Line<P> {
-    /// Counts the caller in, who then looks whether it is.
+    /// Counts the caller in, which then checks whether it is in.
     #[inline]
     pub(super) fn enter(&self) {
         // Relaxed: by the fence, a writer that we do not see sees us.
@@ -329,43 +329,44 @@ impl<P: Platform> Line<P> {
         P::fence(SeqCst);
     }
 
-    /// Counts the caller in, which keeps writers out otherwise.
+    /// Counts the caller in, which keeps writers out in another way.
     pub(super) fn sit(&self) {
-        // Relaxed: published when it ceases to.
+        // Relaxed: published when the caller ceases to keep them out.
         self.0.entered.fetch_add(1, Relaxed);
     }
 
-    /// Counts `readers` that the lock's word has counted, of which there are `before` here already.
+    /// Counts `readers` that the lock's word has counted; `before` of them are counted here
+    /// already.
     pub(super) fn count_over(&self, before: u64, readers: u64) {
         // Relaxed: published with the mode of the lock.
         self.0.entered.fetch_add(readers.wrapping_sub(before), Relaxed);
     }
 
-    /// How many have left here.
+    /// How many readers have left here.
     fn left(&self) -> u64 {
         // Acquire: pairs with the release in `leave`.
         self.0.left.load(Acquire) / LEAVE
     }
 
-    /// How many more have entered here than have left: less than nothing, where readers move.
+    /// How many more readers have entered here than have left; negative where readers move.
     fn balance(&self) -> u64 {
         let left = self.left();
-        // Relaxed: who has left is acquired.
+        // Relaxed: the readers that have left are acquired.
         self.0.entered.load(Relaxed).wrapping_sub(left) & COUNT
     }
 
-    /// Waits for a moment until one more has left; says whether one has.
+    /// Waits for a moment until one more reader has left; returns whether one has.
     fn spin_until_left(&self, ns: u32) -> bool {
-        // Relaxed: the sum decides. Whether it has changed or not.
+        // Relaxed: the sum decides, whether this has changed or not.
         let seen = self.0.left.load(Relaxed);
         let budget = Budget::ns(ns).backing_off(IN_PEACE_NS);
         self.0.left.spin_while(Relaxed, budget, |left| left == seen).is_ok()
     }
 
-    /// Names the one to wake: the writer of this name, or none, that naps.
+    /// Names the thread to wake: the writer of this name; or none, if the writer naps.
     fn name(&self, name: Option<u16>) {
         let named = name.map_or(0, |name| WAKE | u64::from(name) << NAME_SHIFT);
-        // Relaxed: tried again.
+        // Relaxed: the exchange checks it.
         let mut seen = self.0.left.load(Relaxed);
         // Release: pairs with the acquire in `wake`: our node's generation comes with its name.
         while let Err(now) =
@@ -376,7 +377,7 @@ impl<P: Platform> Line<P> {
     }
 }
 
-/// The place of the caller's line.
+/// The index of the caller's line.
 fn place<P: Platform>() -> usize {
     P::socket().0 as usize % LINES
 }

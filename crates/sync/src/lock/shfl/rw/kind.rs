@@ -1,13 +1,14 @@
-//! The ways to be in: what differs between those who wait in one queue.
+//! The ways to be in: the differences between the waiters of one queue.
 
 use super::state::{Heed, State};
 
 /// A way to be in.
 pub(super) trait Kind {
-    /// Whether it excludes readers; as in [`Waiter::wants`](antiphon_platform::Waiter::wants).
+    /// Whether this way excludes readers; as in
+    /// [`Waiter::wants`](antiphon_platform::Waiter::wants).
     const WRITES: bool;
 
-    /// The state after somebody has come in who pays heed to `heed`; `None` if it must stay out.
+    /// The state after a thread has come in that pays heed to `heed`; `None` if it must stay out.
     fn enter(seen: State, heed: Heed) -> Option<State>;
 }
 
@@ -38,7 +39,7 @@ impl Kind for Read {
 pub(super) struct Upgradable;
 
 impl Kind for Upgradable {
-    /// It need not keep readers out to get in.
+    /// An upgradable reader need not keep readers out to get in.
     const WRITES: bool = false;
 
     fn enter(seen: State, heed: Heed) -> Option<State> {

@@ -2,10 +2,10 @@
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
-//! | 0–7 | `state` | who is in, and what the head of the queue has to say: `state.rs` |
-//! | 8–11 | `tail` | name of the last waiter, 0 if nobody waits |
+//! | 0–7 | `state` | the readers and writers that are in, and the head's wishes: `state.rs` |
+//! | 8–11 | `tail` | name of the last waiter, 0 if no thread waits |
 //! | 12 | `policy` | the policy, where it is chosen at run time ([`Chosen`]); else zero |
-//! | 13 | `rest` | until when readers are not counted by socket (`spread.rs`); 0 for now |
+//! | 13 | `rest` | until when readers are not counted by socket (`spread.rs`); 0: now they may be |
 //! | 14–15 | `lines` | name of the reader indicator where they are; 0 if there is none |
 //!
 //! Source: `000_…`, "Readers-writer SHFLLOCK": one counter encodes readers and the writer, and both
@@ -19,20 +19,21 @@
 //!            unlock_read
 //! ```
 //!
-//! - RW-1: while `WRITER` is set, nobody else is in. Readers may be counted that are not: each
-//!   takes its count back while `WRITER` is set, or is in when it is not.
+//! - RW-1: while `WRITER` is set, no other thread is in. Readers may be counted that are not in:
+//!   each takes its count back while `WRITER` is set, or is in when it is not.
 //! - RW-2: a sleeping head is named in `state` with `WAKE` set, or has a wake coming: `WAKE` is set
-//!   only by an exchange that finds somebody in who keeps the head out, and who leaves as the last
-//!   of those wakes it.
+//!   only by an exchange that finds a thread in that keeps the head out, and the last of these
+//!   threads to leave wakes the head.
 //! - RW-3: nothing of the lock is touched after the instruction that releases it; that instruction
-//!   returns whom to wake.
-//! - RW-4: while a writer waits as the head and readers are in, no other reader comes in, unless by
-//!   RW-5. Who takes away a head's wish that it be so wakes that head, which asks anew.
-//! - RW-5: who holds the lock for reading can have it again, by [`ShflRwLock::read_recursive`]; or
-//!   by any read, where the form says so ([`RwForm::READERS_PASS`]).
-//! - RW-6: a called head that has no CPU keeps nobody from one: who overtakes it for long wakes a
-//!   reader behind it, which may come in as any comer may; or keeps the lock for the head, if
-//!   there is none and the head is due.
+//!   returns the name of the waiter to wake.
+//! - RW-4: while a writer waits as the head and readers are in, no other reader comes in, except by
+//!   RW-5. A thread that takes away a head's wish for this wakes that head, which asks anew.
+//! - RW-5: a thread that holds the lock for reading can have it again, by
+//!   [`ShflRwLock::read_recursive`]; or by any read, where the form says so
+//!   ([`RwForm::READERS_PASS`]).
+//! - RW-6: a called head that has no CPU keeps no waiter from one: a thread that overtakes the head
+//!   for long wakes a reader behind it, which may come in as any arriving reader may; or the thread
+//!   keeps the lock for the head, if there is no such reader and the head is due.
 
 mod form;
 mod group;
@@ -64,8 +65,8 @@ use state::State;
 
 /// A NUMA-aware blocking readers-writer lock, 16 bytes.
 ///
-/// Writers are preferred, in order of their coming: while one waits, readers that come wait behind
-/// it. In a form with [`RwForm::READERS_PASS`] they don't.
+/// Writers are preferred, in the order in which they came: while one waits, arriving readers wait
+/// behind it. In a form with [`RwForm::READERS_PASS`] they don't.
 #[repr(C, align(8))]
 pub struct ShflRwLock<P: Platform, Q: Policy = Chosen, F: RwForm = Standard> {
     state: P::U64,
@@ -76,12 +77,12 @@ pub struct ShflRwLock<P: Platform, Q: Policy = Chosen, F: RwForm = Standard> {
     marker: PhantomData<(Q, F)>,
 }
 
-/// Why a lock was not had for reading.
+/// Why a lock was not acquired for reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// It was not to be had in time.
+    /// The lock could not be acquired in time.
     Busy,
-    /// There are [`MAX_READERS`] already.
+    /// There are [`MAX_READERS`] readers already.
     TooManyReaders,
 }
 
@@ -96,7 +97,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         marker: PhantomData,
     };
 
-    /// As [`ShflMutex::set_policy`](crate::lock::ShflMutex::set_policy).
+    /// Sets the policy, as [`ShflMutex::set_policy`](crate::lock::ShflMutex::set_policy) does.
     pub fn set_policy(&self, policy: Q) {
         // Relaxed: it decides about order only, and may be seen at any time.
         self.policy.store(policy.byte(), Relaxed);
@@ -108,42 +109,42 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         Q::of(|| self.policy.load(Relaxed))
     }
 
-    /// Whether anybody is in, to read or to write; may be stale at once.
+    /// Whether a reader or writer is in; may be stale at once.
     pub fn is_locked(&self) -> bool {
         !self.peek().is_free() || self.is_read_by_line()
     }
 
-    /// Whether a writer is in, and has nobody to wait for; may be stale at once.
+    /// Whether a writer is in that waits for no readers; may be stale at once.
     pub fn is_locked_by_writer(&self) -> bool {
         self.peek().is_written()
     }
 
-    /// Whether anybody waits in the queue; may be stale at once.
+    /// Whether a thread waits in the queue; may be stale at once.
     pub fn has_waiters(&self) -> bool {
         self.tail.name().is_some()
     }
 
-    /// The name of who came last of those that wait, whatever process wrote it; `None` if nobody
+    /// The name of the last waiter of the queue, whatever process wrote it; `None` if no thread
     /// waits. May be stale at once.
     pub fn last_waiter(&self) -> Option<WaiterId> {
         self.tail.name()
     }
 
     /// The same lock in another form, for callers that learn only at run time which form it has: a
-    /// form is how callers behave, and nothing of it stands in the lock. All callers of a lock use
-    /// one.
+    /// form says how callers behave, and no part of it is stored in the lock. All callers of a lock
+    /// use one form.
     pub fn in_form<G: RwForm>(&self) -> &ShflRwLock<P, Q, G> {
-        // SAFETY: laid out in the order of its fields, of which the form is in none but the marker.
+        // SAFETY: laid out in the order of its fields; only the marker names the form.
         unsafe { &*core::ptr::from_ref(self).cast() }
     }
 
-    /// The state, which orders nothing.
+    /// The state, by a load that orders nothing.
     fn peek(&self) -> State {
         State(self.state.load(Relaxed))
     }
 
-    /// Puts `change` of the state in its place: returns what it was before; or, as an error, a
-    /// state that is not to be changed.
+    /// Replaces the state by `change` of it; returns the state before. As an error, a state that is
+    /// not to be changed.
     fn change(
         &self,
         order: Ordering,
@@ -159,17 +160,17 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         }
     }
 
-    /// Leaves, or gives up a part of what the caller has, by one exchange; then wakes whom the
-    /// state has named (RW-3).
+    /// Leaves, or gives up a part of what the caller has, by one exchange; then wakes the waiter
+    /// that the state has named (RW-3).
     fn leave(&self, leave: impl Fn(State) -> (State, Option<u16>)) {
         let _ = self.leave_from(leave);
     }
 
-    /// As [`leave`](Self::leave); returns the state that it has left.
+    /// Does what [`leave`](Self::leave) does; returns the state that the caller has left.
     #[cold]
     #[inline(never)]
     fn leave_from(&self, leave: impl Fn(State) -> (State, Option<u16>)) -> State {
-        // Release: pairs with the acquires of those who come in next.
+        // Release: pairs with the acquires of those that come in next.
         let (Ok(seen) | Err(seen)) = self.change(Release, |seen| Some(leave(seen).0));
         if let (_, Some(name)) = leave(seen) {
             call::<P, F>(name, seen.is_fair());
@@ -177,8 +178,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         seen
     }
 
-    /// As somebody who has come in and found the state so: minds a head that was called and does
-    /// not come, since it may wait for the caller's CPU.
+    /// Called by a thread that has come in and found the state as `found`: minds a head that was
+    /// called and does not come, because the head may wait for the caller's CPU.
     #[inline]
     fn mind_head(&self, found: State, writes: bool) {
         if found.is_overtaken() && Patience::<F>::looks::<P>() {
@@ -186,15 +187,15 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         }
     }
 
-    /// Who sleeps behind a head that is late has no turn before it, though CPUs may be idle: a
-    /// reader there comes in beside the caller, as comers do. If there is none, or the caller
-    /// writes, the lock is kept for a head that is due.
+    /// A waiter that sleeps behind a late head has no turn before the head, though CPUs may be
+    /// idle: a reader there comes in beside the caller, as arriving readers do. If there is none,
+    /// or the caller writes, the lock is kept for a head that is due.
     #[cold]
     #[inline(never)]
     fn mind_late_head(&self, found: State, writes: bool) {
         let Some(head) = Patience::<F>::late::<P>(found.name()) else { return };
         if (writes || !wake_behind(head)) && Patience::<F>::keeps_for(head) {
-            // Relaxed: decides who is next, and orders nothing. Another head is not due.
+            // Relaxed: decides which waiter is next, and orders nothing. Another head is not due.
             let _ = self.change(Relaxed, |seen| {
                 let same = seen.is_overtaken() && seen.name() == found.name();
                 same.then(|| seen.with_fair())

@@ -3,7 +3,7 @@
 //! All readers of a [`ShflRwLock`] write one word, and on many sockets that is what they wait for;
 //! the thesis concedes reads to CST for it (`000_…`: "CST uses per-socket counters than a
 //! centralized counter"). Here a reader counts itself in on a line of its socket, as long as that
-//! is open; writers, and readers that find it closed, go through the lock inside.
+//! line is open; writers, and readers that find it closed, go through the lock inside.
 //!
 //! ```text
 //!   inside  ShflRwLock: writers, readers that found their line closed
@@ -14,22 +14,22 @@
 //!
 //! - SEAT-1: a reader is in by a line if its own addition has found `OPEN` there. It leaves by the
 //!   same line ([`Seat`]), wherever it runs by then.
-//! - SEAT-2: `OPEN` is set by a reader that is in through the lock inside, so no writer is.
-//! - SEAT-3: a writer that has the lock inside takes `OPEN` off each line and waits until nobody is
-//!   counted there. From then on it is in, and no line is opened before it leaves.
+//! - SEAT-2: `OPEN` is set by a reader that is in through the lock inside, so no writer is in.
+//! - SEAT-3: a writer that has the lock inside takes `OPEN` off each line and waits until no reader
+//!   is counted there. From then on it is in, and no line is opened before it leaves.
 //! - SEAT-4: a writer that sleeps until a line is empty is named there with `WAKE` set, by an
-//!   exchange that finds somebody counted; whoever takes the last one off finds the name in what
-//!   its subtraction returns, and touches nothing of the lock afterwards (RW-3).
+//!   exchange that finds a reader counted; the reader that takes the last one off finds the name in
+//!   the result of its subtraction, and touches nothing of the lock afterwards (RW-3).
 //!
 //! One word decides, so no fence is needed; a reader that finds its line open pays one locked
 //! instruction each way, as with the lock inside. Readers that come and go starve no writer: once
-//! it has the lock inside, they wait there behind it (RW-4). Closing costs a transfer a socket and
-//! the readers' way out, so after that lines stay closed for [`RwForm::REST`] times as long as it
-//! took (as in Dice and Kogan, "BRAVO: biased locking for reader-writer locks", 2019, which has
+//! it has the lock inside, they wait there behind it (RW-4). Closing costs a transfer per socket
+//! and the readers' way out, so after that lines stay closed for [`RwForm::REST`] times as long as
+//! it took (as in Dice and Kogan, "BRAVO: biased locking for reader-writer locks", 2019, which has
 //! one table of readers for all locks).
 //!
-//! Price: 64 bytes, and 64 for each socket. A reader has to keep its seat, so this lock is not one
-//! for interfaces that unlock without (`pthread_rwlock_t`), and a thread that reads may not read
+//! Price: 64 bytes, and 64 for each socket. A reader has to keep its seat, so this lock is not for
+//! interfaces that unlock without a seat (`pthread_rwlock_t`), and a thread that reads may not read
 //! again.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -52,11 +52,11 @@ const WAKE: u64 = 1 << 1;
 const NAME_SHIFT: u32 = 8;
 const NAME: u64 = 0xFFFF << NAME_SHIFT;
 
-/// Lines stay closed for so long at most.
+/// The longest time for which lines stay closed.
 const LONGEST_NS: u64 = 1 << 40;
 
 /// A NUMA-aware blocking readers-writer lock with a counter of readers for each of `SOCKETS`
-/// sockets; with more, some share one. 64 bytes, and 64 for each.
+/// sockets; with more sockets, some share one. 64 bytes, and 64 for each.
 ///
 /// For locks that are read from several sockets at a time and written seldom. On a machine of one
 /// socket it does what [`ShflRwLock`] does.
@@ -68,11 +68,11 @@ pub struct PerSocket<P: Platform, Q: Policy = Numa, F: RwForm = Standard, const 
     lines: [Line<P>; SOCKETS],
 }
 
-/// Who is in from one socket.
+/// The readers that are in from one socket.
 #[repr(C, align(64))]
 struct Line<P: Platform>(P::U64);
 
-/// How a reader is in: what it leaves by.
+/// A reader's proof of how it is in: the reader leaves by its seat.
 #[must_use = "a reader leaves by its seat"]
 #[derive(Debug)]
 pub struct Seat(Option<SocketId>);
@@ -93,11 +93,12 @@ impl<P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize> PerSocket<P, Q, F,
         lines: [const { Line(P::U64::ZERO) }; SOCKETS],
     };
 
-    /// Acquires the lock for reading; blocks until it is had. It waits behind a writer.
+    /// Acquires the lock for reading; blocks until the caller has it. The caller waits behind a
+    /// writer.
     ///
     /// # Errors
     ///
-    /// As of [`ShflRwLock::read`].
+    /// The same as for [`ShflRwLock::read`].
     #[inline]
     pub fn read(&self) -> Result<Seat, Refused> {
         match self.sit_down() {
@@ -106,11 +107,11 @@ impl<P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize> PerSocket<P, Q, F,
         }
     }
 
-    /// As [`read`](Self::read), but gives up when the deadline has passed.
+    /// Does what [`read`](Self::read) does, but gives up when the deadline has passed.
     ///
     /// # Errors
     ///
-    /// As of [`ShflRwLock::read_until`].
+    /// The same as for [`ShflRwLock::read_until`].
     #[inline]
     pub fn read_until(&self, deadline: Deadline) -> Result<Seat, Refused> {
         match self.sit_down() {
@@ -124,7 +125,7 @@ impl<P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize> PerSocket<P, Q, F,
     ///
     /// # Errors
     ///
-    /// As of [`ShflRwLock::try_read`].
+    /// The same as for [`ShflRwLock::try_read`].
     #[inline]
     pub fn try_read(&self) -> Result<Seat, Refused> {
         match self.sit_down() {
@@ -143,19 +144,19 @@ impl<P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize> PerSocket<P, Q, F,
     pub unsafe fn unlock_read(&self, seat: Seat) {
         match seat.0 {
             Some(socket) => self.line(socket).leave(),
-            // SAFETY: the caller's promise; it is in through the lock inside.
+            // SAFETY: the caller's promise; the caller is in through the lock inside.
             None => unsafe { self.inside.unlock_read() },
         }
     }
 
-    /// Acquires the lock for writing; blocks until it is had.
+    /// Acquires the lock for writing; blocks until the caller has it.
     pub fn write(&self) {
         self.inside.write();
         self.close(None);
     }
 
-    /// Acquires the lock for writing, or gives up when the deadline has passed; says whether it was
-    /// had. A free lock is had whatever the deadline.
+    /// Acquires the lock for writing, or gives up when the deadline has passed; returns whether the
+    /// caller has it. A free lock is acquired whatever the deadline.
     pub fn write_until(&self, deadline: Deadline) -> bool {
         if !self.inside.write_until(deadline) {
             return false;
@@ -168,10 +169,10 @@ impl<P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize> PerSocket<P, Q, F,
         had
     }
 
-    /// Acquires the lock for writing if it is free; never blocks. It fails while a reader looks
+    /// Acquires the lock for writing if it is free; never blocks. It fails while a reader checks
     /// whether it may come in.
     pub fn try_write(&self) -> bool {
-        // Relaxed: looked at again. A try that is in vain closes no line.
+        // Relaxed: checked again below. A try that is in vain closes no line.
         if self.lines.iter().any(|line| line.0.load(Relaxed) >= READER) || !self.inside.try_write()
         {
             return false;
@@ -211,12 +212,12 @@ impl<P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize> PerSocket<P, Q, F,
         &self.lines[socket.0 as usize % SOCKETS]
     }
 
-    /// Counts the caller in on its socket's line, if that is open.
+    /// Counts the caller in on its socket's line, if that line is open.
     #[inline]
     fn sit_down(&self) -> Option<Seat> {
         let socket = P::socket();
         let line = self.line(socket);
-        // Relaxed: looked at again; who finds a line closed does not write to it.
+        // Relaxed: checked again below; a reader that finds a line closed does not write to it.
         if line.0.load(Relaxed) & OPEN == 0 {
             return None;
         }
@@ -224,7 +225,7 @@ impl<P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize> PerSocket<P, Q, F,
         if line.0.fetch_add(READER, Acquire) & OPEN != 0 {
             return Some(Seat(Some(socket)));
         }
-        // SEAT-1: not in. It may have been counted by the writer, who waits for this then.
+        // SEAT-1: not in. The writer may have counted it, and waits for this then.
         line.leave();
         None
     }
@@ -234,7 +235,8 @@ impl<P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize> PerSocket<P, Q, F,
     #[inline]
     fn open(&self) -> Seat {
         if P::numa() && self.is_time() {
-            // SEAT-2. Release: who sits down there comes after the writers that we come after.
+            // SEAT-2. Release: a reader that sits down there comes after the writers that we come
+            // after.
             self.line(P::socket()).0.fetch_or(OPEN, Release);
         }
         Seat(None)
@@ -246,8 +248,8 @@ impl<P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize> PerSocket<P, Q, F,
         F::REST == 0 || until == 0 || now::<P>() >= until
     }
 
-    /// SEAT-3: closes all lines and waits until they are empty, as the owner of the lock inside;
-    /// says whether they were before the deadline.
+    /// SEAT-3: closes all lines and waits until they are empty; called by the owner of the lock
+    /// inside. Returns whether they were empty before the deadline.
     fn close(&self, deadline: Option<Deadline>) -> bool {
         let mut begun = None;
         for line in &self.lines {
@@ -270,8 +272,8 @@ impl<P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize> PerSocket<P, Q, F,
 }
 
 impl<P: Platform> Line<P> {
-    /// Closes the line, as the owner of the lock inside; what it was before. One that is closed and
-    /// empty is not written to.
+    /// Closes the line; called by the owner of the lock inside. Returns the line's word before. A
+    /// line that is closed and empty is not written to.
     fn shut(&self) -> u64 {
         // Acquire, both: what its readers have done; pairs with the release in `leave`.
         match self.0.load(Acquire) {
@@ -280,7 +282,7 @@ impl<P: Platform> Line<P> {
         }
     }
 
-    /// Takes one reader off. SEAT-4: what is returned says whom to wake.
+    /// Takes one reader off. SEAT-4: the result of the subtraction names the writer to wake.
     #[inline]
     fn leave(&self) {
         // Release: pairs with the acquires of the writer that waits for it.
@@ -290,7 +292,7 @@ impl<P: Platform> Line<P> {
         }
     }
 
-    /// Waits until nobody is counted, or the deadline has passed; says whether nobody is.
+    /// Waits until no reader is counted, or the deadline has passed; returns whether none is.
     #[cold]
     #[inline(never)]
     fn wait_until_empty<F: RwForm>(&self, deadline: Option<Deadline>) -> bool {
@@ -320,7 +322,7 @@ impl<P: Platform> Line<P> {
                 break self.0.load(Acquire) < READER;
             }
         };
-        // Relaxed: whoever still reads the name wakes a node that is never freed.
+        // Relaxed: a thread that still reads the name wakes a node that is never freed.
         self.0.fetch_and(!(WAKE | NAME), Relaxed);
         if let Some(me) = me {
             me.give();
@@ -328,7 +330,7 @@ impl<P: Platform> Line<P> {
         empty
     }
 
-    /// Names the caller, if it has a node, as the one to wake; `false` if nobody is counted.
+    /// Names the caller, if it has a node, as the one to wake; `false` if no reader is counted.
     fn ask_for_wake(&self, name: Option<u16>) -> bool {
         let mut seen = self.0.load(Acquire);
         loop {

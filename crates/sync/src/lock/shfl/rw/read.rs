@@ -11,10 +11,10 @@ use super::{Refused, RwForm, ShflRwLock};
 use crate::policy::Policy;
 
 impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
-    /// Acquires the lock for reading; blocks until it is had.
+    /// Acquires the lock for reading; blocks until the caller has it.
     ///
-    /// It waits behind a waiting writer. So a thread that holds the lock for reading may wait for
-    /// ever, unless the form has [`RwForm::READERS_PASS`].
+    /// The caller waits behind a waiting writer. So a thread that holds the lock for reading may
+    /// wait for ever, unless the form has [`RwForm::READERS_PASS`].
     ///
     /// # Errors
     ///
@@ -28,13 +28,14 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         if self.comes_in(found) { Ok(()) } else { self.read_contended(found, Self::COMER, None) }
     }
 
-    /// What [`read`](Self::read) does before it waits: acquires the lock for reading if nothing
+    /// The part of [`read`](Self::read) before it waits: acquires the lock for reading if nothing
     /// keeps the caller out. For callers that want to know when they would have waited, and will
-    /// wait then; others try ([`try_read`](Self::try_read)), which is in nobody's way if it fails.
+    /// wait then; others try ([`try_read`](Self::try_read)), which is in no thread's way if it
+    /// fails.
     ///
     /// # Errors
     ///
-    /// Why it was not had.
+    /// The reason why the lock was not acquired.
     #[inline]
     pub fn read_uncontended(&self) -> Result<(), Refused> {
         if self.sit_down(false) {
@@ -44,11 +45,12 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         if self.comes_in(found) { Ok(()) } else { self.settle(found, Self::COMER) }
     }
 
-    /// As [`read`](Self::read), and never waits if the caller holds the lock for reading already.
+    /// Does what [`read`](Self::read) does, and never waits if the caller holds the lock for
+    /// reading already.
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read).
+    /// The same as for [`read`](Self::read).
     #[inline]
     pub fn read_recursive(&self) -> Result<(), Refused> {
         if self.sit_down(false) {
@@ -62,8 +64,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         }
     }
 
-    /// As [`read`](Self::read), but gives up when the deadline has passed. What could be had
-    /// without waiting is had whatever the deadline.
+    /// Does what [`read`](Self::read) does, but gives up when the deadline has passed. A lock that
+    /// can be acquired without waiting is acquired whatever the deadline.
     ///
     /// # Errors
     ///
@@ -87,24 +89,25 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// # Errors
     ///
-    /// Why it was not had.
+    /// The reason why the lock was not acquired.
     #[inline]
     pub fn try_read(&self) -> Result<(), Refused> {
         self.try_to_read(Self::TRYING)
     }
 
-    /// As [`try_read`](Self::try_read), and never fails if the caller holds the lock for reading
-    /// already.
+    /// Does what [`try_read`](Self::try_read) does, and never fails if the caller holds the lock
+    /// for reading already.
     ///
     /// # Errors
     ///
-    /// As [`try_read`](Self::try_read).
+    /// The same as for [`try_read`](Self::try_read).
     #[inline]
     pub fn try_read_recursive(&self) -> Result<(), Refused> {
         self.try_to_read(Heed::Insisting)
     }
 
-    /// Counts the caller in only if it is: a try that fails has never kept anybody out.
+    /// Counts the caller in only if it comes in: a try that fails has never kept another thread
+    /// out.
     fn try_to_read(&self, heed: Heed) -> Result<(), Refused> {
         if self.sit_down(false) {
             return Ok(());
@@ -132,7 +135,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         self.leave_as_reader();
     }
 
-    /// Leaves, as one that has counted itself in and found the state so (RW-8).
+    /// Leaves; called by a thread that has counted itself in and found the state as `found` (RW-8).
     fn leave_counted(&self, found: State) {
         if found.is_spread() {
             self.leave_state();
@@ -163,7 +166,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         self.leave_line();
     }
 
-    /// RW-3: leaves the state, which counts the caller for sure, and says whom to wake.
+    /// RW-3: leaves the state, which counts the caller for sure, and wakes a waiter if one is to be
+    /// woken.
     #[inline]
     pub(super) fn leave_state(&self) {
         // Release: pairs with the acquire of the next writer.
@@ -171,7 +175,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         self.call_from(seen, seen.without_reader());
     }
 
-    /// Wakes whom the last reader has to, if `left` is what it has left of the state that it saw.
+    /// Wakes the waiter that the last reader has to wake; `left` is the state that it has left of
+    /// `seen`.
     #[inline]
     fn call_from(&self, seen: State, left: State) {
         if let Some(name) = left.called_by_none() {
@@ -186,7 +191,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         State(self.state.fetch_add(READER, Acquire))
     }
 
-    /// Whether one that is counted, and has found the state so, is in without a closer look.
+    /// Whether a reader that is counted, and found the state as `found`, is in without a closer
+    /// look.
     #[inline]
     fn comes_in(&self, found: State) -> bool {
         let open = found.is_open();
@@ -199,7 +205,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         open
     }
 
-    /// One in eight that find a crowd try to have it counted by socket.
+    /// One in eight readers that find a crowd tries to have it counted by socket.
     #[inline]
     fn crowd(&self, found: State) {
         if (found.readers() ^ u64::from(F::CROWD)).is_multiple_of(8) {
@@ -226,7 +232,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         Ok(())
     }
 
-    /// Settles the count of a reader that has found the state so: it is in, or takes that back.
+    /// Settles the count of a reader that found the state as `found`: the reader is in, or takes
+    /// its count back.
     #[cold]
     fn settle(&self, found: State, heed: Heed) -> Result<(), Refused> {
         if found.admits_reader(heed) {

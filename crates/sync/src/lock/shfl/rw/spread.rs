@@ -4,8 +4,8 @@
 //! |---|---|---|---|
 //! | central | neither | in `state` | has the lock when `WRITER` is set |
 //! | open | `OPEN` | on a line of its socket | – |
-//! | draining | `OPEN`, `SHUT` | the same, and none enters | has set `WRITER`, and waits |
-//! | shut | `SHUT` | on none: none is in | has the lock, or has left it to the next writer |
+//! | draining | `OPEN`, `SHUT` | as in open, and none enters | has set `WRITER`, and waits |
+//! | shut | `SHUT` | nowhere: none is in | has the lock, or has left it to the next writer |
 //!
 //! ```text
 //!              a crowd of readers                 WRITER
@@ -20,8 +20,8 @@
 //! - RW-7: while a reader is in, the mode changes from central to another only, and by the one
 //!   exchange that moves the count from the state to a line. So a reader leaves where the mode says
 //!   that readers are counted, wherever it came in; and it leaves the state by an exchange that
-//!   insists on the mode. It never subtracts first and looks then: for the moment until it took
-//!   that back, a reader that has come in through the state would be hidden by it.
+//!   insists on the mode. It never subtracts first and looks then: until it took that back, its
+//!   subtraction would hide a reader that has come in through the state.
 //! - RW-8: the mode becomes central only in the hands of a writer that has waited for all lines,
 //!   and if the state counts no reader. A reader that counts itself in, and finds another mode than
 //!   central, is counted in the state until it takes that back, or takes a seat.
@@ -31,18 +31,18 @@
 //!   is open and the lock names that indicator. A writer sets the mode to draining, and looks at
 //!   the lines behind a fence. So one of the two sees the other. If the lock names another
 //!   indicator, or none, the line is another lock's by now, whose writers wait until the reader has
-//!   taken itself off. And who takes an indicator looks at its sum behind a fence before it names
-//!   it: so the name that a reader finds behind its own fence is not of an attempt, begun after it
-//!   has counted itself, that will fail.
-//! - RW-11: a reader that may read already (`Heed::Recursion`) comes in so while the mode is
+//!   taken itself off. And a thread that takes an indicator looks at its sum behind a fence before
+//!   it names it: so the name that a reader finds behind its own fence is not of an attempt, begun
+//!   after the reader has counted itself, that will fail.
+//! - RW-11: a reader that may read already (`Heed::Recursion`) comes in by a line while the mode is
 //!   draining, too. So a writer that has waited says so (verifying: `SHUT` and `UPGRADING`), looks
 //!   at the sum once more behind a fence, and has the lock by an exchange that insists on what it
-//!   has said. A reader that may read already, and finds it verifying, looks at the sum: if that is
-//!   0 it does not read already; if not, it has the writer drain again, and comes in.
+//!   has said. A reader that may read already, and finds the writer verifying, looks at the sum: if
+//!   that is 0 it does not read already; if not, it has the writer drain again, and comes in.
 //! - RW-12: a writer that is in, and waits for lines, has its process's mark in the state, set by
-//!   the exchange that has set `WRITER`. In the child of a fork, where that writer is not, whoever
-//!   wants the lock ends the wait in the writer's stead. The writer goes on by exchanges that
-//!   insist on its mark.
+//!   the exchange that has set `WRITER`. In the child of a fork, where that writer does not exist,
+//!   a thread that wants the lock ends the wait in the writer's stead. The writer goes on by
+//!   exchanges that insist on its mark.
 //!
 //! A reader that has come in through the state, in another mode than central, takes a seat: it lets
 //! readers in if the mode is shut, counts itself on the line of its socket, and leaves the state,
@@ -65,33 +65,34 @@ use crate::policy::Policy;
 const REST_BITS: u32 = 16;
 /// The longest rest, in that unit: half of what a byte can tell apart.
 const LONGEST_REST: u64 = 127;
-/// What it costs a writer to look at a line, and a reader to have it back, about.
+/// About what a look at a line costs a writer, together with what the line's way back costs a
+/// reader.
 const LINE_NS: u64 = 500;
-/// How often a reader tries to come in by a line before it goes by the state.
+/// How often a reader tries to come in by a line before it uses the state.
 const ROUNDS: u32 = 16;
-/// How long a reader that will not wait leaves a writer time to give up, which may have come for
-/// a try, too, and found that reader in its way.
+/// How long a reader that will not wait leaves a writer time to give up: the writer may have come
+/// for a try, too, and found that reader in its way.
 const VERDICT_NS: u32 = 1_000;
-/// How often a crowd tries to be counted by socket before it leaves that to the next.
+/// How often a crowd tries to be counted by socket before it leaves that to a later reader.
 const TRIES: u32 = 4;
-/// How long a reader waits to be let in before it looks whether a writer is in at all: each look
+/// How long a reader waits to be let in before it checks whether a writer is in at all: each look
 /// takes the lock's line away from the writers.
 const PIECE_NS: u32 = 50_000;
-/// Readers are let in for as long as writers had the lock before, and no longer than that.
+/// Readers are let in for as long as writers had the lock before, and for at most this time.
 const MOST_NS: u64 = 20_000;
-/// So many readers a line are few.
+/// Fewer readers per line than this are few.
 const FEW: u64 = 2;
 
-/// What has become of a writer that had to wait for the readers of lines.
+/// The result for a writer that had to wait for the readers of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Drained {
-    /// It has the lock.
+    /// The writer has the lock.
     Alone,
-    /// It has given up, and is what it was before.
+    /// The writer has given up, and is what it was before.
     Busy,
-    /// It was taken for one of another process, and is what it was before (RW-12): it is in the
-    /// child of a fork that a signal handler has made above it.
+    /// The writer was taken for a writer of another process, and is what it was before (RW-12): it
+    /// is in the child of a fork that a signal handler has made above it.
     Ended,
 }
 
@@ -100,7 +101,7 @@ pub(super) enum Drained {
 pub(super) enum Patience {
     /// Not at all.
     Never,
-    /// Until then, or for ever.
+    /// Until the deadline, or for ever.
     Until(Option<Deadline>),
 }
 
@@ -112,8 +113,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     }
 
     /// Gives back what the lock has taken to count its readers by socket, if it is free; never
-    /// blocks. To be called before its memory is put to other uses: no other lock can have it
-    /// otherwise.
+    /// blocks. To be called before the lock's memory is put to other uses: otherwise no other lock
+    /// can have the indicator.
     #[inline]
     pub fn gather(&self) {
         if self.peek().is_spread() {
@@ -148,7 +149,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     }
 
     /// Whether the lock is read, or a writer is about to have it: always true if the caller reads.
-    /// It looks at one line mostly, and may be true of a free lock whose readers have left on
+    /// It usually looks at one line, and may be true of a free lock whose readers have left on
     /// another socket than they came. For callers that check an unlock.
     #[inline]
     pub fn seems_read(&self) -> bool {
@@ -157,8 +158,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         !seen.is_free() || seen.is_spread() && self.lines().is_some_and(Lines::seems_read)
     }
 
-    /// What a reader does first: comes in by a line, if readers are counted there; `waits`: for a
-    /// moment, if it has to.
+    /// The first step of a reader: comes in by a line, if readers are counted there; if it `waits`,
+    /// it waits for a moment where it has to.
     #[inline]
     pub(super) fn sit_down(&self, waits: bool) -> bool {
         if !Self::may_spread() {
@@ -173,7 +174,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     fn sit_down_here(&self, seen: State, waits: bool) -> bool {
         let name = self.lines.load(Relaxed);
         let Some(lines) = Lines::<P>::named(name) else { return false };
-        // For all rounds: writers that come one after the other end each of them.
+        // For all rounds: each writer of a sequence ends one of them.
         let mut left_ns = Lasting::<F>::LINGER.ns;
         if !seen.lets_sit() {
             if seen.is_abandoned(P::epoch()) {
@@ -194,7 +195,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             } else {
                 self.wait_for_verdict()
             };
-            // Relaxed: looked at again if it is the same.
+            // Relaxed: loaded again if it is the same.
             if !open || self.lines.load(Relaxed) != name {
                 return false;
             }
@@ -202,22 +203,22 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         false
     }
 
-    /// As a reader that will not wait, and was perhaps all that kept a writer out which does not
-    /// either: whether readers are let in again, and soon.
+    /// Called by a reader that will not wait, and that alone perhaps kept out a writer which will
+    /// not wait either: returns whether readers are let in again soon.
     #[cold]
     fn wait_for_verdict(&self) -> bool {
-        // Relaxed: looked at again.
+        // Relaxed: loaded again.
         let budget = Budget::ns(VERDICT_NS);
         let verdict = self.state.spin_while(Relaxed, budget, |seen| State(seen).is_drained());
         verdict.is_ok_and(|seen| State(seen).lets_sit())
     }
 
-    /// RW-12: a writer that is not there waits for lines no longer.
+    /// RW-12: ends the wait for lines of a writer that does not exist.
     #[cold]
     #[inline(never)]
     pub(super) fn end_abandoned(&self) {
         let epoch = P::epoch();
-        // Acquire: the name of the indicator. Those that look again find it ended.
+        // Acquire: the name of the indicator. Threads that look again find the wait ended.
         if State(self.state.load(Acquire)).is_abandoned(epoch)
             && let Some(lines) = self.lines()
         {
@@ -225,9 +226,10 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         }
     }
 
-    /// Ends the wait of a writer for lines, if `is_its` is true of the state; says whether it was.
+    /// Ends the wait of a writer for lines, if `is_its` is true of the state; returns whether it
+    /// was.
     fn end(&self, lines: Lines<P>, is_its: impl Fn(State) -> bool) -> bool {
-        // Release: as of a writer that leaves.
+        // Release: as for a writer that leaves.
         let ended = self.change(Release, |seen| is_its(seen).then(|| seen.not_drained().0));
         let Ok(seen) = ended else { return false };
         if let (_, Some(name)) = seen.not_drained() {
@@ -237,13 +239,13 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         true
     }
 
-    /// RW-11: as one that was refused though it may read already, and so perhaps by a writer that
-    /// waits for it. `false`: it does not, and a writer is in, or is about to be, or the lock is
-    /// free and kept for one. Waits for nobody.
+    /// RW-11: called by a reader that was refused though it may read already, so that perhaps a
+    /// writer refused it that waits for it. `false`: it does not read already, and a writer is in
+    /// or about to be, or the lock is free and kept for a writer. Waits for no thread.
     #[cold]
     pub(super) fn sit_beside(&self) -> bool {
-        // A caller that reads already finds a writer verifying once at most, as one that drains
-        // again sees it. So others need not go on, in turns with a writer, for ever.
+        // A caller that reads already finds a writer verifying at most once, because a writer that
+        // drains again sees it. So other callers need not go on for ever in turns with a writer.
         let (mut again, mut misses) = (false, 0);
         while misses < 2 {
             // Acquire: the name of the indicator; and that lines are even, pairs with the fence in
@@ -258,7 +260,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
                 if again || lines.sum() == 0 {
                     return false;
                 }
-                // Relaxed: it lets the writer go no further, and orders nothing.
+                // Relaxed: it only keeps the writer from going on, and orders nothing.
                 let draining = seen.with_draining();
                 again = self.state.compare_exchange(seen.0, draining.0, Relaxed, Relaxed).is_ok();
                 continue;
@@ -274,8 +276,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         false
     }
 
-    /// RW-10: whether one that has counted itself on a line of that indicator is in, if those are
-    /// for which the mode is as `lets` says.
+    /// RW-10: whether a reader that has counted itself on a line of the indicator of this name is
+    /// in, if readers are in while the mode is as `lets` says.
     #[inline]
     fn has(&self, name: u16, lets: impl Fn(State) -> bool) -> bool {
         // Acquire: what writers have done; and the name. An addition that has found another lock's
@@ -283,8 +285,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         lets(State(self.state.load(Acquire))) && self.lines.load(Relaxed) == name
     }
 
-    /// Waits until readers are let in, while one writer follows the other; says whether they were.
-    /// For as long as `left_ns` says, from which it takes that.
+    /// Waits until readers are let in, while one writer follows another; returns whether they were.
+    /// Waits for at most `left_ns`, and takes the time that it waits from that.
     fn wait_to_be_let_in(&self, lines: Lines<P>, left_ns: &mut u32) -> bool {
         let mut turn = None;
         while *left_ns > 0 && P::slice_left_ns() > PIECE_NS {
@@ -293,7 +295,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             if seen.lets_sit() {
                 return true;
             }
-            // Relaxed: decides how to wait. A writer that was up has gone, or lost its CPU.
+            // Relaxed: decides how to wait. A writer that was awake has gone, or lost its CPU.
             let now = self.rest.load(Relaxed);
             if !seen.is_spread() || !seen.has_writer() && turn.replace(now) == Some(now) {
                 return false;
@@ -307,7 +309,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         false
     }
 
-    /// RW-7: leaves by a line, as a reader that has found the state to say so.
+    /// RW-7: leaves by a line; called by a reader that has found the state to say so.
     #[inline(never)]
     pub(super) fn leave_line(&self) {
         if let Some(lines) = self.lines() {
@@ -315,8 +317,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         }
     }
 
-    /// RW-8: as a reader that has come in through the state, and found it so. Takes a seat if
-    /// readers are counted elsewhere.
+    /// RW-8: called by a reader that has come in through the state, and found it as `found`. Takes
+    /// a seat if readers are counted elsewhere.
     #[inline]
     pub(super) fn came_in(&self, found: State) {
         if found.is_spread() {
@@ -329,9 +331,10 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[cold]
     #[inline(never)]
     fn take_seat(&self) {
-        // The state counts us, so the mode can't be central, nor any writer be in.
+        // The state counts us, so the mode can't become central, and no writer can be in.
         if let Some(lines) = self.lines() {
-            // Release: as of a writer that leaves. In the release sequence of the last one anyway.
+            // Release: as for a writer that leaves. It is in the last writer's release sequence
+            // anyway.
             if self.peek().is_shut()
                 && self.change(Release, |seen| seen.is_shut().then(|| seen.with_open())).is_ok()
             {
@@ -342,8 +345,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         self.leave_state();
     }
 
-    /// Has a crowd of readers, of which the caller is one and which the state counts, counted by
-    /// socket from now on, if nothing speaks against it.
+    /// From now on, counts a crowd of readers by socket, if nothing speaks against it. The caller
+    /// is one of these readers, and the state counts it.
     #[cold]
     #[inline(never)]
     pub(super) fn spread(&self) {
@@ -363,7 +366,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             let Some((spread, called)) = seen.spread() else { break };
             line.count_over(counted, seen.readers());
             counted = seen.readers();
-            // RW-7. Release: pairs with the acquires of those that sit down or stand up.
+            // RW-7. Release: pairs with the acquires of readers that sit down or stand up.
             if self.state.compare_exchange(seen.0, spread.0, Release, Relaxed).is_ok() {
                 if let Some(name) = called {
                     call::<P, F>(name, seen.is_fair());
@@ -372,16 +375,16 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             }
         }
         line.count_over(counted, 0);
-        // Relaxed: who writes it next has acquired the indicator.
+        // Relaxed: the reader that writes it next has acquired the indicator.
         self.lines.store(0, Relaxed);
         lines.give();
     }
 
-    /// As the owner of `WRITER`, which the caller has set by an exchange of `found`, and of its
-    /// mark: waits for those that are in by lines, and has the lock then.
+    /// Called by the owner of `WRITER`, which the caller has set by an exchange of `found`, and of
+    /// its mark: waits for the readers that are in by lines, and has the lock then.
     pub(super) fn drain(&self, found: State, patience: Patience) -> Drained {
-        // Who lets readers in without `WRITER` is a reader that the state counts, and it counted
-        // none.
+        // Without `WRITER` only a reader that the state counts lets readers in, and the state
+        // counted none.
         if found.may_be_sat_in() {
             self.drain_lines(found.mark(), patience)
         } else {
@@ -392,7 +395,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[cold]
     #[inline(never)]
     fn drain_lines(&self, mark: Mark, patience: Patience) -> Drained {
-        // The name is acquired, with the state that was found.
+        // The name is acquired with the state that was found.
         let lines = self.lines().expect("who opens lines has named them");
         let is_mine = |seen: State| seen.drainer() == Some(mark);
         if let Patience::Until(_) = patience {
@@ -416,8 +419,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
                 return Drained::Ended;
             }
             P::fence(SeqCst);
-            // RW-11: a reader may have had us drain again. Relaxed: by the sum, which acquires what
-            // readers have done.
+            // RW-11: a reader may have made us drain again. Relaxed: by the sum, which acquires
+            // what readers have done.
             let verified =
                 |seen: State| (is_mine(seen) && seen.is_verifying()).then(|| seen.drained());
             if lines.is_empty() && self.change(Relaxed, verified).is_ok() {
@@ -432,7 +435,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         Drained::Alone
     }
 
-    /// Notes, as the writer, whether many have come by lines since the last one had to wait.
+    /// Notes whether many readers have come by lines since the last writer had to wait; called by
+    /// the writer.
     fn note(lines: Lines<P>) {
         // Relaxed, here and below: the owner's words, handed on with the lock.
         let owner = lines.owner();
@@ -457,7 +461,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         let Some(lines) = self.lines() else { return };
         let owner = lines.owner();
         let turns = self.rest.load(Relaxed).saturating_add(1);
-        // A writer that is up is next, most likely: it finds the lines shut.
+        // A writer that is awake is probably next: it finds the lines shut.
         if turns < F::TURNS && self.has_waiters() && !seen.is_called() {
             self.rest.store(turns, Relaxed);
             self.leave(State::release_writer);
@@ -472,7 +476,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         lines.tell();
     }
 
-    /// Waits, as a writer that others have preceded for long, while readers come in.
+    /// Waits while readers come in; called by a writer that others have preceded for long.
     fn let_readers_come(lines: Lines<P>) {
         // Relaxed, here and below: the owner's words.
         let until = lines.owner().until_ns.load(Relaxed);
@@ -485,7 +489,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         }
     }
 
-    /// Notes, as the last of some writers in a row, for how long readers are let in.
+    /// Notes for how long readers are let in; called by the last of some writers in a row.
     fn note_turns(&self, lines: Lines<P>) {
         let owner = lines.owner();
         let since = owner.since_ns.load(Relaxed);
@@ -493,7 +497,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         owner.until_ns.store(now + now.saturating_sub(since).min(MOST_NS), Relaxed);
     }
 
-    /// RW-8: has readers counted in the state, as the writer, if that counts nobody.
+    /// RW-8: counts readers in the state from now on, if it counts none; called by the writer.
     fn centralise(&self, lines: Lines<P>) -> bool {
         // Relaxed: published with the release of the lock.
         if self.change(Relaxed, State::centralised).is_err() {
@@ -506,7 +510,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         true
     }
 
-    /// The writer leaves by `leave`, and stays as what keeps no readers out, which are let in.
+    /// Lets readers in, and leaves by `leave` as a writer that stays in some way that keeps no
+    /// readers out.
     pub(super) fn let_readers_in(&self, leave: impl Fn(State) -> (State, Option<u16>)) {
         if !self.peek().is_spread() {
             return self.leave(leave);
@@ -518,7 +523,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         }
     }
 
-    /// Readers are not counted by socket for so long.
+    /// Keeps readers from being counted by socket for this many `units`.
     fn rest(&self, units: u64) {
         let units = units.clamp(1, LONGEST_REST);
         let until = now::<P>().wrapping_add(units as u8);

@@ -7,24 +7,24 @@
 //! | 2 | `FAIR` | the lock is kept for the head, once it is free |
 //! | 3 | `WAITING` | the head is a writer, and was not called: while readers are in, no more come |
 //! | 4 | `UPGRADABLE` | a reader is in that may become the writer; not counted below |
-//! | 5 | `UPGRADING` | that one waits for the others to leave: no more come |
+//! | 5 | `UPGRADING` | that reader waits for the others to leave: no more come |
 //! | 6 | `OPEN` | readers are counted by socket, and may come in there |
-//! | 7 | `SHUT` | they are counted by socket, and may not come in there |
+//! | 7 | `SHUT` | readers are counted by socket, and may not come in there |
 //! | 8–23 | `name` | low half of the index of the head, if it sleeps or was called |
 //! | 24–39 | `upgrader` | the same of the upgrading reader, if it sleeps; or a writer's [`Mark`] |
 //! | 40–63 | `readers` | how many readers are in; bit 63 is the sign that they are too many |
 //!
 //! `OPEN` and `SHUT` are the mode of the lock (`spread.rs`): neither of them is *central*, and both
 //! say that a writer, whose `WRITER` is set, waits until the readers of all sockets have left.
-//! `UPGRADING` beside `WRITER` says that it makes sure that they have. A writer that waits so has
-//! its [`Mark`] in `upgrader`, which has no other use then: RW-12.
+//! `UPGRADING` beside `WRITER` says that the writer makes sure that they have left. A writer that
+//! waits so has its [`Mark`] in `upgrader`, which has no other use then: RW-12.
 //!
-//! All of it is one word so that who releases learns, by the same instruction, whether somebody has
-//! to be woken and who (RW-3).
+//! All of it is one word so that a thread that releases learns, by the same instruction, whether a
+//! waiter has to be woken and which (RW-3).
 
 /// One reader.
 pub(super) const READER: u64 = 1 << 40;
-/// The state of a lock that a writer owns and nobody else wants.
+/// The state of a lock that a writer owns and no other thread wants.
 pub(super) const WRITER: u64 = 1;
 
 const WAKE: u64 = 1 << 1;
@@ -42,29 +42,30 @@ const UPGRADER: u64 = 0xFFFF << UPGRADER_SHIFT;
 const FULL: u64 = 1 << 63;
 /// In a mark: the writer was an upgradable reader, and is one again if it gives up.
 const UPGRADES: u16 = 1 << 15;
-/// What the head has to say.
+/// The head's wishes.
 const HEADS: u64 = WAKE | FAIR | WAITING | NAME;
 
 const _: () = assert!(NAME & UPGRADER == 0 && UPGRADER < READER);
 
 /// How many readers there may be; the next is refused. There are fewer threads, so only read locks
-/// that are taken over and over come here. As many again fit in the count: comers count themselves
-/// before they look.
+/// that are taken over and over reach it. As many again fit in the count: arriving readers count
+/// themselves before they look.
 pub const MAX_READERS: u32 = 1 << 23;
 const _: () = assert!(MAX_READERS as u64 == FULL / READER);
 
-/// Of which process a writer is that waits for the readers of all sockets, and what it was before.
+/// The process of a writer that waits for the readers of all sockets, and what the writer was
+/// before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark(u16);
 
 impl Mark {
-    /// Of a writer of the process with that [`epoch`](antiphon_platform::Platform::epoch).
+    /// The mark of a writer of the process with that [`epoch`](antiphon_platform::Platform::epoch).
     pub(super) fn writer(epoch: u32) -> Self {
         debug_assert!(epoch != 0 && epoch < UPGRADES.into());
         Self(epoch as u16)
     }
 
-    /// Of one that was an upgradable reader.
+    /// The mark of a writer that was an upgradable reader.
     pub(super) fn upgrader(epoch: u32) -> Self {
         Self(Self::writer(epoch).0 | UPGRADES)
     }
@@ -74,16 +75,16 @@ impl Mark {
     }
 }
 
-/// What a comer pays heed to.
+/// What an arriving thread pays heed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heed {
     /// Waiting writers, and that the lock is kept for the head.
     All,
-    /// The latter only: the caller may be a reader already (RW-5).
+    /// Only that the lock is kept for the head: the caller may be a reader already (RW-5).
     Recursion,
-    /// Waiting writers only: it takes what is free.
+    /// Only waiting writers: it takes what is free.
     Trying,
-    /// Nobody who is not in: both of the above.
+    /// Only threads that are in. Combines `Recursion` and `Trying`.
     Insisting,
     /// As `Insisting`: the caller is the head.
     Head,
@@ -114,13 +115,13 @@ impl State {
         self.0 & UPGRADABLE != 0
     }
 
-    /// Nobody is in.
+    /// Whether no thread is in.
     pub(super) fn is_free(self) -> bool {
         self.0 & (WRITER | UPGRADABLE) == 0 && !self.has_readers()
     }
 
-    /// One reader more would be one too many. Where readers are counted by socket, the count here
-    /// is of those that come by, and may be less than nothing for a moment.
+    /// Whether one reader more would be one too many. Where readers are counted by socket, the
+    /// count here is of those that pass through, and may be negative for a moment.
     pub(super) fn is_full(self) -> bool {
         self.0 & FULL != 0 && !self.is_spread()
     }
@@ -130,7 +131,7 @@ impl State {
         self.0 / READER
     }
 
-    /// Whether as many readers are in.
+    /// Whether at least `crowd` readers are in.
     pub(super) fn is_crowd(self, crowd: u32) -> bool {
         self.readers() >= u64::from(crowd)
     }
@@ -145,17 +146,17 @@ impl State {
         self.0 & MODE == OPEN
     }
 
-    /// Whether the lines of all sockets are closed, and nobody is in by them.
+    /// Whether the lines of all sockets are closed, and no reader is in by them.
     pub(super) fn is_shut(self) -> bool {
         self.0 & MODE == SHUT
     }
 
-    /// Whether a writer makes sure that nobody is in at a socket.
+    /// Whether a writer makes sure that no reader is in at a socket.
     pub(super) fn is_verifying(self) -> bool {
         self.0 & (WRITER | UPGRADING) == WRITER | UPGRADING
     }
 
-    /// Whether a writer is in, that has nobody to wait for.
+    /// Whether a writer is in that waits for no readers.
     pub(super) fn is_written(self) -> bool {
         self.has_writer() && !self.may_be_sat_in() && !self.is_verifying()
     }
@@ -170,8 +171,8 @@ impl State {
         self.0 & OPEN != 0
     }
 
-    /// The mode of a lock whose readers are counted by socket, if those that are in may be counted
-    /// there from now on; and whom to wake, as their count is what it has waited for.
+    /// The state of a lock whose readers are counted by socket, if those that are in may be counted
+    /// there from now on; and the waiter to wake, which has waited for their count.
     pub(super) fn spread(self) -> Option<(Self, Option<u16>)> {
         let central = self.0 & (WRITER | UPGRADING | MODE) == 0;
         let spread = central && self.has_readers() && !self.is_full();
@@ -184,55 +185,59 @@ impl State {
         waits.then_some(Mark((self.0 >> UPGRADER_SHIFT) as u16))
     }
 
-    /// The state in which a writer has come in, and the mark that it has made then, as one.
+    /// The state that a writer found as it came in, together with the mark that the writer made
+    /// then.
     pub(super) fn with_mark(self, mark: Mark) -> Self {
         Self(self.0 & !UPGRADER | u64::from(mark.0) << UPGRADER_SHIFT)
     }
 
-    /// RW-12: as it is if the writer has nobody to wait for; else with its mark.
+    /// RW-12: the state as it is if the writer waits for no readers; otherwise with the writer's
+    /// mark.
     pub(super) fn marked(self, mark: Mark) -> Self {
         if self.drainer().is_some() { self.with_mark(mark) } else { self }
     }
 
-    /// What [`with_mark`](Self::with_mark) has put there.
+    /// The mark that [`with_mark`](Self::with_mark) has put there.
     pub(super) fn mark(self) -> Mark {
         Mark((self.0 >> UPGRADER_SHIFT) as u16)
     }
 
-    /// RW-12: whether a writer waits for readers that is in another process than this one, and so
-    /// is not there.
+    /// RW-12: whether a writer waits for readers that is of another process than this one, and so
+    /// does not exist here.
     pub(super) fn is_abandoned(self, epoch: u32) -> bool {
         self.drainer().is_some_and(|mark| mark.epoch() != epoch)
     }
 
-    /// The writer waits for the readers of all sockets.
+    /// The state in which the writer waits for the readers of all sockets.
     pub(super) fn with_draining(self) -> Self {
         Self(self.0 & !UPGRADING | MODE)
     }
 
-    /// They seem to have left.
+    /// The state in which the readers of all sockets seem to have left.
     pub(super) fn with_verifying(self) -> Self {
         Self(self.0 & !OPEN | UPGRADING)
     }
 
-    /// They have.
+    /// The state in which the readers of all sockets have left.
     pub(super) fn drained(self) -> Self {
         Self(self.0 & !(UPGRADING | UPGRADER))
     }
 
-    /// The writer waits for them no longer: it is what it was before.
+    /// The state in which the writer no longer waits for the readers of all sockets, and is what it
+    /// was before; and the waiter to wake.
     pub(super) fn not_drained(self) -> (Self, Option<u16>) {
         let open = Self(self.with_open().0 & !(UPGRADING | UPGRADER));
         let upgrades = self.mark().0 & UPGRADES != 0;
         if upgrades { open.downgrade_to_upgradable() } else { open.release_writer() }
     }
 
-    /// Readers may come in at their sockets.
+    /// The state in which readers may come in at their sockets.
     pub(super) fn with_open(self) -> Self {
         Self(self.0 & !MODE | OPEN)
     }
 
-    /// Readers are counted here, of which there are none at all.
+    /// The state in which readers are counted here; `None` if the lines are not shut or a reader is
+    /// counted here.
     pub(super) fn centralised(self) -> Option<Self> {
         (self.is_shut() && !self.has_readers()).then_some(Self(self.0 & !MODE))
     }
@@ -246,30 +251,30 @@ impl State {
         self.0 & NAME != 0
     }
 
-    /// Whether a release wakes somebody.
+    /// Whether a release wakes a waiter.
     pub(super) fn is_to_be_woken(self) -> bool {
         self.0 & WAKE != 0
     }
 
-    /// Whether who comes in now overtakes a head that was called and has not come, and for which
-    /// the lock is not kept.
+    /// Whether a thread that comes in now overtakes a head that was called and has not come, and
+    /// for which the lock is not kept.
     pub(super) fn is_overtaken(self) -> bool {
         self.is_called() && self.0 & (FAIR | WAITING) == 0
     }
 
-    /// The head is a writer that was not called.
+    /// Whether the head is a writer that was not called.
     pub(super) fn has_waiting_writer(self) -> bool {
         self.0 & WAITING != 0
     }
 
-    /// Nothing at all keeps a reader off: no need to look closer.
+    /// Whether nothing at all keeps a reader off: then there is no need to look closer.
     pub(super) fn is_open(self) -> bool {
         self.0 & (WRITER | FAIR | WAITING | UPGRADING | FULL | MODE) == 0
     }
 
     /// Whether a reader may come in.
     pub(super) fn admits_reader(self, heed: Heed) -> bool {
-        // A head was kept out when it came, so it is not one too many.
+        // A head was kept out when it came, so it is not one reader too many.
         let full = self.is_full() && heed != Heed::Head;
         if self.has_writer() || full {
             return false;
@@ -278,19 +283,19 @@ impl State {
             Heed::Head => UPGRADING,
             // RW-5: with readers in, the caller may be one.
             Heed::Recursion | Heed::Insisting if self.has_readers() || self.lets_sit() => 0,
-            // Or the upgradable one, unless that waits already.
+            // Or it may be the upgradable reader, unless that waits already.
             Heed::Recursion | Heed::Insisting if self.has_upgradable() => UPGRADING,
-            // RW-4: with anybody in, a waiting writer keeps others out.
+            // RW-4: with any thread in, a waiting writer keeps others out.
             Heed::All | Heed::Trying if !self.is_free() => FAIR | WAITING | UPGRADING,
             Heed::Trying | Heed::Insisting => 0,
-            // Who was the last to be in has called the head.
+            // The last thread to be in has called the head.
             Heed::All | Heed::Recursion if self.0 & WAKE != 0 => FAIR,
             Heed::All | Heed::Recursion => FAIR | WAITING,
         };
         self.0 & keeps_out == 0
     }
 
-    /// What `change` makes of it, if that is something else.
+    /// The state that `change` makes of this one, if that is another state.
     pub(super) fn changed(self, change: impl Fn(Self) -> Self) -> Option<Self> {
         let new = change(self);
         (new != self).then_some(new)
@@ -300,8 +305,8 @@ impl State {
         Self(self.0.wrapping_add(READER))
     }
 
-    /// As [`with_reader`](Self::with_reader), of one that comes in. The first overtakes a head that
-    /// was called, and lets others come with it.
+    /// Does what [`with_reader`](Self::with_reader) does, for a reader that comes in. The first
+    /// reader overtakes a head that was called, and lets others come with it.
     pub(super) fn enter_reader(self) -> Self {
         let overtaken = if self.is_free() { WAITING } else { 0 };
         Self(self.0 & !overtaken).with_reader()
@@ -315,24 +320,26 @@ impl State {
         Self(self.0 | WRITER)
     }
 
-    /// The head has come, or gives up: what it had to say is taken back.
+    /// The state after the head has come, or has given up: its wishes are taken back.
     pub(super) fn without_head(self) -> Self {
         Self(self.0 & !HEADS)
     }
 
-    /// The head of this name is to be woken; `writes`: it is a writer.
+    /// The state in which the head of this name is to be woken; `writes`: the head is a writer.
     pub(super) fn with_sleeper(self, name: u16, writes: bool) -> Self {
         let waiting = if writes { WAITING } else { 0 };
         let others = self.0 & !(NAME | WAITING);
         Self(others | WAKE | waiting | u64::from(name) << NAME_SHIFT)
     }
 
-    /// The head of this name is woken by who is about to make it the head, and may come in.
+    /// The state in which the head of this name is woken by the thread that is about to make it the
+    /// head, and may come in.
     pub(super) fn with_called(self, name: u16) -> Self {
         Self(self.0 & !NAME | u64::from(name) << NAME_SHIFT)
     }
 
-    /// The head, which is up, is a writer that is kept out by readers; as before if it is not.
+    /// The state in which the head, which is awake, is a writer that readers keep out; the state as
+    /// before if they don't.
     pub(super) fn with_writer_waiting(self) -> Self {
         let kept_out = !self.is_free() && !self.has_writer();
         if kept_out { Self(self.0 & !WAKE | WAITING) } else { self }
@@ -342,12 +349,13 @@ impl State {
         Self(self.0 | FAIR)
     }
 
-    /// Nothing is kept for the head any longer.
+    /// The state in which nothing is kept for the head any longer.
     pub(super) fn without_favour(self) -> Self {
         Self(self.0 & !(FAIR | WAITING))
     }
 
-    /// The writer leaves: what remains, and who has to be woken. So the others below.
+    /// The writer leaves: returns the state that remains, and the waiter to wake. The functions
+    /// below return the same.
     pub(super) fn release_writer(self) -> (Self, Option<u16>) {
         Self(self.0 & !WRITER).call()
     }
@@ -383,7 +391,7 @@ impl State {
         Self(self.0 | UPGRADING | u64::from(name) << UPGRADER_SHIFT)
     }
 
-    /// The upgradable reader gives up becoming the writer; who was kept out may come.
+    /// The upgradable reader gives up becoming the writer; threads that were kept out may come.
     pub(super) fn without_upgrader(self) -> (Self, Option<u16>) {
         Self(self.0 & !(UPGRADING | UPGRADER)).call_reader()
     }
@@ -393,8 +401,8 @@ impl State {
         Self(self.0 & !(UPGRADABLE | UPGRADING | UPGRADER)).with_writer()
     }
 
-    /// The waiter that has to be woken when the last reader has left the state so (RW-2); or that
-    /// was woken, and has the lock kept for it from now on.
+    /// The waiter that has to be woken when the last reader has left this state (RW-2); or that was
+    /// woken, and has the lock kept for it from now on.
     pub(super) fn called_by_none(self) -> Option<u16> {
         if self.has_readers() {
             return None;
@@ -406,14 +414,14 @@ impl State {
         }
     }
 
-    /// The head's wish to be woken is met. Until it has come it may be overtaken, unless the lock
-    /// is kept for it.
+    /// Fulfils the head's wish to be woken. Until the head has come it may be overtaken, unless the
+    /// lock is kept for it.
     fn call(self) -> (Self, Option<u16>) {
         let after = if self.0 & WAKE == 0 { self } else { Self(self.0 & !(WAKE | WAITING)) };
         (after, (self.0 & (WAKE | FAIR) != 0).then(|| self.name()))
     }
 
-    /// As [`call`](Self::call), where readers may come in and writers may not.
+    /// Does what [`call`](Self::call) does, where readers may come in and writers may not.
     fn call_reader(self) -> (Self, Option<u16>) {
         if self.0 & WAITING == 0 { self.call() } else { (self, None) }
     }
@@ -430,7 +438,7 @@ mod tests {
 
     const FREE: State = State(0);
 
-    /// Everything at once that the head can say, in a state that has `readers`.
+    /// A state that has `readers` and all that the head can ask for.
     fn crowded(readers: u64) -> State {
         State(readers * READER).with_sleeper(0xFFFF, true).with_fair()
     }

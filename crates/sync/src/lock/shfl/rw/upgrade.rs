@@ -1,9 +1,10 @@
 //! Reading with the right to become the writer: one at a time, beside plain readers.
 //!
-//! It is not counted among the readers, so that it waits for a count of 0. While it waits for that
-//! (`UPGRADING`) no reader comes in, the head of the queue included: it is nearer to the lock than
-//! the head, has its own name in the state, and is woken by the last reader in the head's stead.
-//! Who was kept out meanwhile is woken when it leaves, or gives up.
+//! The upgradable reader is not counted among the readers, so that it waits for a count of 0. While
+//! it waits for that (`UPGRADING`) no reader comes in, the head of the queue included: the
+//! upgradable reader is nearer to the lock than the head, has its own name in the state, and is
+//! woken by the last reader in the head's stead. A thread that was kept out meanwhile is woken when
+//! the upgradable reader leaves, or gives up.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -18,21 +19,22 @@ use crate::nap;
 use crate::policy::Policy;
 
 impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
-    /// Acquires the lock for reading, with the right to upgrade; blocks until it is had.
+    /// Acquires the lock for reading, with the right to upgrade; blocks until the caller has it.
     pub fn upgradable(&self) {
         if self.enter::<Upgradable>(Self::COMER).is_none() {
             self.wait::<Upgradable>(None);
         }
     }
 
-    /// As [`upgradable`](Self::upgradable), but gives up when the deadline has passed; says whether
-    /// it was had. What could be had without waiting is had whatever the deadline.
+    /// Does what [`upgradable`](Self::upgradable) does, but gives up when the deadline has passed;
+    /// returns whether the caller has the lock. A lock that can be acquired without waiting is
+    /// acquired whatever the deadline.
     pub fn upgradable_until(&self, deadline: Deadline) -> bool {
         self.enter::<Upgradable>(Self::COMER).is_some()
             || self.wait::<Upgradable>(Some(deadline)).is_some()
     }
 
-    /// Acquires what [`upgradable`](Self::upgradable) does if that is possible without waiting;
+    /// Acquires what [`upgradable`](Self::upgradable) acquires if that is possible without waiting;
     /// never fails on a free lock, never blocks.
     pub fn try_upgradable(&self) -> bool {
         self.enter::<Upgradable>(Self::TRYING).is_some()
@@ -42,14 +44,14 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// # Safety
     ///
-    /// The caller owns the lock so.
+    /// The caller owns the lock by [`upgradable`](Self::upgradable).
     pub unsafe fn unlock_upgradable(&self) {
         self.leave(State::release_upgradable);
     }
 
-    /// Waits until all other readers have left, and is the writer then: nobody has written in
-    /// between. Readers that come wait. If it is called by a thread that holds the lock for reading
-    /// besides, or that such a thread waits for, it blocks for ever.
+    /// Waits until all other readers have left, and is the writer then: no other writer has had the
+    /// lock in between. Arriving readers wait. It blocks for ever if the caller also holds the lock
+    /// for reading, or if a reader that is in waits for the caller.
     ///
     /// # Safety
     ///
@@ -58,12 +60,12 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         self.upgrade_patiently(None);
     }
 
-    /// As [`upgrade`](Self::upgrade), but gives up when the deadline has passed; says whether the
-    /// caller is the writer. If not it owns the lock as before.
+    /// Does what [`upgrade`](Self::upgrade) does, but gives up when the deadline has passed;
+    /// returns whether the caller is the writer. If not, the caller owns the lock as before.
     ///
     /// # Safety
     ///
-    /// As of [`upgrade`](Self::upgrade).
+    /// The same as for [`upgrade`](Self::upgrade).
     pub unsafe fn upgrade_until(&self, deadline: Deadline) -> bool {
         self.upgrade_patiently(Some(deadline))
     }
@@ -84,7 +86,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// # Safety
     ///
-    /// As of [`upgrade`](Self::upgrade).
+    /// The same as for [`upgrade`](Self::upgrade).
     pub unsafe fn try_upgrade(&self) -> bool {
         !self.is_read_by_line()
             && self
@@ -112,8 +114,9 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         self.let_readers_in(State::downgrade_to_upgradable);
     }
 
-    /// As [`enter`](Self::enter): the state in which it has, with its mark. Whom it waits for by
-    /// lines is to be waited for; it is an upgradable reader again if they are not out in time.
+    /// Returns the state in which the caller became the writer, with its mark, as
+    /// [`enter`](Self::enter) does. The caller then has to wait for the readers of lines; it is an
+    /// upgradable reader again if they are not out in time.
     fn try_to_upgrade(&self) -> Option<State> {
         let mark = Mark::upgrader(P::epoch());
         let upgrade = |seen: State| (!seen.has_readers()).then(|| seen.upgrade().marked(mark));
@@ -160,7 +163,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     fn spin_for_readers(&self) {
         let budget = if P::crowded() { Budget::NONE } else { F::HEAD_SPIN };
         P::hint(Hint::SpinBegin);
-        // Relaxed: looked at again. Whether they have left or not.
+        // Relaxed: loaded again, whether they have left or not.
         let _ = self.state.spin_while(Relaxed, budget, |seen| State(seen).has_readers());
         P::hint(Hint::SpinEnd);
     }

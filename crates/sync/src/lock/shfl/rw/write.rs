@@ -11,7 +11,7 @@ use super::{RwForm, ShflRwLock};
 use crate::policy::Policy;
 
 impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
-    /// Acquires the lock for writing; blocks until it is had.
+    /// Acquires the lock for writing; blocks until the caller has it.
     #[inline]
     pub fn write(&self) {
         if !self.write_uncontended() {
@@ -19,22 +19,22 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         }
     }
 
-    /// What [`write`](Self::write) does without contention: acquires the lock if nobody is in and
-    /// nobody waits as the head.
+    /// The part of [`write`](Self::write) without contention: acquires the lock if no thread is in
+    /// and none waits as the head.
     #[inline]
     pub fn write_uncontended(&self) -> bool {
         // Acquire: pairs with the releases in `unlock_read` and `unlock_write`.
         self.state.compare_exchange(0, WRITER, Acquire, Relaxed).is_ok()
     }
 
-    /// What [`write`](Self::write) does before it waits: acquires the lock if nobody is in and it
-    /// is not kept for the head. For callers that want to know when they would have waited.
+    /// The part of [`write`](Self::write) before it waits: acquires the lock if no thread is in and
+    /// it is not kept for the head. For callers that want to know when they would have waited.
     #[inline]
     pub fn write_at_once(&self) -> bool {
         self.write_uncontended() || self.write_free()
     }
 
-    /// The second look. The head may be on its way, and others overtake it (`Patience`).
+    /// Looks a second time. The head may be on its way, and others overtake it (`Patience`).
     #[cold]
     #[inline(never)]
     fn write_free(&self) -> bool {
@@ -42,8 +42,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             .is_some_and(|found| self.drain(found, Patience::Never) == Drained::Alone)
     }
 
-    /// Acquires the lock for writing, or gives up when the deadline has passed; says whether it was
-    /// had. A free lock is had whatever the deadline.
+    /// Acquires the lock for writing, or gives up when the deadline has passed; returns whether the
+    /// caller has it. A free lock is acquired whatever the deadline.
     #[inline]
     pub fn write_until(&self, deadline: Deadline) -> bool {
         self.write_uncontended() || self.write_contended(Some(deadline))

@@ -1,8 +1,8 @@
-//! Waiting: what those who wait do to the state. `contended.rs` has the rest.
+//! How waiters change the state. `contended.rs` has the rest of waiting.
 //!
-//! `NAME`, `WANTED` and `WAKE` are set by one at a time: the head; or the one that was the head, on
-//! behalf of a waiter that learns of its headship only afterwards. Who clears `WAKE` for another
-//! wakes that one.
+//! `NAME`, `WANTED` and `WAKE` are set by one thread at a time: the head; or the last head, on
+//! behalf of a waiter that learns of its headship only afterwards. A thread that clears `WAKE` for
+//! a waiter wakes that waiter.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -19,16 +19,16 @@ use super::state::{Heed, State};
 use crate::arena;
 use crate::policy::Policy;
 
-/// What somebody waits for: so many permits.
+/// The thing that a caller waits for: `wanted` permits.
 pub(super) struct Entry<'a, P: Platform, Q: Policy, F: Form> {
     pub(super) semaphore: &'a Semaphore<P, Q, F>,
     pub(super) wanted: u32,
 }
 
 impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for Entry<'_, P, Q, F> {
-    /// Permits come when they come.
+    /// It is unknown when permits come.
     const HELD_BRIEFLY: bool = false;
-    /// Waiters that want different numbers of permits stand as they came.
+    /// Waiters that want different numbers of permits stay in the order in which they came.
     const URGENT: bool = false;
 
     fn tail(&self) -> &TailId<P> {
@@ -64,7 +64,7 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for Entry<'_, P, Q, F> 
     fn spin(&self, budget: Budget) -> bool {
         let Semaphore { state, first, .. } = self.semaphore;
         let lacks = |word| !State::of(word, *first).has(self.wanted);
-        // Relaxed: who takes permits looks again.
+        // Relaxed: a waiter that takes permits looks again.
         state.spin_while(Relaxed, budget, lacks).is_ok()
     }
 
@@ -87,7 +87,7 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for Entry<'_, P, Q, F> 
     }
 
     fn insist(&self) {
-        // Relaxed: orders nothing. It may stand already.
+        // Relaxed: orders nothing. The flag may be set already.
         let _ = self.semaphore.change(Relaxed, |seen| seen.changed(State::with_fair));
     }
 
@@ -115,14 +115,15 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for Entry<'_, P, Q, F> 
     }
 
     fn unname(&self) {
-        // Relaxed: the next head, who names itself, learns of its headship from us afterwards.
+        // Relaxed: the next head names itself only after it has learnt of its headship from us.
         let _ = self.semaphore.change(Relaxed, |seen| seen.changed(State::without_head));
     }
 
     fn leave_asleep(&self, next: Place<P>) -> bool {
         // Relaxed: written before its waiter joined the queue, whose links are acquired.
         let wanted = next.node.wants.load(Relaxed);
-        // SEM-2. Relaxed: who is called by this name before `is_left_asleep` is called again there.
+        // SEM-2. Relaxed: a waiter called by this name before `is_left_asleep` is called again
+        // there.
         let named = self.semaphore.change(Relaxed, |seen| {
             (!seen.has(wanted)).then(|| seen.with_sleeper(name(next), wanted))
         });
@@ -130,16 +131,16 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for Entry<'_, P, Q, F> 
     }
 
     fn is_left_asleep(&self, next: Place<P>) -> bool {
-        // SEM-2. A release that came before the grant has woken one that was not the head yet. An
-        // exchange, so that it is seen. Release: a release that comes after it wakes one that finds
-        // itself the head, and knows the node, which we have acquired with the link; pairs with the
-        // acquire in `wake`.
+        // SEM-2. A release that came before the grant has woken a waiter that was not the head yet.
+        // An exchange, so that later releases see it. Release: a release that comes after it wakes
+        // a waiter that finds itself the head, and knows the node, which we have acquired with the
+        // link; pairs with the acquire in `wake`.
         let named = |seen: State| (seen.calls() == Some(name(next))).then_some(seen);
         self.semaphore.change(Release, named).is_ok()
     }
 }
 
-/// What stands in the state for a place.
+/// The name of a place in the state.
 fn name<P: Platform>(place: Place<P>) -> u16 {
     place.id.index() as u16
 }

@@ -1,23 +1,24 @@
-//! The semaphore: so many permits, 16 bytes, and every waiter may sleep.
+//! The semaphore: a number of permits, 16 bytes, and every waiter may sleep.
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
-//! | 0–7 | `state` | the permits, and what the head of the queue has to say: `state.rs` |
-//! | 8–11 | `tail` | name of the last waiter, 0 if nobody waits |
+//! | 0–7 | `state` | the permits, and the head's wishes: `state.rs` |
+//! | 8–11 | `tail` | name of the last waiter, 0 if no thread waits |
 //! | 12–15 | `first` | how many permits there were at first |
 //!
-//! Those who wait stand in the mutex's queue (`contended.rs`): its sleep, its timeouts, its
-//! fairness. What differs is that who takes a permit need not give it back, so nobody leaves a
-//! waiter asleep for whom there are permits.
+//! Waiters stand in the mutex's queue (`contended.rs`): its sleep, its timeouts, its fairness. The
+//! difference is that a thread that takes a permit need not give it back, so no waiter is left
+//! asleep if there are permits for it.
 //!
 //! - SEM-1: there are never more permits out than there were; what was done before a release
-//!   happens before what the one does who takes the permit.
-//! - SEM-2: a sleeping head is named in `state` with `WAKE` set, or has a wake coming, or there is
-//!   less than it wants: `WAKE` is set only by an exchange that finds less than that, and the next
-//!   release calls it. The head that has had its permits does so for the one behind it, or wakes
-//!   that.
-//! - SEM-3: nothing of the semaphore is touched after the exchange that releases; it returns whom
-//!   to wake. So who had the last permit may destroy it.
+//!   happens before what the thread does that takes the permit.
+//! - SEM-2: a sleeping head is named in `state` with `WAKE` set, or has a wake coming, or there are
+//!   fewer permits than it wants: `WAKE` is set only by an exchange that finds fewer than that, and
+//!   the next release calls the head. The head that has had its permits does so for the waiter
+//!   behind it, or wakes that waiter.
+//! - SEM-3: nothing of the semaphore is touched after the exchange that releases; that exchange
+//!   returns the name of the waiter to wake. So the thread that had the last permit may destroy the
+//!   semaphore.
 
 mod head;
 mod state;
@@ -41,9 +42,10 @@ use state::{Heed, State};
 
 /// A counting semaphore, 16 bytes.
 ///
-/// Waiters are served in the order in which they came. A comer takes a permit ahead of them if
-/// there is one; a waiter that was called is overtaken so for [`Form::PATIENCE_NS`] at least, and
-/// then no more: by itself if it runs, and if it does not, by who gives permits.
+/// Waiters are served in the order in which they came. An arriving waiter takes a permit ahead of
+/// them if there is one. A waiter that was called is overtaken in this way for
+/// [`Form::PATIENCE_NS`] at least, and then no more: the waiter itself ends that if it runs, and if
+/// it does not, a thread that gives permits does.
 #[repr(C, align(8))]
 pub struct Semaphore<P: Platform, Q: Policy = policy::None, F: Form = Standard> {
     state: P::U64,
@@ -65,36 +67,36 @@ impl fmt::Display for TooManyPermits {
 impl core::error::Error for TooManyPermits {}
 
 impl<P: Platform, Q: Policy, F: Form> Semaphore<P, Q, F> {
-    /// A semaphore that has so many permits. All zero: it has none.
+    /// A semaphore that has this many `permits`. All zero: it has none.
     ///
     /// # Panics
     ///
-    /// If they are more than [`MAX_PERMITS`].
+    /// If `permits` is more than [`MAX_PERMITS`].
     #[must_use]
     pub const fn new(permits: u32) -> Self {
         assert!(permits <= MAX_PERMITS, "too many permits");
         Self { state: P::U64::ZERO, tail: TailId::NEW, first: permits, marker: PhantomData }
     }
 
-    /// Takes a permit; blocks until it is had.
+    /// Takes a permit; blocks until the caller has it.
     #[inline]
     pub fn acquire(&self) {
         self.acquire_many(1);
     }
 
-    /// What [`acquire`](Self::acquire) does without contention: takes a permit if there is one and
-    /// none is kept for a waiter. For callers that want to know when they would have waited.
+    /// The part of [`acquire`](Self::acquire) without contention: takes a permit if there is one
+    /// and none is kept for a waiter. For callers that want to know when they would have waited.
     #[inline]
     pub fn acquire_uncontended(&self) -> bool {
         self.take(1, Heed::Head)
     }
 
-    /// Takes `wanted` permits together; blocks until they are had. While they gather, comers that
-    /// want less may take some; after a while they may not.
+    /// Takes `wanted` permits together; blocks until the caller has them. While they gather,
+    /// arriving waiters that want less may take some; after a while they may not.
     ///
     /// # Panics
     ///
-    /// If there can't be so many: more than [`MAX_PERMITS`].
+    /// If there can't be `wanted` permits: more than [`MAX_PERMITS`].
     #[inline]
     pub fn acquire_many(&self, wanted: u32) {
         if !self.take(wanted, Heed::Head) {
@@ -102,12 +104,13 @@ impl<P: Platform, Q: Policy, F: Form> Semaphore<P, Q, F> {
         }
     }
 
-    /// As [`acquire_many`](Self::acquire_many), but gives up when the deadline has passed; says
-    /// whether they were had. What is there is had whatever the deadline.
+    /// Does what [`acquire_many`](Self::acquire_many) does, but gives up when the deadline has
+    /// passed; returns whether the caller has the permits. Permits that are there are taken
+    /// whatever the deadline.
     ///
     /// # Panics
     ///
-    /// As [`acquire_many`](Self::acquire_many).
+    /// If there can't be `wanted` permits, as for [`acquire_many`](Self::acquire_many).
     #[inline]
     pub fn acquire_until(&self, wanted: u32, deadline: Deadline) -> bool {
         self.take(wanted, Heed::Head) || self.wait(wanted, Some(deadline))
@@ -119,15 +122,15 @@ impl<P: Platform, Q: Policy, F: Form> Semaphore<P, Q, F> {
         self.take(wanted, Heed::Nobody)
     }
 
-    /// Gives `more` permits, whoever had them; wakes the head of the queue if it sleeps. Never
-    /// blocks.
+    /// Gives `more` permits, whichever thread had them; wakes the head of the queue if it sleeps.
+    /// Never blocks.
     ///
     /// # Errors
     ///
     /// [`TooManyPermits`]; then none was given.
     #[inline]
     pub fn release(&self, more: u32) -> Result<(), TooManyPermits> {
-        // Release: SEM-1; pairs with the acquires of those who take them.
+        // Release: SEM-1; pairs with the acquires of the threads that take them.
         let seen = self.change(Release, |seen| {
             let after = seen.release(more)?.0;
             let keeps = seen.is_overtaken()
@@ -143,12 +146,12 @@ impl<P: Platform, Q: Policy, F: Form> Semaphore<P, Q, F> {
         Ok(())
     }
 
-    /// How many permits are there; may be stale at once.
+    /// How many permits there are; may be stale at once.
     pub fn permits(&self) -> u32 {
         self.peek().permits()
     }
 
-    /// Whether anybody waits in the queue; may be stale at once.
+    /// Whether a thread waits in the queue; may be stale at once.
     pub fn has_waiters(&self) -> bool {
         self.tail.name().is_some()
     }
@@ -167,13 +170,13 @@ impl<P: Platform, Q: Policy, F: Form> Semaphore<P, Q, F> {
         entry.lock_contended(deadline) == Wait::Acquired
     }
 
-    /// The state, which orders nothing.
+    /// The state, by a load that orders nothing.
     fn peek(&self) -> State {
         State::of(self.state.load(Relaxed), self.first)
     }
 
-    /// Puts `change` of the state in its place: returns what it was before; or, as an error, a
-    /// state that is not to be changed.
+    /// Replaces the state by `change` of it; returns the state before. As an error, a state that is
+    /// not to be changed.
     fn change(
         &self,
         order: Ordering,

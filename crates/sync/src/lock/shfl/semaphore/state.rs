@@ -5,11 +5,11 @@
 //! | 0–31 | `permits` | how many there are, as more or less than there were at first |
 //! | 32 | `WAKE` | the head sleeps: a release must wake it |
 //! | 33 | `FAIR` | permits are kept for the head |
-//! | 34–47 | `wanted` | how many the head wants that sleeps; 16 383 is at least so many |
+//! | 34–47 | `wanted` | how many the sleeping head wants; 16 383 means at least that many |
 //! | 48–63 | `name` | low half of the index of the head, if it sleeps or was called |
 //!
-//! All of it is one word so that who releases learns, by the same exchange, whether somebody has to
-//! be woken and who (SEM-3).
+//! All of it is one word so that a thread that releases learns, by the same exchange, whether a
+//! waiter has to be woken and which (SEM-3).
 
 const PERMITS: u64 = 0xFFFF_FFFF;
 const WAKE: u64 = 1 << 32;
@@ -19,7 +19,7 @@ const WANTED_MOST: u32 = (1 << 14) - 1;
 const WANTED: u64 = (WANTED_MOST as u64) << WANTED_SHIFT;
 const NAME_SHIFT: u32 = 48;
 const NAME: u64 = 0xFFFF << NAME_SHIFT;
-/// What the head has to say.
+/// The head's wishes.
 const HEADS: u64 = WAKE | FAIR | WANTED | NAME;
 
 const _: () = assert!(PERMITS ^ HEADS == u64::MAX && PERMITS & HEADS == 0);
@@ -27,12 +27,12 @@ const _: () = assert!(PERMITS ^ HEADS == u64::MAX && PERMITS & HEADS == 0);
 /// How many permits there may be: as many as POSIX asks of a semaphore.
 pub const MAX_PERMITS: u32 = i32::MAX as u32;
 
-/// Whom one that wants permits heeds.
+/// The waiters that a thread which wants permits pays heed to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heed {
     /// The head, if permits are kept for it.
     Head,
-    /// Nobody.
+    /// No waiter.
     Nobody,
 }
 
@@ -42,7 +42,7 @@ pub(super) enum Heed {
 pub(super) struct State(u64);
 
 impl State {
-    /// What stands in a word that was zero when there were `first` permits.
+    /// The state of a word that was zero when there were `first` permits.
     pub(super) fn of(word: u64, first: u32) -> Self {
         Self(word & HEADS | u64::from((word as u32).wrapping_add(first)))
     }
@@ -73,7 +73,7 @@ impl State {
         self.0 & NAME != 0
     }
 
-    /// Whether a release wakes somebody.
+    /// Whether a release wakes a waiter.
     pub(super) fn is_to_be_woken(self) -> bool {
         self.0 & WAKE != 0
     }
@@ -83,7 +83,7 @@ impl State {
         self.is_called() && self.0 & (WAKE | FAIR) == 0
     }
 
-    /// Who is to be woken.
+    /// The waiter to wake.
     pub(super) fn calls(self) -> Option<u16> {
         (self.0 & WAKE != 0).then_some(self.name())
     }
@@ -93,33 +93,33 @@ impl State {
         (self.0 >> NAME_SHIFT) as u16
     }
 
-    /// After `wanted` permits were taken; `None` if they can't be.
+    /// The state after `wanted` permits were taken; `None` if they can't be taken.
     pub(super) fn take(self, wanted: u32, heed: Heed) -> Option<Self> {
         let kept = heed == Heed::Head && self.is_fair();
         let left = self.permits().checked_sub(wanted)?;
         (!kept).then(|| self.with_permits(left))
     }
 
-    /// After `more` permits have come: what remains, and who has to be woken. `None` if there would
-    /// be too many.
+    /// The state after `more` permits have come, and the waiter to wake. `None` if there would be
+    /// too many.
     pub(super) fn release(self, more: u32) -> Option<(Self, Option<u16>)> {
         let permits = self.permits().checked_add(more).filter(|&all| all <= MAX_PERMITS)?;
         let after = self.with_permits(permits);
         // A head that others may overtake is called for less than it wants: its patience runs from
-        // then on. One that nobody may overtake has nothing to do before there is enough.
+        // then on. A head that no other may overtake has nothing to do before there are enough.
         let wanted = ((self.0 & WANTED) >> WANTED_SHIFT) as u32;
         let called = self.calls().filter(|_| !self.is_fair() || permits >= wanted);
         Some((if called.is_some() { Self(after.0 & !WAKE) } else { after }, called))
     }
 
-    /// The head of this name is to be woken, and wants so many.
+    /// The state in which the head of this name is to be woken, and wants `wanted` permits.
     pub(super) fn with_sleeper(self, name: u16, wanted: u32) -> Self {
         let wanted = u64::from(wanted.min(WANTED_MOST)) << WANTED_SHIFT;
         let others = self.0 & !(NAME | WANTED);
         Self(others | WAKE | wanted | u64::from(name) << NAME_SHIFT)
     }
 
-    /// The head has come, or gives up: what it had to say is taken back.
+    /// The state after the head has come, or has given up: its wishes are taken back.
     pub(super) fn without_head(self) -> Self {
         Self(self.0 & !HEADS)
     }
@@ -128,12 +128,12 @@ impl State {
         Self(self.0 | FAIR)
     }
 
-    /// Nothing is kept for the head any longer.
+    /// The state in which nothing is kept for the head any longer.
     pub(super) fn without_fair(self) -> Self {
         Self(self.0 & !FAIR)
     }
 
-    /// What `change` makes of it, if that is something else.
+    /// The state that `change` makes of this one, if that is another state.
     pub(super) fn changed(self, change: impl Fn(Self) -> Self) -> Option<Self> {
         let new = change(self);
         (new != self).then_some(new)

@@ -9,22 +9,24 @@
 //! | 0–3 | `count` | readers, above 8 bits of flags |
 //! | 4–7 | `owner` | the writer's thread; 0 while there is none |
 //! | 8–11 | `spinners` | tail of the queue of writers that spin |
-//! | 12–23 | `sleepers` | who sleeps, readers and writers, in order: a [`WaitList`] |
+//! | 12–23 | `sleepers` | readers and writers that sleep, in order: a [`WaitList`] |
 //!
 //! ```text
-//!   read    adds a reader; if no flag was set, it is in; else it takes that back and sleeps
-//!   write   free ──exchange──► WRITER; else spins in line, and steals; else sleeps
+//!   read    adds a reader; if no flag was set, it is in; otherwise it takes that back and sleeps
+//!   write   free ──exchange──► WRITER; otherwise spins in line, and steals; otherwise sleeps
 //!   release WAITERS: readers in front are let in, all up to the next writer; or a writer is woken
-//!   the first writer that has slept for 4 ms in vain sets HANDOFF: nobody steals any more
+//!   the first writer that has slept for 4 ms in vain sets HANDOFF: no thread steals any more
 //! ```
 //!
 //! - RWSEM-1: WAITERS is set while the list is not empty; both change with that locked.
 //! - RWSEM-2: whenever the list is not locked and a reader is the first, a writer has the lock, and
-//!   lets it in before it has released.
-//! - RWSEM-3: while the first is a writer and nobody has the lock, that writer is awake, or about
-//!   to be woken. A reader that was counted for a moment only counts as one that had the lock.
-//! - RWSEM-4: the change of `count` that releases is the last touch of the lock, but for sleepers
-//!   that are let in, who keep it alive. (In the kernel the list is looked at after it.)
+//!   lets that reader in before it has released.
+//! - RWSEM-3: while the first is a writer and no thread has the lock, that writer is awake, or
+//!   about to be woken. A reader that was only counted for a moment is taken for one that had the
+//!   lock.
+//! - RWSEM-4: the change of `count` that releases is the last touch of the lock, except for
+//!   sleepers that are let in, which keep the lock alive. (In the kernel the list is looked at
+//!   after it.)
 
 mod readers;
 mod writers;
@@ -45,7 +47,7 @@ const HANDOFF: u32 = 4;
 const READER: u32 = 1 << 8;
 const READERS: u32 = !(READER - 1);
 
-/// What a node on the list wants.
+/// The wish of a node on the list.
 const READ: u32 = 0;
 const WRITE: u32 = 1;
 
@@ -73,7 +75,8 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         sleepers: WaitList::NEW,
     };
 
-    /// Acquires the lock for reading; sleeps until it is had. Naps where no node is to be had.
+    /// Acquires the lock for reading; sleeps until the caller has it. Naps where there is no node
+    /// for the caller.
     #[inline]
     pub fn read(&self) {
         // Acquire: what writers have done; pairs with their releases of the word.
@@ -102,7 +105,7 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
     /// The caller owns the lock for reading.
     pub unsafe fn unlock_read(&self) {
         let mut seen = self.count.load(Relaxed);
-        // RWSEM-4: a reader that is not the last, or that nobody waits for, only leaves.
+        // RWSEM-4: a reader that is not the last, or that no thread waits for, only leaves.
         while seen & WAITERS == 0 || seen & READERS != READER {
             // Release: what we have seen; pairs with the acquire of the next writer.
             match self.count.compare_exchange(seen, seen - READER, Release, Relaxed) {
@@ -110,14 +113,15 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
                 Err(now) => seen = now,
             }
         }
-        // RWSEM-2: it is a writer.
+        // RWSEM-2: the first is a writer.
         let first = self.sleepers.with(|list| reference(&list.first()));
         // Release: as above.
         self.count.fetch_sub(READER, Release);
         wake::<P>(first);
     }
 
-    /// Acquires the lock for writing; spins while a writer runs, then sleeps until it is had.
+    /// Acquires the lock for writing; spins while a writer runs, then sleeps until the caller has
+    /// it.
     #[inline]
     pub fn write(&self) {
         if !self.try_write() {
@@ -126,7 +130,7 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         }
     }
 
-    /// Acquires the lock for writing if nobody has it or waits; never blocks.
+    /// Acquires the lock for writing if no thread has it or waits; never blocks.
     pub fn try_write(&self) -> bool {
         // Acquire: pairs with the releases of the word.
         let had = self.count.compare_exchange(0, WRITER, Acquire, Relaxed).is_ok();
@@ -136,8 +140,8 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         had
     }
 
-    /// Releases what was acquired for writing; lets the readers in that come first on the list, or
-    /// wakes the writer that does.
+    /// Releases what was acquired for writing; lets in the readers that come first on the list, or
+    /// wakes the writer that comes first.
     ///
     /// # Safety
     ///
@@ -145,7 +149,7 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
     pub unsafe fn unlock_write(&self) {
         // Relaxed: a guess for those that spin.
         self.owner.store(0, Relaxed);
-        // Release: what we have done; pairs with the acquires of who comes in.
+        // Release: what we have done; pairs with the acquires of threads that come in.
         if self.count.compare_exchange(WRITER, 0, Release, Relaxed).is_err() {
             self.release(WRITER);
         }
@@ -166,7 +170,7 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         self.owner.store(P::thread().0, Relaxed);
     }
 
-    /// Takes `share` off the count, as the owner, where somebody may wait.
+    /// Takes `share` off the count, where a thread may wait; called by the owner.
     #[cold]
     fn release(&self, share: u32) {
         let (chain, writer) = self.sleepers.with(|list| {
@@ -176,8 +180,8 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
             }
             let readers = readers_in_front(list);
             let chain = self.take_readers(list);
-            // With the list locked, or a reader might join it and find nobody to let it in.
-            // Release: as in `unlock_write`.
+            // With the list locked: otherwise a reader might join it and find no thread to let it
+            // in. Release: as in `unlock_write`.
             self.count.fetch_add(readers.wrapping_sub(share), Release);
             (Some(chain), None)
         });
@@ -209,7 +213,7 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
     }
 }
 
-/// What the readers that stand before the first writer add to the count.
+/// The amount that the readers before the first writer add to the count.
 fn readers_in_front<P: Platform>(list: &Locked<'_, P>) -> u32 {
     list.count_front(reads) * READER
 }

@@ -17,7 +17,7 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         let Some(me) = Node::<P>::try_take() else { return self.read_without_node() };
         let (chain, writer) = self.sleepers.with(|list| {
             self.push(list, &me, READ);
-            // Release: the same as of a reader that leaves.
+            // Release: as for a reader that leaves.
             let now = self.count.fetch_sub(READER, Release) - READER;
             self.after_release(list, now)
         });
@@ -27,7 +27,7 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         me.give();
     }
 
-    /// The caller is counted, and can't stand on the list.
+    /// Waits for a caller that is counted, and can't stand on the list.
     fn read_without_node(&self) {
         loop {
             let (chain, writer) = self.sleepers.with(|list| {
@@ -44,7 +44,8 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         }
     }
 
-    /// RWSEM-2, RWSEM-3: `count` is `now`, which it may be because of the caller; who is to go on.
+    /// RWSEM-2, RWSEM-3: `count` is `now`, perhaps because of the caller; returns the waiters that
+    /// are to go on.
     fn after_release(&self, list: &Locked<'_, P>, mut now: u32) -> (Chain, Option<WaiterRef>) {
         let front = list.first();
         let reader = front.as_ref().is_some_and(reads);
@@ -54,8 +55,8 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         }
         let readers = readers_in_front(list);
         while now & WRITER == 0 {
-            // A writer may steal the lock in between; then it lets them in as it releases.
-            // Acquire: as in `read`, for those that are let in.
+            // A writer may steal the lock in between; then it lets them in as it releases. Acquire:
+            // as in `read`, for the readers that are let in.
             let before = self.count.fetch_add(readers, Acquire);
             if before & WRITER == 0 {
                 return (self.take_readers(list), None);

@@ -9,7 +9,7 @@ use super::super::osq::{PIECE_NS, may_spin};
 use super::{HANDOFF, LinuxRwSem, READERS, WAITERS, WRITE, WRITER};
 use crate::lock::classic::node::Node;
 
-/// So often a writer looks again, `PIECE_NS` apart, while readers have the lock.
+/// How often a writer looks again, `PIECE_NS` apart, while readers have the lock.
 const LOOKS_AT_READERS: u32 = 5;
 
 impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
@@ -22,13 +22,13 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         let begun = P::now(Clock::Monotonic);
         self.sleepers.with(|list| self.push(list, &me, WRITE));
         while !self.sleepers.with(|list| self.take_as_first(list, &me, begun)) {
-            // Why it has returned does not matter: the word tells.
+            // The reason for its return does not matter: the word tells.
             let _ = P::park(me.waiter, None);
         }
         me.give();
     }
 
-    /// Takes a lock that nobody has, ahead of who sleeps, unless the first of them has asked.
+    /// Takes a free lock, ahead of the sleepers, unless the first of them has asked for it.
     fn steal(&self) -> bool {
         let mut seen = self.count.load(Relaxed);
         while seen & (WRITER | HANDOFF | READERS) == 0 {
@@ -51,7 +51,8 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         had
     }
 
-    /// Spins while the writer runs, and for a little while readers are in; says whether it was had.
+    /// Spins while the writer runs, and for a little while readers are in; returns whether the
+    /// caller has the lock.
     fn spin(&self) -> bool {
         let mut looks = 0;
         loop {
@@ -65,13 +66,13 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
             if !may_spin::<P>() || !runs || seen & HANDOFF != 0 || looks > LOOKS_AT_READERS {
                 return false;
             }
-            // Whatever was seen, it is looked at again.
+            // Whatever was seen, the loop checks it again.
             let _ = self.count.spin_while(Relaxed, Budget::ns(PIECE_NS), |now| now == seen);
         }
     }
 
-    /// Takes the lock as the first on the list, and leaves that; asks for it if it has waited for
-    /// long.
+    /// Takes the lock as the first on the list, and leaves the list; asks for the lock if the
+    /// caller has waited for long.
     fn take_as_first(&self, list: &Locked<'_, P>, me: &Node<P>, begun: u64) -> bool {
         if !list.is_first(me) {
             return false;
