@@ -154,6 +154,7 @@ impl Prose {
             }
             folders.retain(|_, limit| *limit > 0);
         }
+        limits.retain(|_, folders| !folders.is_empty());
         std::fs::write(root.join(LIMITS), text_of(&limits))
             .map_err(|error| format!("{LIMITS}: {error}").into())
     }

@@ -98,8 +98,9 @@ impl<P: SharedWait> Relay<P> {
             if seen & OWNER == 0 || stuck {
                 let generation = seen.wrapping_add(GENERATION) & !(OWNER | SLEEPERS);
                 let new = generation | thread.0 & OWNER | seen & SLEEPERS | marks;
-                // Acquire: pairs with the release in `leave`. After a thread that was given up on,
-                // nothing is known to have happened before, and nothing needs to (PAGE-1).
+                // Acquire: pairs with the release as `AtTable` is dropped. After a thread that was
+                // given up on, nothing is known to have happened before, and nothing needs to
+                // (PAGE-1).
                 match self.guard.compare_exchange(seen, new, Acquire, Relaxed) {
                     Ok(_) => return Some(AtTable { relay: self, word: new & !SLEEPERS }),
                     Err(now) => (seen, stuck) = (now, false),

@@ -63,7 +63,7 @@ impl<P: Platform> Ready<P> {
 
     /// The owner begins to look, and takes out until there is none.
     pub fn look(&self) {
-        // Acquire: READY-1; pairs with the release in `post`.
+        // Acquire: READY-1; pairs with the release in `tell`.
         self.owner.0.told.swap(0, Acquire);
     }
 
