@@ -361,7 +361,7 @@ fn who_comes_looks_outside_first() {
 
 /// A caller that has made up an item has none that is a task.
 #[test]
-#[should_panic(expected = "a policy that has tasks")]
+#[should_panic(expected = "the policy has tasks already")]
 fn a_policy_brings_no_tasks() {
     let policy = Ranked::new(Deadlines { usual_ns: 0 }, 1, 8);
     policy.submit(&RelaxedQueue::new(8), item(1), Some(1)).expect("there is room");
@@ -369,7 +369,7 @@ fn a_policy_brings_no_tasks() {
 }
 
 #[test]
-#[should_panic(expected = "a queue that has tasks")]
+#[should_panic(expected = "the queue has tasks already")]
 fn nor_does_a_queue_for_what_has_no_room() {
     let queue = MultiQueue::<Linux>::new(1, 8);
     queue.push(item(1), &mut Lot::new(1)).expect("there is room");
