@@ -249,7 +249,9 @@ fn report(heard: &[Heard], sent: usize) -> bool {
     let late = latencies.iter().filter(|&&latency| latency > WINDOW).count();
     let lost = sent.saturating_sub(latencies.len());
     println!("{sent} frames sent to listeners: {late} late (> {WINDOW:?}), {lost} lost");
-    println!("{without} without somebody who was late, {wrong} not the sum of who is in them");
+    println!(
+        "{without} without a late participant, {wrong} not the sum of the participants in them"
+    );
     let Some(&max) = latencies.last() else { return false };
     let at = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize];
     let [p50, p99, p999] = [0.5, 0.99, 0.999].map(at);

@@ -139,7 +139,10 @@ fn upload_writes_what_was_sent() {
 fn conference_has_each_hear_the_sum_of_the_others() {
     let Some(said) = succeeds("conference", &["3", "3", "1", "2"]) else { return };
     let counts = "450 frames sent to listeners: ";
-    assert!(said.starts_with(counts) && said.contains(" 0 not the sum of who is in"), "{said}");
+    assert!(
+        said.starts_with(counts) && said.contains(" 0 not the sum of the participants in"),
+        "{said}"
+    );
     refuses("conference", &["3", "1"], 2, "LEGS is a number from 2 to 32");
     refuses("conference", &["1", "2", "1", "1", "1"], 2, "there are CONFERENCES");
 }
