@@ -11,6 +11,7 @@
 //! | [`rooms`] | dependencies point down |
 //! | [`circles`] | files that name each other in a circle become fewer; [`imports`] finds them |
 //! | [`prose`] | habits of prose that keep readers out become fewer |
+//! | [`ratchet`] | no rule: reads and writes the numbers of the last two |
 
 mod circles;
 mod crates;
@@ -19,6 +20,7 @@ mod lines;
 mod modules;
 mod orderings;
 mod prose;
+mod ratchet;
 mod rooms;
 mod unsafety;
 mod words;

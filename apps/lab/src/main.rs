@@ -27,6 +27,7 @@ mod validate;
 
 use std::process::ExitCode;
 
+use antiphon_report::survey::{self, Extent};
 use antiphon_report::{command, process};
 use clap::{Parser, Subcommand};
 
@@ -52,7 +53,7 @@ enum Verb {
     #[command(subcommand)]
     Lab(Lab),
     /// The rows under the marks of `antiphon locks`, measured
-    #[command(name = bench::SURVEY, hide = true)]
+    #[command(name = survey::VERB, hide = true)]
     Survey {
         seconds: f64,
         repetitions: usize,
@@ -169,7 +170,7 @@ fn work() -> ExitCode {
         Verb::Lab(Lab::Check(arguments)) => lab::check::run(&arguments),
         Verb::Lab(Lab::Play(arguments)) => lab::play::run(&arguments),
         Verb::Survey { seconds, repetitions } => {
-            bench::survey::run(bench::survey::Extent { seconds, repetitions })
+            bench::survey::run(Extent { seconds, repetitions })
         }
         Verb::Play { order } => lab::play::program(&order),
         Verb::Repetition { order } => bench::repetition(&order),

@@ -17,6 +17,7 @@
 //! | [`process`] | signals and the stack of the process itself |
 //! | [`list`], [`input`], [`schedule`], [`machine`] | arguments: lists, files, options, machines |
 //! | [`folders`] | where things are kept between runs |
+//! | [`survey`] | how the command asks the laboratory to measure all locks |
 //! | [`cpu_time`] | what children have used |
 
 pub mod command;
@@ -35,6 +36,7 @@ pub mod schedule;
 pub mod screen;
 pub mod shell;
 pub mod stats;
+pub mod survey;
 pub mod table;
 pub mod words;
 

@@ -1,7 +1,8 @@
 //! The mutex that is handed over, and cohorts of it, on real threads: the platform pretends to a
 //! machine with more CPUs and sockets than this one.
 //!
-//! Long because all of it needs a machine that is the whole program's, one test at a time.
+//! Long because all tests share one pretended machine, which is the whole process's: a second
+//! program would have to set it up, and guard it, once more.
 
 mod common;
 

@@ -10,11 +10,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::imports::Crate;
+use super::ratchet;
 use crate::finding::Finding;
 use crate::{Failure, tree};
 
 /// The file with the sizes.
 const LIMITS: &str = "xtask/circles.toml";
+/// The comment above the sizes.
+const ABOUT: &str = "\
+# Sizes of circles of modules, by folder; what that is: xtask/src/tidy/circles.rs.
+# The sizes may only fall.
+";
 /// Circles of up to this many files are left alone.
 const SMALL: usize = 3;
 
@@ -57,7 +63,7 @@ impl Circles {
     ///
     /// If the file can't be read.
     pub fn check(&self, root: &Path) -> Result<Vec<Finding>, Failure> {
-        let limits = limits(root)?;
+        let limits: Limits = ratchet::read(root, LIMITS)?;
         let mut findings = Vec::new();
         for (folder, circles) in &self.found {
             let allowed = limits.get(folder).map(Vec::as_slice).unwrap_or_default();
@@ -86,8 +92,8 @@ impl Circles {
     ///
     /// If the file can't be read or written.
     pub fn lower(&self, root: &Path) -> Result<(), Failure> {
-        let text = text_of(&self.lowered(&limits(root)?));
-        std::fs::write(root.join(LIMITS), text).map_err(|error| format!("{LIMITS}: {error}").into())
+        let lowered = self.lowered(&ratchet::read(root, LIMITS)?);
+        ratchet::write(root, LIMITS, ABOUT, &text_of(&lowered))
     }
 
     fn lowered(&self, limits: &Limits) -> Limits {
@@ -103,21 +109,8 @@ impl Circles {
     }
 }
 
-fn limits(root: &Path) -> Result<Limits, Failure> {
-    let text =
-        std::fs::read_to_string(root.join(LIMITS)).map_err(|error| format!("{LIMITS}: {error}"))?;
-    toml::from_str(&text).map_err(|error| format!("{LIMITS}: {error}").into())
-}
-
 fn text_of(limits: &Limits) -> String {
-    let mut text =
-        "# Sizes of circles of modules, by folder; what that is: xtask/src/tidy/circles.rs.\n\
-                    # The sizes may only fall.\n"
-            .to_owned();
-    for (folder, sizes) in limits {
-        text += &format!("\"{folder}\" = {sizes:?}\n");
-    }
-    text
+    limits.iter().map(|(folder, sizes)| format!("\"{folder}\" = {sizes:?}\n")).collect()
 }
 
 /// The circles of more than [`SMALL`] files, the largest first: the files that reach each other.
@@ -187,7 +180,10 @@ mod tests {
         assert_eq!(found(&[7, 4, 4]).check(&root).unwrap().len(), 1, "new");
         assert_eq!(found(&[6]).check(&root).unwrap().len(), 1, "to be written down");
         found(&[6]).lower(&root).unwrap();
-        assert_eq!(limits(&root).unwrap(), Limits::from([("c".to_owned(), vec![6])]));
+        assert_eq!(
+            ratchet::read::<Limits>(&root, LIMITS).unwrap(),
+            Limits::from([("c".to_owned(), vec![6])])
+        );
         assert_eq!(found(&[6]).check(&root).unwrap(), []);
         std::fs::remove_dir_all(root).unwrap();
     }

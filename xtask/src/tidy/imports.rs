@@ -35,8 +35,8 @@ impl Crate {
             let code = masked.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
             let (mut names, mut uses) = (BTreeMap::new(), BTreeSet::new());
             for (path, shown) in paths(code, &module) {
-                if let Some((name, target)) = shown {
-                    names.insert(name, target);
+                if let Some(name) = shown {
+                    names.insert(name, path);
                 } else {
                     uses.insert(path);
                 }
@@ -81,55 +81,45 @@ fn module_of(file: &str) -> Option<Path> {
     Some(path)
 }
 
-/// The paths in the code of a module: those that it uses; or that it shows to others (`pub use`),
-/// with the name that they have there.
-fn paths(code: &str, module: &[String]) -> Vec<(Path, Option<(String, Path)>)> {
+/// A path that a module names; and the name that the module shows it to others by (`pub use`).
+type Named = (Path, Option<String>);
+
+/// The paths in the code of a module.
+fn paths(code: &str, module: &[String]) -> Vec<Named> {
     let mut all = Vec::new();
     for start in ["crate", "super", "self"] {
         for at in words(code, start) {
             let before = code[..at].trim_end();
-            let rest = &code[at..];
-            let is_path = rest[start.len()..].trim_start().starts_with("::");
-            if !is_path || before.ends_with("::") {
-                continue;
-            }
-            let mut found = Vec::new();
-            tree(&mut Words(rest), &mut Vec::new(), &mut found);
-            let shown = is_shown(before);
-            for (path, alias) in found {
-                let Some(path) = absolute(&path, module) else { continue };
-                let name = alias.or_else(|| path.last().cloned());
-                let entry = name.filter(|_| shown).map(|name| (name, path.clone()));
-                all.push((path, entry));
+            let is_path = code[at + start.len()..].trim_start().starts_with("::");
+            if is_path && !before.ends_with("::") {
+                let absolute = |path: Path| absolute(&path, module);
+                all.extend(named(&code[at..], before, absolute));
             }
         }
     }
-    all.extend(children(code, module));
+    // A path that begins with the name of a child.
+    for at in words(code, "use") {
+        let end = at + "use".len();
+        let first = Words(&code[end..]).word().unwrap_or_default();
+        if code.contains(&format!("mod {first};")) {
+            let absolute = |path: Path| Some([module, &path].concat());
+            all.extend(named(&code[end..], &code[..end], absolute));
+        }
+    }
     all
 }
 
-/// The names that a module has from its children, by a path that begins with the child's name.
-fn children(code: &str, module: &[String]) -> Vec<(Path, Option<(String, Path)>)> {
-    let mut all = Vec::new();
-    for at in words(code, "use") {
-        let rest = code[at + "use".len()..].trim_start();
-        let first = rest.split(|c: char| !is_word(c as u8)).next().unwrap_or_default();
-        if ["crate", "super", "self", "std", "core", "alloc", ""].contains(&first)
-            || !code.contains(&format!("mod {first};"))
-        {
-            continue;
-        }
-        let mut found = Vec::new();
-        tree(&mut Words(rest), &mut Vec::new(), &mut found);
-        let shown = is_shown(&format!("{} use", code[..at].trim_end()));
-        for (path, alias) in found {
-            let path = [module, &path].concat();
-            let name = alias.or_else(|| path.last().cloned());
-            let entry = name.filter(|_| shown).map(|name| (name, path.clone()));
-            all.push((path, entry));
-        }
-    }
-    all
+/// The paths of the use tree that `text` begins with, made absolute; `before` stands before it.
+fn named(text: &str, before: &str, absolute: impl Fn(Path) -> Option<Path>) -> Vec<Named> {
+    let mut found = Vec::new();
+    tree(&mut Words(text), &mut Vec::new(), &mut found);
+    let shown = is_shown(before);
+    let name = |(path, alias): (Path, Option<String>)| {
+        let path = absolute(path)?;
+        let name = alias.or_else(|| path.last().cloned());
+        Some((path, name.filter(|_| shown)))
+    };
+    found.into_iter().filter_map(name).collect()
 }
 
 /// Whether `before`, which stands before a path, ends in `pub use`, whatever the visibility.

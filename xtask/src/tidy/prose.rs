@@ -3,21 +3,22 @@
 //! A [habit](HABITS) is found in comments of Rust, C and shell, and in Markdown. `xtask/prose.toml`
 //! says how often each may occur in each folder. More is a finding. Fewer is one, too, until the
 //! file says so: `cargo xtask tidy --fewer` lowers its numbers, and never raises one.
-//!
-//! Records of measurements (`docs/results`) are left as they were written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::Language;
+use super::{Language, ratchet};
 use crate::finding::Finding;
 use crate::source::words;
 use crate::{Failure, tree};
 
 /// The file with the numbers.
 const LIMITS: &str = "xtask/prose.toml";
-/// The records of measurements, which are left as they were written.
-const RECORDS: &str = "docs/results/";
+/// The comment above the numbers.
+const ABOUT: &str = "\
+# How often a habit of prose may occur, by folder; the habits, and what to write
+# instead: xtask/src/tidy/prose.rs. The numbers may only fall.
+";
 /// How many lines are named where there are more than allowed.
 const EXAMPLES: usize = 3;
 
@@ -92,7 +93,7 @@ pub struct Prose {
 impl Prose {
     /// Counts the habits of a file.
     pub fn read(&mut self, file: &str, language: Language, text: &str) {
-        if language == Language::Other || file.starts_with(RECORDS) {
+        if language == Language::Other {
             return;
         }
         let mut was_prose = false;
@@ -115,7 +116,7 @@ impl Prose {
     ///
     /// If the file can't be read.
     pub fn check(&self, root: &Path) -> Result<Vec<Finding>, Failure> {
-        let limits = limits(root)?;
+        let limits: Limits = ratchet::read(root, LIMITS)?;
         let changed: BTreeSet<_> = tree::changed_since(root, "HEAD")?.into_iter().collect();
         let mut findings = Vec::new();
         for ((key, folder), places) in &self.counts {
@@ -147,7 +148,7 @@ impl Prose {
     ///
     /// If the file can't be read or written.
     pub fn lower(&self, root: &Path) -> Result<(), Failure> {
-        let mut limits = limits(root)?;
+        let mut limits: Limits = ratchet::read(root, LIMITS)?;
         for (key, folders) in &mut limits {
             for (folder, limit) in folders.iter_mut() {
                 *limit = self.count(key, folder).min(*limit);
@@ -155,8 +156,7 @@ impl Prose {
             folders.retain(|_, limit| *limit > 0);
         }
         limits.retain(|_, folders| !folders.is_empty());
-        std::fs::write(root.join(LIMITS), text_of(&limits))
-            .map_err(|error| format!("{LIMITS}: {error}").into())
+        ratchet::write(root, LIMITS, ABOUT, &text_of(&limits))
     }
 
     fn count(&self, key: &str, folder: &str) -> usize {
@@ -185,12 +185,6 @@ fn too_many(
     Finding::of(folder, what)
 }
 
-fn limits(root: &Path) -> Result<Limits, Failure> {
-    let text =
-        std::fs::read_to_string(root.join(LIMITS)).map_err(|error| format!("{LIMITS}: {error}"))?;
-    toml::from_str(&text).map_err(|error| format!("{LIMITS}: {error}").into())
-}
-
 fn limit(limits: &Limits, key: &str, folder: &str) -> usize {
     limits.get(key).and_then(|folders| folders.get(folder)).copied().unwrap_or(0)
 }
@@ -202,17 +196,10 @@ fn all(limits: &Limits) -> impl Iterator<Item = (&String, &String, usize)> {
 }
 
 fn text_of(limits: &Limits) -> String {
-    let mut text =
-        "# How often a habit of prose may occur, by folder; the habits, and what to write\n\
-                    # instead: xtask/src/tidy/prose.rs. The numbers may only fall.\n"
-            .to_owned();
-    for (key, folders) in limits {
-        text += &format!("\n[{key}]\n");
-        for (folder, limit) in folders {
-            text += &format!("\"{folder}\" = {limit}\n");
-        }
-    }
-    text
+    let lines = |folders: &BTreeMap<String, usize>| -> String {
+        folders.iter().map(|(folder, limit)| format!("\"{folder}\" = {limit}\n")).collect()
+    };
+    limits.iter().map(|(key, folders)| format!("\n[{key}]\n{}", lines(folders))).collect()
 }
 
 /// The folder that a file is counted in: a crate, a program, or the first of its path.
@@ -261,7 +248,6 @@ mod tests {
         let here = |key| entry(key, "crates/sync", 1);
         assert_eq!(found, ["has-them-do", "so-many", "somebody", "who"].map(here));
         assert_eq!(counted("a.c", Language::C, "int who;\n/* nobody */\n").len(), 1);
-        assert_eq!(counted("docs/results/a.md", Language::Markdown, "Who waits\n"), []);
     }
 
     #[test]
@@ -292,7 +278,7 @@ mod tests {
         for (before, after) in [(3, 2), (2, 2), (1, 1)] {
             write(&format!("[who]\ndocs = {before}\nxtask = 4\n"));
             prose.lower(&root).unwrap();
-            let limits = limits(&root).unwrap();
+            let limits: Limits = ratchet::read(&root, LIMITS).unwrap();
             assert_eq!(limit(&limits, "who", "docs"), after);
             assert_eq!(limit(&limits, "who", "xtask"), 0);
         }

@@ -3,6 +3,7 @@
 use antiphon_report::failure::Failure;
 use antiphon_report::progress::Progress;
 use antiphon_report::report;
+use antiphon_report::survey::{self, Extent};
 use serde_json::Value;
 
 use super::simulated;
@@ -43,7 +44,7 @@ impl Evidence {
     /// If there is no laboratory, or it can't start processes; if a simulated lock can't go on.
     pub fn measure(extent: Extent) -> Result<Self, Failure> {
         let (seconds, repetitions) = (extent.seconds.to_string(), extent.repetitions.to_string());
-        let rows = laboratory::ask(&[SURVEY, &seconds, &repetitions])?;
+        let rows = laboratory::ask(&[survey::VERB, &seconds, &repetitions])?;
         let measured = serde_json::from_slice(&rows)
             .map_err(|error| Failure::measured(format!("the rows of antiphon-lab: {error}")))?;
         let mut progress = Progress::new(simulated::steps());
@@ -54,18 +55,6 @@ impl Evidence {
             simulated: simulated::rows(&mut progress)?,
         })
     }
-}
-
-/// The hidden verb of the laboratory that measures all locks, and prints their rows.
-const SURVEY: &str = "__survey";
-
-/// How long each repetition measures, and how many count.
-#[derive(Clone, Copy)]
-pub struct Extent {
-    /// Seconds of each.
-    pub seconds: f64,
-    /// Number of repetitions that count.
-    pub repetitions: usize,
 }
 
 #[cfg(test)]

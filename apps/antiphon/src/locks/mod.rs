@@ -17,13 +17,14 @@ mod tables;
 use std::process::ExitCode;
 
 use antiphon_report::failure::Failure;
+use antiphon_report::survey::Extent;
 use antiphon_report::{report, say};
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::gdb;
 use catalogue::{LOCKS, Lock};
-use evidence::{Evidence, Extent};
+use evidence::Evidence;
 
 /// Every lock: its size, how it does under contention, and what it is
 #[derive(Args)]

@@ -38,10 +38,10 @@ pub struct Story {
     ran: Option<(u64, u32)>,
     /// How long the recorder has asked the kernel, after the last event.
     asked_ns: u64,
-    /// How long it had been in a run queue, since its start, by the end of that span.
+    /// Time in a run queue from the thread's start to the end of that span.
     queued_ns: Option<u64>,
-    /// How long it had been in a run queue by the start of that span; `None` if it has been in one
-    /// meanwhile, for an unknown time.
+    /// Time in a run queue from the thread's start to the start of that span; `None` if the thread
+    /// has been in a run queue in between, for an unknown time.
     queued_before_ns: Option<u64>,
     /// A sleep whose mutex may be released in the next note.
     sleeps: Option<Event>,

@@ -99,8 +99,8 @@ fn bypassed(run: &Run, snapshot: &Snapshot) -> Option<String> {
     let and_so = if run.lock == preload::GLIBC {
         "what they lock is not seen."
     } else {
-        "they use glibc's locks. A mutex that they share with the rest of the program does \
-         not exclude: if there may be one, use --lock glibc."
+        "they use glibc's locks. If they share a mutex with the rest of the program, it does \
+         not exclude the other side: use --lock glibc."
     };
     (times > 0).then(|| {
         format!(

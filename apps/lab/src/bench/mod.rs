@@ -65,8 +65,6 @@ pub use subjects::Family;
 
 /// The hidden verb that carries out one repetition.
 pub const REPETITION: &str = "__repetition";
-/// The hidden verb of [`survey`].
-pub const SURVEY: &str = "__survey";
 /// The hidden verb of a busy neighbour.
 pub const NEIGHBOUR: &str = neighbours::VERB;
 

@@ -12,20 +12,12 @@ pub use super::plan::Plan;
 use antiphon_report::failure::Failure;
 use antiphon_report::progress::Progress;
 use antiphon_report::say;
+use antiphon_report::survey::Extent;
 
 use super::plan::{Cell, Workload, cells};
 use super::rounds::Rounds;
 use super::rows;
 use super::subjects::Family;
-
-/// How long each repetition measures, and how many count.
-#[derive(Clone, Copy)]
-pub struct Extent {
-    /// Seconds of each.
-    pub seconds: f64,
-    /// The number of repetitions.
-    pub repetitions: usize,
-}
 
 /// How many of a hundred critical sections of a readers-writer lock only read.
 const READS: u32 = 90;

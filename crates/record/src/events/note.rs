@@ -49,9 +49,9 @@ pub enum Code {
     Ran,
     /// The role of the thread; object: 1 + the record of the site at which it begins.
     Role,
-    /// For how long the thread has wanted a CPU and had none, since it began: told as it begins,
-    /// and behind [`Ran`](Self::Ran) where it left the CPU of its own accord and was in no wait
-    /// that is told.
+    /// Time in which the thread wanted a CPU and had none, from its start. Noted as the thread
+    /// begins, and behind [`Ran`](Self::Ran) where the thread left the CPU of its own accord and
+    /// was in no wait that is noted.
     Queued,
     /// How much of the thread's time since the note before went into asking the kernel for
     /// [`Ran`](Self::Ran) and [`Queued`](Self::Queued), told or not. Not noted if it was so much

@@ -11,8 +11,7 @@ mod layout;
 mod tables;
 
 use antiphon_record::Histogram;
-use antiphon_report::page;
-use antiphon_report::page::escape;
+use antiphon_report::page::{self, escape};
 use antiphon_report::table::duration;
 use antiphon_report::{report, shell};
 use serde_json::Value;

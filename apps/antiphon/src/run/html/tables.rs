@@ -46,8 +46,8 @@ pub fn locks(sites: &[LockRow], profile: bool) -> String {
     heads.push(head("locks", true, false));
     format!(
         "<h2>Waits by call site</h2>\n<p class=faint>A call site is the caller of the lock \
-         function. \
-         A click on a head sorts.</p>\n<div class=wide><table class=sortable id=sites><thead><tr>{}\
+         function. A click \
+         on a head sorts.</p>\n<div class=wide><table class=sortable id=sites><thead><tr>{}\
          <tbody>\n{rows}</table></div>\n",
         heads.concat()
     )

@@ -237,8 +237,8 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Server<'_, T, P, CPU
         found
     }
 
-    /// Whether there was nothing to do for `SPIN_NS`, since `idle_since`; if that is `None`, sets
-    /// it to now.
+    /// Whether `SPIN_NS` have passed after `idle_since` without a section to run. Sets `idle_since`
+    /// to now if it is `None`.
     fn is_to_sleep(idle_since: &mut Option<u64>) -> bool {
         SPIN_NS == 0 || {
             let now = P::now(Clock::Monotonic);

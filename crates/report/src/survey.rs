@@ -1,0 +1,14 @@
+//! The survey of all locks, for `antiphon locks --measure`: the command runs the laboratory with
+//! [`VERB`] and an [`Extent`], and reads rows of JSON from its stdout.
+
+/// The laboratory's hidden verb.
+pub const VERB: &str = "__survey";
+
+/// How long each repetition measures, and how many count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Extent {
+    /// Seconds of each.
+    pub seconds: f64,
+    /// The number of repetitions.
+    pub repetitions: usize,
+}
