@@ -16,14 +16,15 @@ const PLAIN: Bounds = Bounds::PLAIN;
 
 pub fn entries() -> Vec<Entry> {
     vec![
-        Entry::new("channel/in-order-1+1", passing(1, 1, 2, 1), PLAIN.spurious(1)),
+        Entry::new("channel/in-order-1+1", passing(1, 1, 2, 1), PLAIN),
+        Entry::new("channel/in-order-spurious-1+1", passing(1, 1, 2, 1), PLAIN.spurious(1)).long(),
         Entry::new("channel/in-order-roomy-1+1", passing(1, 1, 3, 2), PLAIN).by_lot(2_000),
         Entry::new("channel/in-order-2+1", passing(2, 1, 1, 1), PLAIN).by_lot(2_000),
         Entry::new("channel/in-order-1+2", passing(1, 2, 2, 1), PLAIN).by_lot(2_000),
         Entry::new("channel/in-order-2+2", passing(2, 2, 2, 1), PLAIN).by_lot(1_000),
         Entry::new("channel/once-each-2+2", passing(2, 2, 1, 2), PLAIN).by_lot(5_000),
         Entry::new("channel/full-2+2", draining(), PLAIN).by_lot(5_000),
-        Entry::new("channel/closed-1+1", closing(), PLAIN),
+        Entry::new("channel/closed-1+1", closing(), PLAIN).long(),
         Entry::new("channel/closed-beside-2+1", closing_beside(1), PLAIN).by_lot(5_000),
         Entry::new("channel/closed-beside-2+2", closing_beside(2), PLAIN).by_lot(5_000),
         Entry::new("channel/closed-refuses-1+1", refusing(), PLAIN),

@@ -29,7 +29,7 @@ pub fn entries() -> Vec<Entry> {
     vec![
         Entry::new("condvar/notifies-1+1", one_each::<Mutex>(1), PLAIN.spurious(1).crowded(1)),
         Entry::new("condvar/notifies-3+1", one_each::<Mutex>(3), PLAIN.spurious(1)).by_lot(3_000),
-        Entry::new("condvar/notifies-simply-2+1", one_each::<Simple>(2), tired),
+        Entry::new("condvar/notifies-simply-2+1", one_each::<Simple>(2), tired).long(),
         Entry::new("condvar/notifies-simply-3+1", one_each::<Simple>(3), PLAIN),
         Entry::new("condvar/broadcasts-1+1", all_at_once::<Mutex>(1), PLAIN),
         Entry::new("condvar/broadcasts-3+1", all_at_once::<Mutex>(3), PLAIN.spurious(1))

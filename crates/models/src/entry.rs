@@ -20,6 +20,9 @@ pub struct Entry {
     long: bool,
 }
 
+/// How many executions of a long model the tests draw by lot in each mode.
+const SAMPLE: u64 = 3_000;
+
 /// When to stop looking, though there is more to see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -59,7 +62,8 @@ impl Entry {
         self
     }
 
-    /// Takes tens of seconds, or minutes: not for every run of the tests.
+    /// Takes more than some ten seconds to its end: the tests run it by lot ([`Self::sampled`]), and
+    /// `antiphon lab check --whole` runs it to its end.
     pub(crate) const fn long(mut self) -> Self {
         self.long = true;
         self
@@ -119,10 +123,19 @@ impl Entry {
         self.lots.is_none()
     }
 
-    /// Whether it takes too long for every run of the tests: tens of seconds, or minutes.
+    /// Whether it takes too long for every run of the tests: tens of seconds, or hours.
     #[must_use]
     pub const fn is_long(&self) -> bool {
         self.long
+    }
+
+    /// The model as the tests run it: by lot if it is long, else as it is.
+    #[must_use]
+    pub const fn sampled(mut self) -> Self {
+        if self.long {
+            self.lots = Some(SAMPLE);
+        }
+        self
     }
 
     /// How executions are chosen: once, or by lot in two ways, from fixed seeds.

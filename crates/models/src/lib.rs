@@ -184,12 +184,12 @@ pub fn beginning_with(prefix: &str) -> Vec<Entry> {
     all().into_iter().filter(|entry| entry.name().starts_with(prefix)).collect()
 }
 
-/// The models that the name asked for stands for: the model of that name, or all whose names begin
-/// so, except the long ones. Those run by their whole name only.
+/// The models that the name asked for stands for: the model of that name, whole, or all whose names
+/// begin so, as the tests run them ([`Entry::sampled`]).
 #[must_use]
 pub fn asked_for(name: &str) -> Vec<Entry> {
     match find(name) {
         Some(entry) => vec![entry],
-        None => beginning_with(name).into_iter().filter(|entry| !entry.is_long()).collect(),
+        None => beginning_with(name).into_iter().map(Entry::sampled).collect(),
     }
 }

@@ -29,12 +29,14 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("condvar/moves-listed-2+1", listed::<Sleepy>(2, 0), PLAIN)
             .reaches(&["moved", "destroyed"]),
         Entry::new("condvar/moves-listed-spurious-2+1", listed::<Sleepy>(2, 0), PLAIN.spurious(1))
-            .reaches(&["moved", "destroyed"]),
+            .reaches(&["moved", "destroyed"])
+            .long(),
         Entry::new("condvar/moves-listed-3+1", listed::<Sleepy>(3, 0), PLAIN)
             .reaches(&["moved", "destroyed"])
             .long(),
         Entry::new("condvar/moves-timed-2+1", listed::<Sleepy>(2, 1), PLAIN.timeouts(1))
-            .reaches(&["moved", "moved at the deadline", "destroyed"]),
+            .reaches(&["moved", "moved at the deadline", "destroyed"])
+            .long(),
         Entry::new("condvar/moves-both-timed-2+1", listed::<Sleepy>(2, 2), PLAIN.timeouts(1))
             .reaches(&["moved", "moved at the deadline", "destroyed"])
             .long(),

@@ -108,7 +108,8 @@ fn impatient() -> Vec<Entry> {
         Entry::new("shfl-mutex/gives-up-1+1", giving_up::<None, Sleepy>(1, 1), timed)
             .reaches(gave_up),
         Entry::new("shfl-mutex/gives-up-2+1", giving_up::<None, Sleepy>(2, 1), timed)
-            .reaches(gave_up),
+            .reaches(gave_up)
+            .long(),
         Entry::new("shfl-mutex/gives-up-2+2", giving_up::<None, Sleepy>(2, 2), timed.spurious(1))
             .by_lot(10_000)
             .reaches(gave_up),

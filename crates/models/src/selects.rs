@@ -36,7 +36,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("select/passes-on-turned-2+2", passing_on(true), PLAIN).by_lot(5_000),
         Entry::new("select/receives-exhausted-1+1", receiving(1, 1), PLAIN.nodes(1)),
         Entry::new("select/sends-1+2", sending(), PLAIN).by_lot(4_000),
-        Entry::new("select/closed-1+1", closing(), PLAIN),
+        Entry::new("select/closed-1+1", closing(), PLAIN).long(),
         Entry::new("select/gives-up-1+1", giving_up(), timed).reaches(&["gave up"]),
         Entry::new("select/promises-1+2", promises(), PLAIN),
         Entry::new("select/promises-broken-1+1", broken(), PLAIN.spurious(1)),

@@ -28,7 +28,7 @@ fn exclusive() -> Vec<Entry> {
     vec![
         Entry::new("semaphore/excludes-2x1", excluding::<Sleepy>(2, 1), PLAIN),
         Entry::new("semaphore/excludes-2x2", excluding::<Sleepy>(2, 2), PLAIN).long(),
-        Entry::new("semaphore/excludes-3x1", excluding::<Sleepy>(3, 1), PLAIN),
+        Entry::new("semaphore/excludes-3x1", excluding::<Sleepy>(3, 1), PLAIN).long(),
         Entry::new("semaphore/excludes-4x2", excluding::<Sleepy>(4, 2), PLAIN.spurious(1))
             .by_lot(5_000),
         Entry::new("semaphore/excludes-any-platform-2x1", excluding::<Spinning>(2, 1), ANY),
@@ -51,7 +51,7 @@ fn exclusive() -> Vec<Entry> {
 fn signalled() -> Vec<Entry> {
     vec![
         Entry::new("semaphore/signals-1+1", signalling::<Sleepy>(1, 1), PLAIN.spurious(1)),
-        Entry::new("semaphore/signals-2+1", signalling::<Sleepy>(2, 1), PLAIN),
+        Entry::new("semaphore/signals-2+1", signalling::<Sleepy>(2, 1), PLAIN).long(),
         Entry::new("semaphore/signals-together-2+1", signalling::<Sleepy>(2, 2), PLAIN),
         Entry::new("semaphore/signals-together-3+1", signalling::<Sleepy>(3, 3), PLAIN.spurious(1))
             .by_lot(5_000),

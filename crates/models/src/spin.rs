@@ -25,7 +25,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("shfl-spin/excludes-2x1", exclusion::<Spin>(2, 1), PLAIN),
         Entry::new("shfl-spin/excludes-2x2", exclusion::<Spin>(2, 2), PLAIN),
         Entry::new("shfl-spin/excludes-3x1", exclusion::<Spin>(3, 1), PLAIN),
-        Entry::new("shfl-spin/excludes-4x1", exclusion::<Spin>(4, 1), PLAIN),
+        Entry::new("shfl-spin/excludes-4x1", exclusion::<Spin>(4, 1), PLAIN).long(),
         Entry::new("shfl-spin/crowded-2x2", exclusion::<Spin>(2, 2), PLAIN.crowded(1)),
         // Three waiters are needed for one to be moved.
         Entry::new("shfl-spin/sorts-3x1", sorting::<Sorted>(3), PLAIN.sockets(2)),
@@ -45,7 +45,7 @@ pub fn entries() -> Vec<Entry> {
         // Without a node to be had, waiters barge.
         Entry::new("shfl-spin/exhausted-2x2", exclusion::<Spin>(2, 2), PLAIN.nodes(0)),
         Entry::new("shfl-spin/exhausted-3x1", exclusion::<Spin>(3, 1), PLAIN.nodes(1)),
-        Entry::new("shfl-spin/cohorts-1+3", taken::<Grouped<1>>(3, 1), two),
+        Entry::new("shfl-spin/cohorts-1+3", taken::<Grouped<1>>(3, 1), two).long(),
         Entry::new("shfl-spin/cohorts-1+4", taken::<Grouped<1>>(4, 1), two).by_lot(3_000),
         Entry::new("shfl-spin/cohorts-1+5", taken::<Grouped<2>>(5, 1), two).by_lot(3_000),
         Entry::new("shfl-spin/cohorts-crowded-5x2", taken::<Grouped<2>>(4, 2), two.crowded(1))

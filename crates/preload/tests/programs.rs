@@ -205,26 +205,45 @@ fn failed_tests(output: &Output) -> Vec<String> {
     failed
 }
 
-/// A test that fails with the library fails without it too, for reasons of the installation.
+/// Python's own tests that use locks, each with the arguments that pick a part of it. Most of the
+/// time they sleep: all run at a time.
+const OWN_TESTS: [(&str, &[&str]); 6] = [
+    ("test_threading", &[]),
+    ("test_queue", &[]),
+    ("test_concurrent_futures", &["-m", "*PoolForkProcess*"]),
+    ("test_concurrent_futures", &["-m", "*PoolForkserver*"]),
+    ("test_concurrent_futures", &["-m", "*PoolSpawn*"]),
+    (
+        "test_concurrent_futures",
+        &["-i", "*PoolForkProcess*", "-i", "*PoolForkserver*", "-i", "*PoolSpawn*"],
+    ),
+];
+
 #[test]
 fn python_passes_its_own_tests() {
-    for test in ["test_threading", "test_queue", "test_concurrent_futures"] {
-        let Some(python) = python_with_tests(&[test]) else {
-            skipped(&format!("a Python with {test} (libpython3-testsuite) is missing"));
-            continue;
-        };
-        let directory = scratch("python");
-        let arguments = ["-m", "test", "--timeout", "240", test];
-        let output = run(preloaded(python).args(arguments).current_dir(&directory));
-        if !output.status.success() {
-            let expected = run(plain(python).args(arguments).current_dir(&directory));
-            let said = String::from_utf8_lossy(&output.stdout);
-            assert!(!expected.status.success(), "{test}:\n{said}");
-            assert_eq!(failed_tests(&output), failed_tests(&expected), "{test}:\n{said}");
-            skipped(&format!("{test} of {python} fails without the library too"));
+    thread::scope(|scope| {
+        for (number, (test, part)) in OWN_TESTS.into_iter().enumerate() {
+            scope.spawn(move || python_passes(test, part, &format!("python-{number}")));
         }
-        assert!(std::fs::remove_dir_all(&directory).is_ok());
+    });
+}
+
+/// A test that fails with the library fails without it too, for reasons of the installation.
+fn python_passes(test: &str, part: &[&str], directory: &str) {
+    let Some(python) = python_with_tests(&[test]) else {
+        return skipped(&format!("a Python with {test} (libpython3-testsuite) is missing"));
+    };
+    let directory = scratch(directory);
+    let arguments = || ["-m", "test", "--timeout", "240"].iter().chain(part).chain([&test]);
+    let output = run(preloaded(python).args(arguments()).current_dir(&directory));
+    if !output.status.success() {
+        let expected = run(plain(python).args(arguments()).current_dir(&directory));
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(!expected.status.success(), "{test} {part:?}:\n{said}");
+        assert_eq!(failed_tests(&output), failed_tests(&expected), "{test} {part:?}:\n{said}");
+        skipped(&format!("{test} {part:?} of {python} fails without the library too"));
     }
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
 }
 
 #[test]

@@ -16,12 +16,12 @@ use crate::Failure;
 /// Tests of the background that take longer than the others. They begin first: a long test that
 /// begins last would keep one CPU busy and the others idle. A name without a test has no effect.
 const LONGEST: [&str; 6] = [
-    "model_condvar::each_notification_reaches_a_waiter",
-    "model_condvar::a_broadcast_moves_the_waiters_to_their_mutex",
     "promela::barrier",
-    "promela::rw",
-    "model_mutex::the_most_urgent_goes_first",
-    "model_mutex::keeps_the_lock_for_a_head_that_insists",
+    "model_rw::a_crowd_is_counted_by_socket",
+    "model_condvar::waiters_that_were_moved_pass_one_that_does_not_run",
+    "model_sched::each_task_is_handed_out_once",
+    "promela::handover",
+    "model_sched::no_worker_rests_while_there_is_work",
 ];
 
 /// How many CPUs there are for tests.
@@ -37,7 +37,7 @@ pub fn cpus() -> usize {
 pub fn run(title: &str, mut command: Command, summary: &Mutex<Summary>) -> Result<(), Failure> {
     println!("running: {title}");
     let begun = Instant::now();
-    let (reader, mut child) = start(&mut command).map_err(|error| format!("{title}: {error}"))?;
+    let (reader, child) = start(&mut command).map_err(|error| format!("{title}: {error}"))?;
     let (mut output, mut ended) = (String::new(), Vec::new());
     let mut lines = BufReader::new(reader);
     loop {
@@ -53,9 +53,10 @@ pub fn run(title: &str, mut command: Command, summary: &Mutex<Summary>) -> Resul
         }
         output.push_str(&line);
     }
-    let status = child.wait()?;
+    let (status, cpu) = wait(libc::pid_t::try_from(child.id())?)?;
     let mut summary = locked(summary);
     summary.add_output(title, &output, status.success());
+    summary.add_program(title, begun.elapsed(), cpu);
     for (test, took) in libtest::times(&ended, cpus()) {
         summary.add_time(title, &test, took);
     }
@@ -210,7 +211,7 @@ fn schedule(process: libc::pid_t, class: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// Waits for a child: how it ended, and the CPU time that it took.
+/// Waits for a child: how it ended, and the CPU time that it and its own children took.
 fn wait(process: libc::pid_t) -> io::Result<(ExitStatus, Duration)> {
     let mut status = 0;
     // SAFETY: all bits zero are a usage: it is made of numbers.

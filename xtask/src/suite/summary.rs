@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::libtest;
 
-/// How many of the slowest tests are shown.
+/// How many of the slowest tests and programs are shown.
 const SLOWEST: usize = 10;
 
 /// The results of all programs together.
@@ -20,6 +20,8 @@ pub struct Summary {
     failures: Vec<String>,
     /// How long each test took, by program and test.
     tests: BTreeMap<String, Duration>,
+    /// The time and the CPU time of each program of the foreground.
+    programs: BTreeMap<String, (Duration, Duration)>,
     /// The time of each test of a model, as `PROGRAM::test`, if it passed.
     models: BTreeMap<String, Duration>,
 }
@@ -49,6 +51,11 @@ impl Summary {
         self.tests.insert(format!("{title}: {test}"), took);
     }
 
+    /// Takes in how long a program of the foreground took, and how much CPU time.
+    pub fn add_program(&mut self, title: &str, took: Duration, cpu: Duration) {
+        self.programs.insert(title.to_owned(), (took, cpu));
+    }
+
     /// Takes in that a test of a model passed, and how long it took.
     pub fn add_model(&mut self, program: &str, test: &str, took: Duration) {
         self.models.insert(format!("{program}::{test}"), took);
@@ -59,17 +66,31 @@ impl Summary {
         self.failed > 0 || !self.failures.is_empty()
     }
 
-    /// The slowest tests and the counts.
+    /// The slowest programs and tests, and the counts.
     pub fn report(&self) -> String {
         let (passed, failed, skipped) = (self.passed, self.failed, self.skipped.len());
-        let slowest = self.slowest();
+        let (programs, tests) = (self.slowest_programs(), self.slowest_tests());
+        let total: Duration = self.programs.values().map(|(took, _)| *took).sum();
+        let total = total.as_secs();
         format!(
-            "the slowest tests:\n{slowest}{passed} passed, {failed} failed, {skipped} skipped\n"
+            "the slowest programs of the foreground, of {total} s in a row, with CPU time:\n\
+             {programs}the slowest tests:\n{tests}\
+             {passed} passed, {failed} failed, {skipped} skipped\n"
         )
     }
 
+    /// The slowest programs of the foreground, a line for each.
+    fn slowest_programs(&self) -> String {
+        let mut all: Vec<_> = self.programs.iter().collect();
+        all.sort_by_key(|(_, (took, _))| std::cmp::Reverse(*took));
+        let line = |(name, (took, cpu)): (&String, &(Duration, Duration))| {
+            format!("{:8.1} s {:8.1} s  {name}\n", took.as_secs_f64(), cpu.as_secs_f64())
+        };
+        all.into_iter().take(SLOWEST).map(line).collect()
+    }
+
     /// The slowest tests, a line for each.
-    fn slowest(&self) -> String {
+    fn slowest_tests(&self) -> String {
         let mut all: Vec<_> = self.tests.iter().collect();
         all.sort_by_key(|(_, took)| std::cmp::Reverse(**took));
         let line =
@@ -130,9 +151,19 @@ mod tests {
         for number in 0..20_u32 {
             summary.add_time("s: p", &format!("t{number}"), Duration::from_secs(number.into()));
         }
-        let shown = summary.slowest();
+        let shown = summary.slowest_tests();
         assert_eq!(shown.lines().count(), SLOWEST);
         assert_eq!(shown.lines().next(), Some("    19.0 s  s: p: t19"));
+    }
+
+    #[test]
+    fn programs_are_shown_with_their_cpu_time() {
+        let mut summary = Summary::default();
+        summary.add_program("s: p", Duration::from_secs(3), Duration::from_secs(5));
+        summary.add_program("s: q", Duration::from_secs(4), Duration::from_secs(1));
+        let shown = summary.report();
+        let lines = "     4.0 s      1.0 s  s: q\n     3.0 s      5.0 s  s: p\n";
+        assert!(shown.contains(lines) && shown.contains("of 7 s in a row"), "{shown}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use antiphon_check::{Failure as Wrong, Mode};
-use antiphon_models::{Entry, Limits, Outcome, Verdict, all, asked_for};
+use antiphon_models::{Entry, Limits, Outcome, Verdict, all, asked_for, beginning_with};
 use antiphon_report::failure::Failure;
 use antiphon_report::list::near;
 use antiphon_report::progress::Progress;
@@ -28,18 +28,23 @@ what the table says a thread may meet (spurious wakes, timeouts, …). `by lot`:
 some thousands were drawn by lot. `refuted`: a form that is kept because it is known to be bad, and
 was found to be. `CUT`: not done after --seconds, and none was wrong till then.
 
-Models that take minutes run only if NAME is the whole name; the others take a minute in all. With
---json, `mutants` are the broken invariants that a model is to notice, and `killed` those that were
-noticed when `cargo xtask mutants` last recorded it, or null if it never did.
+Models that take minutes to their end are drawn by lot, as in the tests, unless NAME is the whole
+name of one. --whole runs each to its end, or for --seconds: all of them take hours. With --json,
+`mutants` are the broken invariants that a model is to notice, and `killed` those that were noticed
+when `cargo xtask mutants` last recorded it, or null if it never did.
 
-Example:
-  antiphon lab check shfl-mutex/")]
+Examples:
+  antiphon lab check shfl-mutex/
+  antiphon lab check --whole --seconds 3600 shfl-rw")]
 pub struct Arguments {
     /// Models whose names begin so
     name: Option<String>,
     /// Run one execution of the named model again, from a failure's replay word
     #[arg(long, value_name = "S", requires = "name")]
     replay: Option<String>,
+    /// Run models that take minutes to their end, too
+    #[arg(long, conflicts_with = "replay")]
+    whole: bool,
     /// How long to look at one model
     #[arg(long, value_name = "S", default_value_t = 600)]
     seconds: u64,
@@ -54,7 +59,7 @@ pub struct Arguments {
 ///
 /// Bad arguments, or a model that fails.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let chosen = choose(arguments.name.as_deref())?;
+    let chosen = choose(arguments.name.as_deref(), arguments.whole)?;
     if let Some(word) = &arguments.replay {
         return match &chosen[..] {
             [entry] => replay(entry, word),
@@ -75,9 +80,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let models: Vec<_> = checked.iter().map(|checked| object(checked, &mutants)).collect();
         report::print(json!({ "models": models }))?;
     } else {
-        let long = all().iter().filter(|entry| entry.is_long()).count();
-        let left_out = arguments.name.is_none().then_some(long);
-        say(&text(&checked, left_out))?;
+        say(&text(&checked))?;
     }
     match checked.iter().find(|(_, outcome)| outcome.verdict().is_bad()) {
         None => Ok(ExitCode::SUCCESS),
@@ -90,8 +93,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
 }
 
-fn choose(name: Option<&str>) -> Result<Vec<Entry>, Failure> {
-    let chosen = asked_for(name.unwrap_or(""));
+fn choose(name: Option<&str>, whole: bool) -> Result<Vec<Entry>, Failure> {
+    let named = if whole { beginning_with } else { asked_for };
+    let chosen = named(name.unwrap_or(""));
     match name {
         Some(prefix) if chosen.is_empty() => {
             let mut locks: Vec<_> = all().iter().map(Entry::subject).collect();
@@ -155,7 +159,7 @@ fn wrong(failure: &Wrong) -> Value {
     json!({ "kind": format!("{kind:?}"), "what": what, "replay": replay })
 }
 
-fn text(checked: &[(Entry, Outcome)], left_out: Option<usize>) -> String {
+fn text(checked: &[(Entry, Outcome)]) -> String {
     let heads = [
         "model",
         ">threads",
@@ -183,8 +187,12 @@ fn text(checked: &[(Entry, Outcome)], left_out: Option<usize>) -> String {
         ]);
     }
     let mut text = table.render(colour_stdout());
-    if let Some(long) = left_out {
-        text += &format!("{long} models that take minutes are left out: name one to run it.\n");
+    let sampled = checked.iter().filter(|(entry, _)| entry.is_long() && !entry.is_exhaustive());
+    match sampled.count() {
+        0 => {}
+        long => {
+            text += &format!("{long} models that take minutes were drawn by lot: see --whole.\n");
+        }
     }
     text
 }

@@ -89,8 +89,10 @@ fn shared() -> Vec<Entry> {
             .by_lot(5_000),
         Entry::new("shfl-rw/backstop-2+2", sharing::<Backed>(2, 2, 1), timed.spurious(1))
             .by_lot(10_000),
-        Entry::new("shfl-rw/exhausted-2+1", sharing::<Sleepy>(2, 1, 1), PLAIN.nodes(0)),
-        Entry::new("shfl-rw/exhausted-but-one-1+2", sharing::<Sleepy>(1, 2, 1), PLAIN.nodes(1)),
+        Entry::new("shfl-rw/exhausted-1+1", sharing::<Sleepy>(1, 1, 1), PLAIN.nodes(0)),
+        Entry::new("shfl-rw/exhausted-2+1", sharing::<Sleepy>(2, 1, 1), PLAIN.nodes(0)).long(),
+        Entry::new("shfl-rw/exhausted-but-one-1+2", sharing::<Sleepy>(1, 2, 1), PLAIN.nodes(1))
+            .long(),
         Entry::new("shfl-rw/fair-1+1", sharing::<Insistent>(1, 1, 2), PLAIN).long(),
         Entry::new("shfl-rw/fair-2+2", sharing::<Insistent>(2, 2, 2), PLAIN.spurious(1))
             .by_lot(10_000),
@@ -103,7 +105,7 @@ fn downgraded() -> Vec<Entry> {
     vec![
         Entry::new("shfl-rw/downgrades-1+1", downgrading(1, 0), PLAIN).reaches(together),
         Entry::new("shfl-rw/downgrades-for-reader-1+1", downgrading_for_a_reader(), PLAIN),
-        Entry::new("shfl-rw/downgrades-in-line-1+1+1", downgrading_in_line(), PLAIN),
+        Entry::new("shfl-rw/downgrades-in-line-1+1+1", downgrading_in_line(), PLAIN).long(),
         Entry::new("shfl-rw/downgrades-with-writer-1+1", downgrading(0, 1), PLAIN),
         Entry::new("shfl-rw/downgrades-beside-1+1+1", downgrading(1, 1), PLAIN).long(),
         Entry::new("shfl-rw/downgrades-2+1+1", downgrading(2, 1), PLAIN.spurious(1)).by_lot(10_000),
@@ -169,7 +171,8 @@ fn preferred() -> Vec<Entry> {
             asking_the_excused(),
             PLAIN.timeouts(1).awake(),
         )
-        .reaches(overtook),
+        .reaches(overtook)
+        .long(),
         Entry::new("shfl-rw/late-head-beside-2+1", beside_late_head(), PLAIN)
             .by_lot(10_000)
             .reaches(&["beside"]),

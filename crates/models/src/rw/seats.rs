@@ -53,7 +53,8 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("shfl-rw+per-socket/shares-2+2", seats(2, 2, 2), two.spurious(1))
             .by_lot(10_000)
             .reaches(&["by a line", "together"]),
-        Entry::new("shfl-rw+per-socket/exhausted-2+1", seats(2, 1, 1), two.nodes(0)),
+        Entry::new("shfl-rw+per-socket/exhausted-1+1", seats(1, 1, 1), two.nodes(0)),
+        Entry::new("shfl-rw+per-socket/exhausted-2+1", seats(2, 1, 1), two.nodes(0)).long(),
         Entry::new("shfl-rw+per-socket/prefers-writers-2+1", writer_first(), two),
         Entry::new("shfl-rw+per-socket/times-out-1+1", giving_up(0), timed).reaches(&["gave up"]),
         Entry::new("shfl-rw+per-socket/gives-up-1+1+1", giving_up(1), timed)
