@@ -62,8 +62,8 @@ impl Entry {
         self
     }
 
-    /// Takes more than some ten seconds to its end: the tests run it by lot ([`Self::sampled`]), and
-    /// `antiphon lab check --whole` runs it to its end.
+    /// Takes more than some ten seconds to its end: the tests run it by lot
+    /// ([`sampled`](Self::sampled)), and `antiphon lab check --whole` runs it to its end.
     pub(crate) const fn long(mut self) -> Self {
         self.long = true;
         self
