@@ -36,6 +36,17 @@ fn a_search_that_is_cut_short_does_not_call_itself_complete() {
 }
 
 #[test]
+fn a_long_model_is_drawn_by_lot_unless_it_is_to_be_run_whole() {
+    let verdict = |more: &[&str]| {
+        let name = ["lab", "check", "--json", "semaphore/excludes-3x"];
+        let report = json(&[&name, more].concat());
+        report["models"][0]["verdict"].as_str().map(str::to_owned)
+    };
+    assert_eq!(verdict(&[]).as_deref(), Some("by lot"));
+    assert_eq!(verdict(&["--whole", "--seconds", "0"]).as_deref(), Some("CUT"));
+}
+
+#[test]
 fn an_unknown_model_and_an_aimless_replay_are_bad_arguments() {
     for arguments in [
         &["lab", "check", "cohort"][..],

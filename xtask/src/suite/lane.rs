@@ -61,6 +61,7 @@ pub fn run(title: &str, mut command: Command, summary: &Mutex<Summary>) -> Resul
         summary.add_time(title, &test, took);
     }
     print!("{output}");
+    println!("took: {title}: {:.1?}, {cpu:.1?} of CPU time", begun.elapsed());
     if !status.success() {
         println!("failed: {title}: {status}");
     }

@@ -33,7 +33,7 @@ name of one. --whole runs each to its end, or for --seconds: all of them take ho
 `mutants` are the broken invariants that a model is to notice, and `killed` those that were noticed
 when `cargo xtask mutants` last recorded it, or null if it never did.
 
-Examples:
+Example:
   antiphon lab check shfl-mutex/
   antiphon lab check --whole --seconds 3600 shfl-rw")]
 pub struct Arguments {
