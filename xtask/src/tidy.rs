@@ -6,6 +6,7 @@
 //! | [`words`] | no unfinished work, no ignored test or error, no path of one machine |
 //! | [`orderings`] | in `sync`, `runtime` and `platform`, sequential consistency only in fences |
 //! | [`unsafety`] | each `unsafe impl` says why it is sound |
+//! | [`links`] | links between pages lead somewhere; the book has every page |
 //! | [`modules`] | each file under `src` is some module's |
 //! | [`crates`] | each crate says what it is; no workspace dependency is unused |
 //! | [`rooms`] | dependencies point down |
@@ -17,6 +18,7 @@ mod circles;
 mod crates;
 mod imports;
 mod lines;
+mod links;
 mod modules;
 mod orderings;
 mod prose;
@@ -47,18 +49,23 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
 
     let mut findings = Vec::new();
     let mut prose = prose::Prose::default();
+    let mut links = links::Links::default();
     for file in &files {
         let Some(text) = tree::text(&root, file)? else { continue };
         let language = Language::of(file, &text);
         prose.read(file, language, &text);
         findings.extend(lines::check(file, language, &text));
         findings.extend(words::check(file, language, &text));
+        if language == Language::Markdown {
+            links.read(file, &text);
+        }
         if language == Language::Rust {
             let masked = source::mask(&text);
             findings.extend(orderings::check(file, &masked));
             findings.extend(unsafety::check(file, &text, &masked));
         }
     }
+    findings.extend(links.check(&root));
     findings.extend(modules::check(&root, &files, &metadata)?);
     findings.extend(crates::check(&root, &files, &metadata)?);
     findings.extend(rooms::check(&root, &metadata));

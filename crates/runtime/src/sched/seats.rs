@@ -6,7 +6,7 @@
 //! | each 2, a seat | `taken` | an arriving, a leaving worker; the claimer | not 0: it is taken |
 //! | each 2, a worker | `seat` | an arriving, a leaving worker | its seat plus 1; 0: none |
 //! | | `turn` | the worker | bit 0: it is outside; other bits: how many tasks it has begun |
-//! | | `since_ns` | the claimer, a leaving worker | when its task began; 0: unknown |
+//! | | `since_ns` | the claimer, a leaving worker | when it was first seen in its task; 0: never |
 //! | | `claim` | the worker, the claimer | [`NONE`], [`ASKED`] or [`TAKEN`] |
 //!
 //! A worker is *inside* while it calls the policy, searches or rests; a task runs *outside*. So for
