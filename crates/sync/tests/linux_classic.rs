@@ -6,8 +6,8 @@ mod common;
 mod support;
 
 use antiphon_linux::Linux;
-use antiphon_sync::lock::Lock;
-use antiphon_sync::lock::classic::{Clh, Futex, Mcs, McsStp, Tas, Ticket, Ttas};
+use antiphon_sync::lock::classic::{Clh, Futex, Mcs, McsStp};
+use antiphon_sync::lock::{self as rivals, Lock};
 use common::validate::{Guarded, exclusion};
 use support::{FORKS, arena, in_child};
 
@@ -18,13 +18,22 @@ fn excludes<L: Lock>() {
     exclusion(&guarded, 3, 2_000, |_| {});
 }
 
+/// Calls a function for each lock of a family of the registry.
+macro_rules! for_each {
+    (
+        [$function:ident]
+        $family:ident: $($name:literal: $file:ident::$lock:ident, $bytes:literal $(, $more:tt)*;)+
+    ) => {
+        $($function::<rivals::$family::$lock<Linux>>($name, $bytes);)+
+    };
+}
+
 #[test]
-fn spinlocks_exclude() {
-    excludes::<Tas<Linux>>();
-    excludes::<Ttas<Linux>>();
-    excludes::<Ticket<Linux>>();
-    excludes::<Mcs<Linux>>();
-    excludes::<Clh<Linux>>();
+fn every_lock_excludes() {
+    fn excludes<L: Lock>(_name: &str, _bytes: usize) {
+        self::excludes::<L>();
+    }
+    antiphon_sync::locks!(classic => for_each [excludes]);
 }
 
 #[test]
@@ -37,10 +46,13 @@ fn locks_whose_waiters_sleep_exclude_a_crowd() {
 
 #[test]
 fn they_have_the_sizes_that_are_stated() {
-    assert_eq!((size_of::<Tas<Linux>>(), size_of::<Ttas<Linux>>()), (1, 1));
-    assert_eq!((size_of::<Ticket<Linux>>(), size_of::<Mcs<Linux>>()), (4, 8));
-    assert_eq!((size_of::<McsStp<Linux>>(), size_of::<Clh<Linux>>()), (8, 8));
-    assert_eq!(size_of::<Futex<Linux>>(), 8);
+    fn has_size<L>(name: &str, bytes: usize) {
+        assert_eq!(size_of::<L>(), bytes, "{name}");
+    }
+    antiphon_sync::locks!(classic => for_each [has_size]);
+    antiphon_sync::locks!(numa => for_each [has_size]);
+    antiphon_sync::locks!(cst => for_each [has_size]);
+    antiphon_sync::locks!(stock => for_each [has_size]);
 }
 
 /// A free lock keeps no node, and one that is held keeps one.
@@ -64,10 +76,10 @@ fn a_thread_that_holds_one_at_a_time_needs_one_node() {
 /// Though its node is wiped there.
 #[test]
 fn a_lock_that_is_held_at_a_fork_can_be_unlocked_in_the_child() {
-    fn goes_on<L: Lock>() -> bool {
+    fn goes_on<L: Lock>(name: &str, _bytes: usize) {
         let lock = L::NEW;
         lock.lock();
-        in_child(FORKS[0].1, || {
+        let goes_on = in_child(FORKS[0].1, || {
             // SAFETY: locked above, by the thread that has forked.
             unsafe { lock.unlock() };
             (0..3).all(|_| {
@@ -78,10 +90,9 @@ fn a_lock_that_is_held_at_a_fork_can_be_unlocked_in_the_child() {
                 }
                 free
             })
-        })
+        });
+        assert!(goes_on, "{name}");
     }
-    assert!(goes_on::<Mcs<Linux>>());
-    assert!(goes_on::<McsStp<Linux>>());
-    assert!(goes_on::<Clh<Linux>>());
-    assert!(goes_on::<Futex<Linux>>());
+    antiphon_sync::locks!(classic => for_each [goes_on]);
+    antiphon_sync::locks!(numa => for_each [goes_on]);
 }

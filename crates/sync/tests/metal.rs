@@ -2,9 +2,8 @@
 
 mod common;
 
-use antiphon_sync::lock::classic::{Clh, Futex, Mcs, McsStp, Tas, Ticket, Ttas};
 use antiphon_sync::lock::numa::{Ahmcs, CTktMcs, Cna, Hclh, Hmcs};
-use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
+use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin, classic};
 use common::metal::{CPUS, Metal, arena, boot};
 use common::validate::{Guarded, exclusion};
 
@@ -30,10 +29,17 @@ macro_rules! validate_statics {
     };
 }
 
+/// The same for the locks of the registry.
+macro_rules! validate_rivals {
+    (classic: $($name:literal: $file:ident::$lock:ident, $bytes:literal $(, $more:tt)*;)+) => {
+        validate_statics!($(classic::$lock<Metal>),+);
+    };
+}
+
 #[test]
 fn statics_are_free_locks() {
-    validate_statics!(ShflSpin<Metal>, ShflMutex<Metal>, Tas<Metal>, Ttas<Metal>, Ticket<Metal>);
-    validate_statics!(Mcs<Metal>, McsStp<Metal>, Clh<Metal>, Futex<Metal>);
+    validate_statics!(ShflSpin<Metal>, ShflMutex<Metal>);
+    antiphon_sync::locks!(classic => validate_rivals);
     validate_sockets::<Cna<Metal, 1>>();
     validate_sockets::<CTktMcs<Metal, 2, 1>>();
     validate_sockets::<Hmcs<Metal, 2, 1>>();

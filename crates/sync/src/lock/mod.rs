@@ -4,6 +4,7 @@ pub mod classic;
 pub mod cst;
 pub mod delegation;
 pub mod numa;
+mod registry;
 pub(crate) mod shfl;
 mod slice;
 pub mod stock;

@@ -4,7 +4,7 @@
 use crate::common::contention::{self, Pace};
 use antiphon_sim::{Machine, Outcome, Sim};
 use antiphon_sync::lock::Lock;
-use antiphon_sync::lock::classic::{Clh, Futex, Mcs, McsStp, Tas, Ticket, Ttas};
+use antiphon_sync::lock::classic::{self, Clh, Futex, Mcs, McsStp, Tas, Ticket};
 
 /// Short critical sections on a busy lock.
 fn contend<L: Lock>(machine: Machine, threads: usize, limit_ns: u64) -> Outcome {
@@ -25,15 +25,19 @@ fn serves_all<L: Lock>(threads: usize, limit_ns: u64) {
     assert!(outcome.operations.iter().all(|&count| count > 0), "{:?}", outcome.operations);
 }
 
+macro_rules! each_serves_all {
+    (
+        [$threads:ident]
+        classic: $($name:literal: $file:ident::$lock:ident, $bytes:literal $(, $more:tt)*;)+
+    ) => {
+        $(serves_all::<classic::$lock<Sim>>($threads, 2_000_000);)+
+    };
+}
+
 #[test]
 fn every_lock_excludes_and_serves_all() {
     for threads in [1, 2, 8] {
-        serves_all::<Tas<Sim>>(threads, 2_000_000);
-        serves_all::<Ttas<Sim>>(threads, 2_000_000);
-        serves_all::<Ticket<Sim>>(threads, 2_000_000);
-        serves_all::<Mcs<Sim>>(threads, 2_000_000);
-        serves_all::<McsStp<Sim>>(threads, 2_000_000);
-        serves_all::<Clh<Sim>>(threads, 2_000_000);
+        antiphon_sync::locks!(classic => each_serves_all [threads]);
     }
     // More threads than cores: all get on if all sleep.
     serves_all::<McsStp<Sim>>(24, 20_000_000);

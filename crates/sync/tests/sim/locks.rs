@@ -24,7 +24,6 @@ fn serves_all<L: Lock>(threads: usize, limit_ns: u64) {
 #[test]
 fn every_lock_excludes_and_serves_all() {
     for threads in [1, 2, 8] {
-        serves_all::<Ticket<Sim>>(threads, 5_000_000);
         serves_all::<ShflSpin<Sim>>(threads, 5_000_000);
         serves_all::<ShflMutex<Sim>>(threads, 5_000_000);
         serves_all::<ShflMutex<Sim, Numa, Published>>(threads, 5_000_000);

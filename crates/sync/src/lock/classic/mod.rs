@@ -25,11 +25,7 @@ mod tas;
 mod ticket;
 mod ttas;
 
-pub use clh::Clh;
-pub use futex::Futex;
-pub use mcs::Mcs;
-pub use mcs_stp::McsStp;
-pub use tas::Tas;
-pub use ticket::Ticket;
-pub use ttas::Ttas;
+use crate::lock::registry::shows;
+
+crate::locks!(classic => shows);
 pub(in crate::lock) use ttas::stay_away;

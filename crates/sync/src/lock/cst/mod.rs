@@ -85,10 +85,11 @@ mod readers;
 mod rw;
 mod snode;
 
-pub use mutex::CstMutex;
-pub use rw::{CstRwLock, Seat};
+use crate::lock::registry::shows;
+use crate::lock::slice::ALONE;
 
-use super::slice::ALONE;
+crate::locks!(cst => shows);
+pub use rw::{CstRwLock, Seat};
 
 /// The constants of a CST lock.
 pub trait CstForm: Send + Sync + 'static {

@@ -46,11 +46,8 @@ mod hmcs;
 mod malthusian;
 mod queue;
 
-pub use ahmcs::Ahmcs;
-pub use cna::Cna;
-pub use cohort::{CBoMcs, CTktMcs, Cohort, Oblivious};
+use crate::lock::registry::shows;
+
+crate::locks!(numa => shows);
+pub use cohort::{Cohort, Oblivious};
 pub use cohort_rw::{CohortRw, Seat};
-pub use hbo::Hbo;
-pub use hclh::Hclh;
-pub use hmcs::Hmcs;
-pub use malthusian::Malthusian;

@@ -17,6 +17,7 @@ mod osq;
 mod qspinlock;
 mod rwsem;
 
-pub use mutex::LinuxMutex;
-pub use qspinlock::QSpinLock;
+use crate::lock::registry::shows;
+
+crate::locks!(stock => shows);
 pub use rwsem::LinuxRwSem;
