@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data};
 use antiphon_platform::{Atomic, Platform};
-use antiphon_sync::lock::classic::{self, Clh, Futex, Mcs, McsStp, Ttas};
+use antiphon_rivals::classic::{self, Clh, Futex, Mcs, McsStp, Ttas};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
@@ -45,7 +45,7 @@ pub fn entries() -> Vec<Entry> {
     // First, and by lot: where the order that it is about is missing, the others have no end.
     let passes_over = Entry::new("futex/passes-over-1+2", passed_over(), PLAIN).by_lot(10_000);
     let mut entries = vec![passes_over];
-    entries.extend(antiphon_sync::locks!(classic => each).into_iter().flatten());
+    entries.extend(antiphon_rivals::locks!(classic => each).into_iter().flatten());
     let one_node = PLAIN.nodes(1).mortal(1);
     entries.extend([
         Entry::new("ttas/shipped-3x1", exclusion::<Ttas<Check>>(3, 1), ANY),

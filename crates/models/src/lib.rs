@@ -100,7 +100,7 @@ mod yields;
 
 /// For the macro [`tests`](crate::tests!), which is expanded in other crates.
 #[doc(hidden)]
-pub use antiphon_sync::locks;
+pub use antiphon_rivals::locks;
 
 pub use bounds::Bounds;
 pub use entry::{Entry, Limits};

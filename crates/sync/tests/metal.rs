@@ -2,8 +2,7 @@
 
 mod common;
 
-use antiphon_sync::lock::numa::{Ahmcs, CTktMcs, Cna, Hclh, Hmcs};
-use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin, classic};
+use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
 use common::metal::{CPUS, Metal, arena, boot};
 use common::validate::{Guarded, exclusion};
 
@@ -11,12 +10,6 @@ fn validate<L: Lock>(guarded: &Guarded<L>) {
     // Two CPUs of two sockets: on a machine of two real ones, four spinners would take minutes.
     let rounds = if cfg!(miri) { 50 } else { 20_000 };
     exclusion(guarded, 2, rounds, |number| boot(number * (CPUS / 2)));
-}
-
-/// Two CPUs of each socket, so that waiters are passed over for neighbours.
-fn validate_sockets<L: Lock>() {
-    let rounds = if cfg!(miri) { 10 } else { 100 };
-    exclusion(&Guarded::<L>::new(), CPUS, rounds, boot);
 }
 
 /// The locks are tested one after the other: the number of CPUs to play is limited.
@@ -29,21 +22,8 @@ macro_rules! validate_statics {
     };
 }
 
-/// The same for the locks of the registry.
-macro_rules! validate_rivals {
-    (classic: $($name:literal: $file:ident::$lock:ident, $bytes:literal $(, $more:tt)*;)+) => {
-        validate_statics!($(classic::$lock<Metal>),+);
-    };
-}
-
 #[test]
 fn statics_are_free_locks() {
     validate_statics!(ShflSpin<Metal>, ShflMutex<Metal>);
-    antiphon_sync::locks!(classic => validate_rivals);
-    validate_sockets::<Cna<Metal, 1>>();
-    validate_sockets::<CTktMcs<Metal, 2, 1>>();
-    validate_sockets::<Hmcs<Metal, 2, 1>>();
-    validate_sockets::<Ahmcs<Metal, 2, 1, 1>>();
-    validate_sockets::<Hclh<Metal, 2>>();
     assert!(arena().high_water() < 63);
 }

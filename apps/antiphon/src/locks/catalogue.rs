@@ -3,7 +3,8 @@
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Local, Waiter};
-use antiphon_sync::lock::{ShflMutex, ShflRwLock, ShflSpin, classic};
+use antiphon_rivals::classic;
+use antiphon_sync::lock::{ShflMutex, ShflRwLock, ShflSpin};
 
 /// Locks that are compared with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +101,7 @@ macro_rules! table {
     };
 }
 
-antiphon_sync::locks!(classic => table
+antiphon_rivals::locks!(classic => table
     [
         mutex("shfl-mutex", MUTEX, NODES, SPINS_AND_SLEEPS, SORTED).timed(),
         mutex("shfl-mutex+light", MUTEX, NODES, SPINS_AND_SLEEPS, SORTED).timed(),

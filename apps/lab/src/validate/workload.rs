@@ -10,7 +10,7 @@
 //! to a bound.
 
 use antiphon_platform::{Clock, Platform};
-use antiphon_sync::lock::{self as rivals, Lock, ShflMutex, ShflSpin};
+use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
 
 use antiphon_report::stats::Random;
 
@@ -197,14 +197,14 @@ macro_rules! visit_family {
     ) => {
         fn $family<P: Platform, V: Visitor>(name: &str, visitor: V) -> Result<V::Output, V> {
             match name {
-                $($name => Ok(visitor.visit::<rivals::$family::$lock<P>>()),)+
+                $($name => Ok(visitor.visit::<antiphon_rivals::$family::$lock<P>>()),)+
                 _ => Err(visitor),
             }
         }
     };
 }
 
-antiphon_sync::locks!(classic => visit_family);
-antiphon_sync::locks!(numa => visit_family);
-antiphon_sync::locks!(cst => visit_family);
-antiphon_sync::locks!(stock => visit_family);
+antiphon_rivals::locks!(classic => visit_family);
+antiphon_rivals::locks!(numa => visit_family);
+antiphon_rivals::locks!(cst => visit_family);
+antiphon_rivals::locks!(stock => visit_family);

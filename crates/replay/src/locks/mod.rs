@@ -16,13 +16,13 @@ mod ideal;
 mod instance;
 mod noted;
 
+use antiphon_rivals::cst::CstRwLock;
+use antiphon_rivals::numa::CohortRw;
+use antiphon_rivals::stock::LinuxRwSem;
 use antiphon_sim::{Machine, Sim};
-use antiphon_sync::lock::cst::CstRwLock;
-use antiphon_sync::lock::numa::CohortRw;
-use antiphon_sync::lock::stock::LinuxRwSem;
 use antiphon_sync::lock::{
-    self as rivals, Central, GroupReaders, GroupWriters, Lock, PerSocket, Published, Recursive,
-    ShflMutex, ShflRwLock, ShflSpin,
+    Central, GroupReaders, GroupWriters, Lock, PerSocket, Published, Recursive, ShflMutex,
+    ShflRwLock, ShflSpin,
 };
 use antiphon_sync::policy::{self, Distance, Numa, Priority, Then, WakeUp};
 
@@ -159,18 +159,18 @@ macro_rules! sim_locks {
         $family:ident:
         $($name:literal: $file:ident::$lock:ident, $bytes:literal $(, $more:tt)*;)+
     ) => {
-        &[$(SimLock::mutex::<rivals::$family::$lock<Sim>>($name)),+]
+        &[$(SimLock::mutex::<antiphon_rivals::$family::$lock<Sim>>($name)),+]
     };
 }
 
 /// All lists, in the order of reports.
 const LISTS: [&[SimLock]; 7] = [
     OURS,
-    antiphon_sync::locks!(classic => sim_locks),
-    antiphon_sync::locks!(numa => sim_locks),
-    antiphon_sync::locks!(cst => sim_locks),
+    antiphon_rivals::locks!(classic => sim_locks),
+    antiphon_rivals::locks!(numa => sim_locks),
+    antiphon_rivals::locks!(cst => sim_locks),
     DELEGATED,
-    antiphon_sync::locks!(stock => sim_locks),
+    antiphon_rivals::locks!(stock => sim_locks),
     SHARED,
 ];
 

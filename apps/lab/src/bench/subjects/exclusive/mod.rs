@@ -5,7 +5,7 @@ mod ours;
 mod pthread;
 mod rust;
 
-use antiphon_sync::lock::classic;
+use antiphon_rivals::classic;
 
 /// Our locks, those of the registry, and those of others.
 macro_rules! table {
@@ -28,7 +28,7 @@ macro_rules! table {
     };
 }
 
-antiphon_sync::locks!(classic => table
+antiphon_rivals::locks!(classic => table
     [
         "shfl-mutex" => ours::Mutex,
         "shfl-mutex+light" => ours::LightMutex,
