@@ -23,6 +23,15 @@
 /// exclusion tested. A row of `classic` has also its models and their test, is in `bench locks` and
 /// in `antiphon locks`, and is in the tests on the stub and on simulated machines. The models of
 /// the other families are written by hand, because each needs its own sockets and parameters.
+///
+/// ```
+/// macro_rules! names {
+///     (classic: $($name:literal: $file:ident::$lock:ident, $bytes:literal $(, $more:tt)*;)+) => {
+///         [$($name),+]
+///     };
+/// }
+/// assert!(antiphon_rivals::locks!(classic => names).contains(&"ticket"));
+/// ```
 #[macro_export]
 macro_rules! locks {
     (classic => $($then:ident)::+ $([$($more:tt)*])*) => {

@@ -35,6 +35,9 @@ fn every_lock_excludes() {
         self::excludes::<L>();
     }
     antiphon_rivals::locks!(classic => for_each [excludes]);
+    antiphon_rivals::locks!(numa => for_each [excludes]);
+    antiphon_rivals::locks!(cst => for_each [excludes]);
+    antiphon_rivals::locks!(stock => for_each [excludes]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod support;
 use std::thread;
 
 use antiphon_linux::Linux;
-use antiphon_rivals::numa::{self, Ahmcs, CBoMcs, CTktMcs, Cna, CohortRw, Hclh, Hmcs, Malthusian};
+use antiphon_rivals::numa::{Ahmcs, CBoMcs, CTktMcs, Cna, CohortRw, Hclh, Hmcs, Malthusian};
 use antiphon_sync::lock::Lock;
 use common::validate::{Guarded, exclusion};
 use support::{FORKS, arena, in_child};
@@ -19,17 +19,6 @@ fn excludes<L: Lock>() {
     let guarded = Guarded::<L>::new();
     exclusion(&guarded, 2, 20_000, |_| {});
     exclusion(&guarded, 3, 2_000, |_| {});
-}
-
-macro_rules! excludes_each {
-    (numa: $($name:literal: $file:ident::$lock:ident, $bytes:literal;)+) => {
-        $(excludes::<numa::$lock<Linux>>();)+
-    };
-}
-
-#[test]
-fn every_lock_excludes() {
-    antiphon_rivals::locks!(numa => excludes_each);
 }
 
 #[test]
