@@ -2,8 +2,8 @@
 //!
 //! Two kinds of mutants, one at a time on a copy of the tree:
 //!
-//! - **Orderings.** Each memory ordering above `Relaxed` in `crates/sync/src` and
-//!   `crates/runtime/src`, in the arena and in the chunks of a recording is weakened
+//! - **Orderings.** Each memory ordering above `Relaxed` in `crates/sync/src`, `crates/rivals/src`
+//!   and `crates/runtime/src`, in the arena and in the chunks of a recording is weakened
 //!   ([`orderings`]). A survivor says that the ordering is stronger than the models can see: weaken
 //!   it in the source, teach a model, or explain it there.
 //!   The explanation is a comment `// mutant: reason` on the line of the ordering, or in the

@@ -225,9 +225,6 @@ pub mod generic {
     pub use antiphon_platform::Platform;
     pub use antiphon_runtime::message;
     pub use antiphon_sync::clock::{Apart, Least, Meeting, Ordo, SharedCounter, Stamps, tl2};
-    pub use antiphon_sync::lock::classic;
-    pub use antiphon_sync::lock::delegation;
-    pub use antiphon_sync::lock::numa;
     pub use antiphon_sync::lock::{Form, Lock, Published, ShflMutex, ShflSpin, Standard};
     pub use antiphon_sync::lock::{GroupReaders, GroupWriters};
     pub use antiphon_sync::lock::{MAX_READERS, Recursive, Refused, RwForm, ShflRwLock};

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data};
 use antiphon_platform::{Atomic, Platform};
-use antiphon_sync::lock::classic::{Clh, Futex, Mcs, McsStp, Tas, Ticket, Ttas};
+use antiphon_rivals::classic::{self, Clh, Futex, Mcs, McsStp, Ttas};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
@@ -14,10 +14,10 @@ const PLAIN: Bounds = Bounds::PLAIN;
 /// One spurious wake, one timeout and one spin cut short for each thread.
 const ANY: Bounds = PLAIN.spurious(1).timeouts(1).expiries(1);
 
-/// What holds of each of them.
-macro_rules! each {
-    ($($subject:literal: $lock:ty, $bounds:expr;)+) => {
-        vec![$(
+/// The models of one lock.
+macro_rules! models {
+    ($subject:literal: $lock:ty, $bounds:expr) => {
+        [
             Entry::new(concat!($subject, "/excludes-2x1"), exclusion::<$lock>(2, 1), $bounds),
             Entry::new(concat!($subject, "/excludes-2x2"), exclusion::<$lock>(2, 2), $bounds),
             Entry::new(concat!($subject, "/excludes-3x1"), exclusion::<$lock>(3, 1), $bounds),
@@ -25,26 +25,27 @@ macro_rules! each {
                 .reaches(&["busy"]),
             Entry::new(concat!($subject, "/destroyed-1+1"), destruction::<$lock>(), $bounds)
                 .reaches(&["retired"]),
-        )+]
+        ]
+    };
+}
+
+/// The models of each lock of the registry.
+macro_rules! each {
+    (classic: $(
+        $name:literal: $file:ident::$lock:ident, $bytes:literal,
+        $memory:ident, $waits:literal, $order:literal, ($bounds:ident $(, $small:literal)*);
+    )+) => {
+        [$(models!($name: classic::$lock<Check $(, $small)*>, $bounds)),+]
     };
 }
 
 pub fn entries() -> Vec<Entry> {
-    // Without a spin all that wait sleep, and without a backoff no thread stays away.
+    // Without a spin all that wait sleep.
     type Sleepy = McsStp<Check, 0>;
-    type Eager = Ttas<Check, 0>;
     // First, and by lot: where the order that it is about is missing, the others have no end.
     let passes_over = Entry::new("futex/passes-over-1+2", passed_over(), PLAIN).by_lot(10_000);
     let mut entries = vec![passes_over];
-    entries.extend(each! {
-        "tas": Tas<Check>, ANY;
-        "ttas": Eager, ANY;
-        "ticket": Ticket<Check>, ANY;
-        "mcs": Mcs<Check>, PLAIN;
-        "mcs-stp": Sleepy, PLAIN;
-        "clh": Clh<Check>, PLAIN;
-        "futex": Futex<Check>, PLAIN;
-    });
+    entries.extend(antiphon_rivals::locks!(classic => each).into_iter().flatten());
     let one_node = PLAIN.nodes(1).mortal(1);
     entries.extend([
         Entry::new("ttas/shipped-3x1", exclusion::<Ttas<Check>>(3, 1), ANY),

@@ -6,8 +6,8 @@
 
 use antiphon_check::{Check, Data};
 use antiphon_platform::Deadline;
+use antiphon_rivals::classic::Ticket;
 use antiphon_sync::lock::Lock;
-use antiphon_sync::lock::classic::Ticket;
 use antiphon_sync::wait;
 
 use crate::bounds::Bounds;

@@ -4,7 +4,7 @@ use std::mem::ManuallyDrop;
 
 use antiphon_check::{Check, Data};
 use antiphon_platform::SocketId;
-use antiphon_sync::lock::cst::{CstForm, CstMutex, Standard};
+use antiphon_rivals::cst::{CstForm, CstMutex, Standard};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;

@@ -3,7 +3,7 @@
 
 use antiphon_check::{Check, Data, Scope};
 use antiphon_platform::SocketId;
-use antiphon_sync::lock::cst::{CstForm, CstRwLock};
+use antiphon_rivals::cst::{CstForm, CstRwLock};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;

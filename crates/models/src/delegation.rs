@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use antiphon_check::{Check, Data, Scope};
 use antiphon_platform::Platform;
-use antiphon_sync::lock::delegation::{DsmSynch, Rcl};
+use antiphon_rivals::delegation::{DsmSynch, Rcl};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;

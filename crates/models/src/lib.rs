@@ -98,6 +98,10 @@ mod urgent;
 mod watched;
 mod yields;
 
+/// For the macro [`tests`](crate::tests!), which is expanded in other crates.
+#[doc(hidden)]
+pub use antiphon_rivals::locks;
+
 pub use bounds::Bounds;
 pub use entry::{Entry, Limits};
 pub use outcome::{Outcome, Verdict};

@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::Check;
 use antiphon_platform::{Atomic, WaiterId};
+use antiphon_rivals::classic::{Ticket, Ttas};
+use antiphon_rivals::numa::{Ahmcs, Cna, Cohort, Hbo, Hclh, Hmcs, Malthusian};
 use antiphon_sync::lock::Lock;
-use antiphon_sync::lock::classic::{Ticket, Ttas};
-use antiphon_sync::lock::numa::{Ahmcs, Cna, Cohort, Hbo, Hclh, Hmcs, Malthusian};
 
 use crate::arena::arena;
 use crate::bounds::Bounds;

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_sync::lock::classic::{Ticket, Ttas};
-use antiphon_sync::lock::numa::{CohortRw, Oblivious, Seat};
+use antiphon_rivals::classic::{Ticket, Ttas};
+use antiphon_rivals::numa::{CohortRw, Oblivious, Seat};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;

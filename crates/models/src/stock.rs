@@ -1,7 +1,7 @@
 //! The kernel's locks, exhaustively where that has an end.
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_sync::lock::stock::{LinuxMutex, LinuxRwSem, QSpinLock};
+use antiphon_rivals::stock::{LinuxMutex, LinuxRwSem, QSpinLock};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;

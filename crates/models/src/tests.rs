@@ -47,16 +47,7 @@ macro_rules! tests {
         }
     };
     (model_classic: $then:ident) => {
-        $then! {
-            model_classic:
-            tas: ["tas/"],
-            ttas: ["ttas/"],
-            ticket: ["ticket/"],
-            mcs: ["mcs/"],
-            mcs_stp: ["mcs-stp/"],
-            clh: ["clh/"],
-            futex: ["futex/"],
-        }
+        $crate::locks! { classic => $crate::tests_of_locks [$then] }
     };
     (model_clock: $then:ident) => {
         $then! {
@@ -393,6 +384,19 @@ macro_rules! tests {
             linux_mutex: ["linux-mutex/"],
             linux_rwsem: ["linux-rwsem/"],
         }
+    };
+}
+
+/// Hands a test for each lock of the registry to the macro `$then`. Its name is that of the lock's
+/// file, and it runs the models of the lock.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! tests_of_locks {
+    (
+        [$then:ident]
+        classic: $($name:literal: $file:ident::$lock:ident, $bytes:literal $(, $more:tt)*;)+
+    ) => {
+        $then! { model_classic: $($file: [concat!($name, "/")],)+ }
     };
 }
 

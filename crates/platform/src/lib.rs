@@ -105,11 +105,11 @@ pub unsafe trait Platform: Sized + 'static {
     /// # Safety
     ///
     /// The content of a node is followed, as a link, and written through, as an address. So the
-    /// nodes of others are written by the protocols of `antiphon-sync` only: the queues of its
-    /// `lock` (the ShflLock family, `classic`, `numa`, `cst`, `stock`, and the mailboxes and
-    /// sections of `delegation`), and the lists of its `wait`. A caller that is not one of these
-    /// only looks at them. It writes to a node that it has [taken](Arena::take), and gives back
-    /// that, once, when no other thread will write to it any more.
+    /// nodes of others are written by the protocols of `antiphon-sync` and `antiphon-rivals` only:
+    /// the queues of the locks, the lists of `wait`, and the mailboxes and sections of
+    /// `delegation`. A caller that is not one of these only looks at them. It writes to a node that
+    /// it has [taken](Arena::take), and gives back that, once, when no other thread will write to
+    /// it any more.
     unsafe fn arena() -> &'static Arena<Self>;
 
     /// The reader indicators of the process, of which a readers-writer lock may have one at a time;

@@ -16,7 +16,7 @@ use crate::source::{closing, in_use, is_word, mask, words};
 
 /// Whether the orderings of `file` are weakened.
 pub fn covers(file: &str) -> bool {
-    let rooms = ["crates/sync/src/", "crates/runtime/src/"];
+    let rooms = ["crates/sync/src/", "crates/rivals/src/", "crates/runtime/src/"];
     let is_algorithm = rooms.iter().any(|room| file.starts_with(room)) && file.ends_with(".rs");
     let others =
         ["platform/src/arena.rs", "record/src/events/pen.rs", "record/src/events/shelf.rs"];

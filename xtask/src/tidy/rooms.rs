@@ -11,8 +11,11 @@
 //!                             └──► trace, replay ◄──┘
 //! ```
 //!
-//! The command never depends on the laboratory, nor on what is there to be compared with or looked
-//! at: it is what people build to run their programs.
+//! `rivals` stands on `sync`, beside `runtime`: only the models, replays, the command's list of
+//! locks and the laboratory know it.
+//!
+//! The command never depends on the laboratory, nor on programs of others that are there to be
+//! compared with: it is what people build to run their programs.
 //!
 //! A back end never depends on an algorithm, nor an algorithm on a back end, except to be tested.
 //! The models are where both meet: programs of the algorithms for the checker.
@@ -41,6 +44,7 @@ const fn room(
 
 const PLATFORM: &str = "antiphon-platform";
 const SYNC: &str = "antiphon-sync";
+const RIVALS: &str = "antiphon-rivals";
 const RUNTIME: &str = "antiphon-runtime";
 const LINUX: &str = "antiphon-linux";
 const CHECK: &str = "antiphon-check";
@@ -57,24 +61,26 @@ const PLAYER: &str = "antiphon-player";
 const REPORT: &str = "antiphon-report";
 /// The crates below the command that people run on their programs: no checker, no models, no
 /// player.
-const COMMAND: &[&str] = &[FACADE, SYNC, LINUX, PLATFORM, RECORD, TRACE, REPLAY, SIM, REPORT];
+const COMMAND: &[&str] =
+    &[FACADE, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY, SIM, REPORT];
 const LABORATORY: &[&str] = &[
-    FACADE, RUNTIME, SYNC, LINUX, PLATFORM, RECORD, TRACE, REPLAY, CHECK, SIM, MODELS, PLAYER,
-    REPORT,
+    FACADE, RUNTIME, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY, CHECK, SIM, MODELS,
+    PLAYER, REPORT,
 ];
 
 /// A crate that is not here has no room yet: give it one, and its edges.
-const ROOMS: [Room; 19] = [
+const ROOMS: [Room; 20] = [
     room(PLATFORM, &[], &[]),
     room(SYNC, &[PLATFORM], BACK_ENDS),
+    room(RIVALS, &[SYNC, PLATFORM], &[LINUX, SIM]),
     room(RUNTIME, &[SYNC, PLATFORM], BACK_ENDS),
     room(LINUX, &[PLATFORM], &[]),
     room(CHECK, &[PLATFORM], &[]),
     room(SIM, &[PLATFORM], &[]),
-    room(MODELS, &[RUNTIME, SYNC, PLATFORM, CHECK, RECORD], &[]),
+    room(MODELS, &[RUNTIME, SYNC, RIVALS, PLATFORM, CHECK, RECORD], &[]),
     room(RECORD, &[], &[]),
     room(TRACE, &[], &[]),
-    room(REPLAY, &[SYNC, PLATFORM, SIM, TRACE], &[]),
+    room(REPLAY, &[SYNC, RIVALS, PLATFORM, SIM, TRACE], &[]),
     // The simulator: for its users' tests, and only with a feature.
     room(FACADE, &[RUNTIME, SYNC, LINUX, PLATFORM, SIM], &[CHECK]),
     room("antiphon-capi", LIBRARY, &[]),

@@ -3,7 +3,7 @@
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Local, Waiter};
-use antiphon_sync::lock::classic::{Clh, Futex, Mcs, McsStp, Tas, Ticket, Ttas};
+use antiphon_rivals::classic;
 use antiphon_sync::lock::{ShflMutex, ShflRwLock, ShflSpin};
 
 /// Locks that are compared with each other.
@@ -64,7 +64,6 @@ const UNSORTED: &str = "free for all; the queue in order";
 const NEAREST: &str = "free for all; the queue by distance";
 const URGENT: &str = "free for all; the queue by urgency";
 const BARGING: &str = "free for all";
-const IN_ORDER: &str = "first come, first served";
 const WRITERS: &str = "a waiting writer keeps readers out";
 const READERS: &str = "readers pass a waiting writer";
 const TURNS: &str = "readers and writers take turns";
@@ -78,40 +77,63 @@ const RWLOCK: usize = size_of::<ShflRwLock<Linux>>();
 const PTHREAD: usize = size_of::<libc::pthread_mutex_t>();
 const PTHREAD_RW: usize = size_of::<libc::pthread_rwlock_t>();
 
-/// All of them.
-pub const LOCKS: [Lock; 29] = [
-    mutex("shfl-mutex", MUTEX, NODES, SPINS_AND_SLEEPS, SORTED).timed(),
-    mutex("shfl-mutex+light", MUTEX, NODES, SPINS_AND_SLEEPS, SORTED).timed(),
-    mutex("shfl-mutex+published", MUTEX, NODES, "the head spins, others sleep", SORTED).timed(),
-    mutex("shfl-mutex+none", MUTEX, NODES, SPINS_AND_SLEEPS, UNSORTED).timed(),
-    mutex("shfl-mutex+distance", MUTEX, NODES, SPINS_AND_SLEEPS, NEAREST).timed(),
-    mutex("shfl-mutex+priority", MUTEX, NODES, SPINS_AND_SLEEPS, URGENT).timed(),
-    mutex("shfl-mutex+wake-up", MUTEX, NODES, "the next is woken ahead", SORTED).timed(),
-    mutex("shfl-spin", size_of::<ShflSpin<Linux>>(), NODES, SPINS, "queue by socket"),
-    mutex("tas", size_of::<Tas<Linux>>(), NOTHING, SPINS, BARGING),
-    mutex("ttas", size_of::<Ttas<Linux>>(), NOTHING, "spins, backing off", BARGING),
-    mutex("ticket", size_of::<Ticket<Linux>>(), NOTHING, SPINS, IN_ORDER),
-    mutex("mcs", size_of::<Mcs<Linux>>(), NODES, SPINS, IN_ORDER),
-    mutex("mcs-stp", size_of::<McsStp<Linux>>(), NODES, SPINS_AND_SLEEPS, IN_ORDER),
-    mutex("clh", size_of::<Clh<Linux>>(), NODES, SPINS, IN_ORDER),
-    mutex("futex", size_of::<Futex<Linux>>(), NODES, SLEEPS, BARGING),
-    mutex("glibc", PTHREAD, NOTHING, SLEEPS, BARGING).peer().timed(),
-    mutex("glibc-adaptive", PTHREAD, NOTHING, SPINS_AND_SLEEPS, BARGING).peer().timed(),
-    mutex("std", size_of::<std::sync::Mutex<()>>(), NOTHING, SPINS_AND_SLEEPS, BARGING).peer(),
-    mutex("parking_lot", size_of::<parking_lot::RawMutex>(), None, SPINS_AND_SLEEPS, BARGING)
-        .peer()
-        .timed(),
-    mutex("nsync", 2 * size_of::<u64>(), None, SPINS_AND_SLEEPS, BARGING).peer().timed(),
-    mutex("absl", size_of::<u64>(), None, SPINS_AND_SLEEPS, BARGING).peer().timed(),
-    rwlock("shfl-rwlock", RWLOCK, NODES, WRITERS).timed(),
-    rwlock("shfl-rwlock+recursive", RWLOCK, NODES, READERS).timed(),
-    rwlock("shfl-rwlock+group-readers", RWLOCK, NODES, WRITERS).timed(),
-    rwlock("shfl-rwlock+group-writers", RWLOCK, NODES, WRITERS).timed(),
-    Lock { waits: SLEEPS, ..rwlock("glibc", PTHREAD_RW, NOTHING, READERS).peer().timed() },
-    Lock { waits: SLEEPS, ..rwlock("glibc-writer", PTHREAD_RW, NOTHING, WRITERS).peer().timed() },
-    rwlock("std", size_of::<std::sync::RwLock<()>>(), NOTHING, WRITERS).peer(),
-    rwlock("parking_lot", size_of::<parking_lot::RawRwLock>(), None, TURNS).peer().timed(),
-];
+/// The table: our mutexes, the locks of the registry, and the locks of others with our
+/// readers-writer locks.
+macro_rules! table {
+    (
+        [$($ours:expr,)+]
+        [$($others:expr,)+]
+        classic: $(
+            $name:literal: $file:ident::$lock:ident, $bytes:literal,
+            $memory:ident, $waits:literal, $order:literal, $model:tt;
+        )+
+    ) => {
+        /// All of them.
+        pub const LOCKS: &[Lock] = &[
+            $($ours,)+
+            $(mutex($name, size_of::<classic::$lock<Linux>>(), $memory, $waits, $order),)+
+            $($others,)+
+        ];
+
+        /// Those among them that are there to be compared with.
+        #[cfg(test)]
+        pub const COMPARED: &[&str] = &[$($name),+];
+    };
+}
+
+antiphon_rivals::locks!(classic => table
+    [
+        mutex("shfl-mutex", MUTEX, NODES, SPINS_AND_SLEEPS, SORTED).timed(),
+        mutex("shfl-mutex+light", MUTEX, NODES, SPINS_AND_SLEEPS, SORTED).timed(),
+        mutex("shfl-mutex+published", MUTEX, NODES, "the head spins, others sleep", SORTED).timed(),
+        mutex("shfl-mutex+none", MUTEX, NODES, SPINS_AND_SLEEPS, UNSORTED).timed(),
+        mutex("shfl-mutex+distance", MUTEX, NODES, SPINS_AND_SLEEPS, NEAREST).timed(),
+        mutex("shfl-mutex+priority", MUTEX, NODES, SPINS_AND_SLEEPS, URGENT).timed(),
+        mutex("shfl-mutex+wake-up", MUTEX, NODES, "the next is woken ahead", SORTED).timed(),
+        mutex("shfl-spin", size_of::<ShflSpin<Linux>>(), NODES, SPINS, "queue by socket"),
+    ]
+    [
+        mutex("glibc", PTHREAD, NOTHING, SLEEPS, BARGING).peer().timed(),
+        mutex("glibc-adaptive", PTHREAD, NOTHING, SPINS_AND_SLEEPS, BARGING).peer().timed(),
+        mutex("std", size_of::<std::sync::Mutex<()>>(), NOTHING, SPINS_AND_SLEEPS, BARGING).peer(),
+        mutex("parking_lot", size_of::<parking_lot::RawMutex>(), None, SPINS_AND_SLEEPS, BARGING)
+            .peer()
+            .timed(),
+        mutex("nsync", 2 * size_of::<u64>(), None, SPINS_AND_SLEEPS, BARGING).peer().timed(),
+        mutex("absl", size_of::<u64>(), None, SPINS_AND_SLEEPS, BARGING).peer().timed(),
+        rwlock("shfl-rwlock", RWLOCK, NODES, WRITERS).timed(),
+        rwlock("shfl-rwlock+recursive", RWLOCK, NODES, READERS).timed(),
+        rwlock("shfl-rwlock+group-readers", RWLOCK, NODES, WRITERS).timed(),
+        rwlock("shfl-rwlock+group-writers", RWLOCK, NODES, WRITERS).timed(),
+        Lock { waits: SLEEPS, ..rwlock("glibc", PTHREAD_RW, NOTHING, READERS).peer().timed() },
+        Lock {
+            waits: SLEEPS,
+            ..rwlock("glibc-writer", PTHREAD_RW, NOTHING, WRITERS).peer().timed()
+        },
+        rwlock("std", size_of::<std::sync::RwLock<()>>(), NOTHING, WRITERS).peer(),
+        rwlock("parking_lot", size_of::<parking_lot::RawRwLock>(), None, TURNS).peer().timed(),
+    ]
+);
 
 const fn mutex(
     name: &'static str,
@@ -152,8 +174,5 @@ mod tests {
         let bytes = |name| LOCKS.iter().find(|lock| lock.name == name).map(|lock| lock.bytes);
         assert_eq!((bytes("shfl-mutex"), bytes("shfl-rwlock")), (Some(8), Some(16)));
         assert_eq!(bytes("shfl-spin"), Some(4));
-        assert_eq!((bytes("tas"), bytes("ttas"), bytes("ticket")), (Some(1), Some(1), Some(4)));
-        assert_eq!((bytes("mcs"), bytes("mcs-stp"), bytes("clh")), (Some(8), Some(8), Some(8)));
-        assert_eq!(bytes("futex"), Some(8));
     }
 }

@@ -118,7 +118,7 @@ fn digits(unit: f64) -> usize {
 
 fn waiting() -> Table {
     let mut table = Table::new(&["lock", "a waiter", "order", "deadline"]);
-    for lock in &LOCKS {
+    for lock in LOCKS {
         let tone = tone(lock);
         table.row(vec![
             name(lock),

@@ -32,10 +32,7 @@ pub struct Arguments {
     /// Numbers of threads that meet at the lock
     #[arg(long, value_name = "LIST", default_value = "2,4,8,16,32,64")]
     threads: Counts,
-    /// Our locks: shfl-mutex, shfl-mutex+light, shfl-mutex+published, shfl-spin; with a policy,
-    /// shfl-mutex+none, +distance, +priority, +wake-up; and, to compare with, tas, ttas, ticket,
-    /// mcs, mcs-stp, clh, futex
-    #[arg(long, value_name = "LIST", default_value = SUBJECTS)]
+    #[arg(long, value_name = "LIST", default_value = SUBJECTS, help = subjects())]
     subject: String,
     /// Peers; ratios are to the first
     #[arg(long, value_name = "LIST", default_value = AGAINST)]
@@ -45,6 +42,15 @@ pub struct Arguments {
     case: String,
     #[command(flatten)]
     settings: LockSettings,
+}
+
+/// The help of `--subject`.
+fn subjects() -> String {
+    let compared = Family::Exclusive.compared().join(", ");
+    format!(
+        "Our locks: shfl-mutex, shfl-mutex+light, shfl-mutex+published, shfl-spin; with a policy, \
+         shfl-mutex+none, +distance, +priority, +wake-up; and, to compare with, {compared}"
+    )
 }
 
 /// Measures and prints.

@@ -12,11 +12,11 @@ use std::rc::Rc;
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Platform as _, Waiter};
+use antiphon_rivals::cst::CstMutex;
+use antiphon_rivals::numa::CTktMcs;
+use antiphon_rivals::stock::LinuxMutex;
 use antiphon_sim::{Machine, OwnLine, Sim, Simulation, work};
 use antiphon_sync::lock::ShflMutex;
-use antiphon_sync::lock::cst::CstMutex;
-use antiphon_sync::lock::numa::CTktMcs;
-use antiphon_sync::lock::stock::LinuxMutex;
 use clap::Args;
 use serde_json::{Value, json};
 

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use antiphon_platform::{Budget, Platform};
 use antiphon_replay::locks::SimLock;
+use antiphon_rivals::numa::{CTktMcs, Cna, Hmcs, Malthusian};
 use antiphon_sim::Sim;
-use antiphon_sync::lock::numa::{CTktMcs, Cna, Hmcs, Malthusian};
 use antiphon_sync::lock::{Form, ShflMutex, ShflSpin};
 use antiphon_sync::policy::{self, Numa, Policy, Waiting};
 use serde_json::Value;

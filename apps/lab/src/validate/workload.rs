@@ -10,10 +10,6 @@
 //! to a bound.
 
 use antiphon_platform::{Clock, Platform};
-use antiphon_sync::lock::classic::{Clh, Futex, Mcs, Tas, Ticket, Ttas};
-use antiphon_sync::lock::cst::CstMutex;
-use antiphon_sync::lock::numa::{CTktMcs, Cna, Hmcs};
-use antiphon_sync::lock::stock::{LinuxMutex, QSpinLock};
 use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
 
 use antiphon_report::stats::Random;
@@ -160,34 +156,55 @@ pub trait Visitor {
     fn visit<L: Lock>(self) -> Self::Output;
 }
 
-macro_rules! locks {
-    ($($name:literal => $lock:ident,)+) => {
-        /// The locks that are compared, by their names.
-        pub const LOCKS: &[&str] = &[$($name),+];
+/// The locks that are compared, by their names: any of the registry, and ours.
+pub const LOCKS: &[&str] = &[
+    "tas",
+    "ttas",
+    "ticket",
+    "mcs",
+    "clh",
+    "futex",
+    "cna",
+    "hmcs",
+    "cohort-tkt-mcs",
+    "qspinlock",
+    "linux-mutex",
+    "cst-mutex",
+    "shfl-spin",
+    "shfl-mutex",
+];
 
-        /// Calls `visitor` with the lock of that name on `P`. `None` if there is none.
-        pub fn visit<P: Platform, V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
+/// Calls `visitor` with the lock of that name on `P`. `None` if there is none.
+pub fn visit<P: Platform, V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
+    let other = |visitor: V| match name {
+        "shfl-spin" => Ok(visitor.visit::<ShflSpin<P>>()),
+        "shfl-mutex" => Ok(visitor.visit::<ShflMutex<P>>()),
+        _ => Err(visitor),
+    };
+    let found = classic::<P, V>(name, visitor)
+        .or_else(|visitor| numa::<P, V>(name, visitor))
+        .or_else(|visitor| cst::<P, V>(name, visitor))
+        .or_else(|visitor| stock::<P, V>(name, visitor))
+        .or_else(other);
+    found.ok()
+}
+
+/// The same for a family of the registry. Gives the visitor back if there is no lock of that name.
+macro_rules! visit_family {
+    (
+        $family:ident:
+        $($name:literal: $file:ident::$lock:ident, $bytes:literal $(, $more:tt)*;)+
+    ) => {
+        fn $family<P: Platform, V: Visitor>(name: &str, visitor: V) -> Result<V::Output, V> {
             match name {
-                $($name => Some(visitor.visit::<$lock<P>>()),)+
-                _ => None,
+                $($name => Ok(visitor.visit::<antiphon_rivals::$family::$lock<P>>()),)+
+                _ => Err(visitor),
             }
         }
     };
 }
 
-locks! {
-    "tas" => Tas,
-    "ttas" => Ttas,
-    "ticket" => Ticket,
-    "mcs" => Mcs,
-    "clh" => Clh,
-    "futex" => Futex,
-    "cna" => Cna,
-    "hmcs" => Hmcs,
-    "cohort-tkt-mcs" => CTktMcs,
-    "qspinlock" => QSpinLock,
-    "linux-mutex" => LinuxMutex,
-    "cst-mutex" => CstMutex,
-    "shfl-spin" => ShflSpin,
-    "shfl-mutex" => ShflMutex,
-}
+antiphon_rivals::locks!(classic => visit_family);
+antiphon_rivals::locks!(numa => visit_family);
+antiphon_rivals::locks!(cst => visit_family);
+antiphon_rivals::locks!(stock => visit_family);

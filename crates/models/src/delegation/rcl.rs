@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_check::{Check, Data};
 use antiphon_platform::{Atomic, Platform};
-use antiphon_sync::lock::delegation::Rcl;
+use antiphon_rivals::delegation::Rcl;
 
 use super::{Delegated, LOTS, PLAIN, Sum, contend, section};
 use crate::arena::arena;

@@ -3,8 +3,8 @@
 
 use std::mem::ManuallyDrop;
 
+use antiphon_rivals::delegation::{DsmSynch, Rcl};
 use antiphon_sim::{Access, OwnLine, Sim, touch};
-use antiphon_sync::lock::delegation::{DsmSynch, Rcl};
 
 use super::instance::{Guarding, Guards, Simulated};
 

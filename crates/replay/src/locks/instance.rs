@@ -2,10 +2,10 @@
 
 use std::mem::ManuallyDrop;
 
+use antiphon_rivals::cst::CstRwLock;
+use antiphon_rivals::numa::CohortRw;
+use antiphon_rivals::stock::LinuxRwSem;
 use antiphon_sim::{Access, OwnLine, Sim, touch};
-use antiphon_sync::lock::cst::CstRwLock;
-use antiphon_sync::lock::numa::CohortRw;
-use antiphon_sync::lock::stock::LinuxRwSem;
 use antiphon_sync::lock::{Lock, PerSocket, RwForm, ShflRwLock};
 use antiphon_sync::policy::Policy;
 
@@ -57,8 +57,8 @@ pub(super) enum Way {
     /// All leave alike.
     Any,
     PerSocket(antiphon_sync::lock::Seat),
-    Cohort(antiphon_sync::lock::numa::Seat),
-    Cst(antiphon_sync::lock::cst::Seat<Sim>),
+    Cohort(antiphon_rivals::numa::Seat),
+    Cst(antiphon_rivals::cst::Seat<Sim>),
 }
 
 /// Makes one of a lock that only one has.

@@ -16,13 +16,10 @@ mod ideal;
 mod instance;
 mod noted;
 
+use antiphon_rivals::cst::CstRwLock;
+use antiphon_rivals::numa::CohortRw;
+use antiphon_rivals::stock::LinuxRwSem;
 use antiphon_sim::{Machine, Sim};
-use antiphon_sync::lock::classic::{Clh, Futex, Mcs, McsStp, Tas, Ticket, Ttas};
-use antiphon_sync::lock::cst::{CstMutex, CstRwLock};
-use antiphon_sync::lock::numa::{
-    Ahmcs, CBoMcs, CTktMcs, Cna, CohortRw, Hbo, Hclh, Hmcs, Malthusian,
-};
-use antiphon_sync::lock::stock::{LinuxMutex, LinuxRwSem, QSpinLock};
 use antiphon_sync::lock::{
     Central, GroupReaders, GroupWriters, Lock, PerSocket, Published, Recursive, ShflMutex,
     ShflRwLock, ShflSpin,
@@ -125,8 +122,8 @@ impl SimLock {
 
 type Sorted = Noted<Numa>;
 
-/// All of them.
-pub const LOCKS: [SimLock; 37] = [
+/// The exclusive locks of the library, and forms of them.
+const OURS: &[SimLock] = &[
     SimLock::mutex::<ShflMutex<Sim, Sorted>>("shfl-mutex"),
     SimLock::mutex::<ShflMutex<Sim, Sorted>>("shfl-mutex+light").light(),
     SimLock::mutex::<ShflMutex<Sim, Sorted, Published>>("shfl-mutex+published"),
@@ -135,26 +132,16 @@ pub const LOCKS: [SimLock; 37] = [
     SimLock::mutex::<ShflMutex<Sim, Noted<Then<Priority, Numa>>>>("shfl-mutex+priority"),
     SimLock::mutex::<ShflMutex<Sim, Noted<Then<Numa, WakeUp>>>>("shfl-mutex+wake-up"),
     SimLock::mutex::<ShflSpin<Sim, Sorted>>("shfl-spin"),
-    SimLock::mutex::<Tas<Sim>>("tas"),
-    SimLock::mutex::<Ttas<Sim>>("ttas"),
-    SimLock::mutex::<Ticket<Sim>>("ticket"),
-    SimLock::mutex::<Mcs<Sim>>("mcs"),
-    SimLock::mutex::<McsStp<Sim>>("mcs-stp"),
-    SimLock::mutex::<Clh<Sim>>("clh"),
-    SimLock::mutex::<Futex<Sim>>("futex"),
-    SimLock::mutex::<Hbo<Sim>>("hbo"),
-    SimLock::mutex::<Hclh<Sim>>("hclh"),
-    SimLock::mutex::<CBoMcs<Sim>>("cohort-bo-mcs"),
-    SimLock::mutex::<CTktMcs<Sim>>("cohort-tkt-mcs"),
-    SimLock::mutex::<Malthusian<Sim>>("malthusian"),
-    SimLock::mutex::<Hmcs<Sim>>("hmcs"),
-    SimLock::mutex::<Ahmcs<Sim>>("ahmcs"),
-    SimLock::mutex::<Cna<Sim>>("cna"),
-    SimLock::mutex::<CstMutex<Sim>>("cst-mutex"),
+];
+
+/// The locks that sections are handed to.
+const DELEGATED: &[SimLock] = &[
     SimLock::of("dsm-synch", size_of::<Combining>(), Make::Delegated(combining)),
     SimLock::of("rcl", size_of::<Server>(), Make::Delegated(served)).served(),
-    SimLock::mutex::<QSpinLock<Sim>>("qspinlock"),
-    SimLock::mutex::<LinuxMutex<Sim>>("linux-mutex"),
+];
+
+/// The readers-writer locks.
+const SHARED: &[SimLock] = &[
     SimLock::rwlock::<ShflRwLock<Sim, Sorted>>("shfl-rwlock"),
     SimLock::rwlock::<ShflRwLock<Sim, Sorted, Central>>("shfl-rwlock+central"),
     SimLock::rwlock::<ShflRwLock<Sim, Sorted, Recursive>>("shfl-rwlock+recursive"),
@@ -165,6 +152,51 @@ pub const LOCKS: [SimLock; 37] = [
     SimLock::rwlock::<CstRwLock<Sim>>("cst-rwlock"),
     SimLock::rwlock::<LinuxRwSem<Sim>>("linux-rwsem"),
 ];
+
+/// The rows of a family of the registry.
+macro_rules! sim_locks {
+    (
+        $family:ident:
+        $($name:literal: $file:ident::$lock:ident, $bytes:literal $(, $more:tt)*;)+
+    ) => {
+        &[$(SimLock::mutex::<antiphon_rivals::$family::$lock<Sim>>($name)),+]
+    };
+}
+
+/// All lists, in the order of reports.
+const LISTS: [&[SimLock]; 7] = [
+    OURS,
+    antiphon_rivals::locks!(classic => sim_locks),
+    antiphon_rivals::locks!(numa => sim_locks),
+    antiphon_rivals::locks!(cst => sim_locks),
+    DELEGATED,
+    antiphon_rivals::locks!(stock => sim_locks),
+    SHARED,
+];
+
+const COUNT: usize = {
+    let (mut count, mut list) = (0, 0);
+    while list < LISTS.len() {
+        count += LISTS[list].len();
+        list += 1;
+    }
+    count
+};
+
+/// All of them.
+pub const LOCKS: [SimLock; COUNT] = {
+    let mut all = [OURS[0]; COUNT];
+    let (mut count, mut list) = (0, 0);
+    while list < LISTS.len() {
+        let mut lock = 0;
+        while lock < LISTS[list].len() {
+            all[count] = LISTS[list][lock];
+            (count, lock) = (count + 1, lock + 1);
+        }
+        list += 1;
+    }
+    all
+};
 
 /// The name of the lock that costs nothing, of every kind.
 pub const IDEAL: &str = "ideal";

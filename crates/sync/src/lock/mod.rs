@@ -1,12 +1,6 @@
-//! Locks. Each is all zero bits when free, allocates nothing and registers nothing.
+//! The locks to use. Each is all zero bits when free, allocates nothing and registers nothing.
 
-pub mod classic;
-pub mod cst;
-pub mod delegation;
-pub mod numa;
 pub(crate) mod shfl;
-mod slice;
-pub mod stock;
 
 pub use shfl::{Central, GroupReaders, GroupWriters, MAX_READERS, PerSocket, Recursive, Refused};
 pub use shfl::{Form, Moved, Published, ShflMutex, ShflOwned, ShflSpin, Standard};
@@ -37,12 +31,16 @@ pub unsafe trait Lock: Send + Sync + 'static {
 
 /// Implements [`Lock`] by the inherent methods of the same names; with `writer:` in front, by those
 /// of a readers-writer lock, whose owner is the writer.
+///
+/// Exported for the locks of `antiphon-rivals`.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! impl_lock {
     ([$($parameters:tt)*] $lock:ty) => {
-        $crate::lock::impl_lock!(lock, try_lock, unlock: [$($parameters)*] $lock);
+        $crate::impl_lock!(lock, try_lock, unlock: [$($parameters)*] $lock);
     };
     (writer: [$($parameters:tt)*] $lock:ty) => {
-        $crate::lock::impl_lock!(write, try_write, unlock_write: [$($parameters)*] $lock);
+        $crate::impl_lock!(write, try_write, unlock_write: [$($parameters)*] $lock);
     };
     ($take:ident, $try:ident, $give:ident: [$($parameters:tt)*] $lock:ty) => {
         // SAFETY: the inherent methods are the lock's own; each file argues for them.

@@ -4,23 +4,15 @@
 #[path = "../common/mod.rs"]
 mod common;
 
-mod atomics;
 mod broadcast;
 mod claims;
-mod classic;
 mod clock;
-mod cna_v11;
 mod comers;
-mod crowd;
-mod cst;
 mod defects;
 mod events;
 mod locks;
-mod numa;
-mod per_socket;
 mod policies;
 mod queues;
 mod rw;
-mod stock;
 mod waits;
 mod wakes;

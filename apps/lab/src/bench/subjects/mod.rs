@@ -65,6 +65,14 @@ impl Family {
         }
     }
 
+    /// Those among ours that are there to be compared with.
+    pub fn compared(self) -> &'static [&'static str] {
+        match self {
+            Self::Exclusive => exclusive::COMPARED,
+            Self::Shared => &[],
+        }
+    }
+
     /// The locks of others.
     pub fn peers(self) -> &'static [&'static str] {
         match self {

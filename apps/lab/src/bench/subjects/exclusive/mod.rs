@@ -5,9 +5,31 @@ mod ours;
 mod pthread;
 mod rust;
 
-super::subjects! {
-    super::Visitor:
-    OURS:
+use antiphon_rivals::classic;
+
+/// Our locks, those of the registry, and those of others.
+macro_rules! table {
+    (
+        [$($ours:literal => $subject:ty,)+]
+        [$($peer:literal => $theirs:ty,)+]
+        classic: $($name:literal: $file:ident::$lock:ident, $bytes:literal $(, $more:tt)*;)+
+    ) => {
+        super::subjects! {
+            super::Visitor:
+            OURS:
+                $($ours => $subject,)+
+                $($name => ours::Ours<classic::$lock<antiphon_linux::Linux>>,)+
+            ;
+            PEERS: $($peer => $theirs,)+;
+        }
+
+        /// Those among ours that are there to be compared with.
+        pub const COMPARED: &[&str] = &[$($name),+];
+    };
+}
+
+antiphon_rivals::locks!(classic => table
+    [
         "shfl-mutex" => ours::Mutex,
         "shfl-mutex+light" => ours::LightMutex,
         "shfl-mutex+published" => ours::PublishedMutex,
@@ -16,20 +38,13 @@ super::subjects! {
         "shfl-mutex+priority" => ours::Urgent,
         "shfl-mutex+wake-up" => ours::Woken,
         "shfl-spin" => ours::Spin,
-        "tas" => ours::Tas,
-        "ttas" => ours::Ttas,
-        "ticket" => ours::Ticket,
-        "mcs" => ours::Mcs,
-        "mcs-stp" => ours::McsStp,
-        "clh" => ours::Clh,
-        "futex" => ours::Futex,
-    ;
-    PEERS:
+    ]
+    [
         "glibc" => pthread::Normal,
         "glibc-adaptive" => pthread::Adaptive,
         "std" => rust::Std,
         "parking_lot" => rust::ParkingLot,
         "nsync" => library::Nsync,
         "absl" => library::Absl,
-    ;
-}
+    ]
+);

@@ -1,7 +1,7 @@
 //! Our own locks, on the Linux back end.
 
 use antiphon_linux::Linux;
-use antiphon_sync::lock::{self, Lock, classic};
+use antiphon_sync::lock::{self, Lock};
 use antiphon_sync::policy::{self, Numa, Then};
 
 use crate::bench::subjects::Subject;
@@ -20,20 +20,6 @@ pub type Urgent = Ours<lock::ShflMutex<Linux, Then<policy::Priority, Numa>>>;
 pub type Woken = Ours<lock::ShflMutex<Linux, Then<Numa, policy::WakeUp>>>;
 /// The spinlock.
 pub type Spin = Ours<lock::ShflSpin<Linux>>;
-/// The test-and-set lock.
-pub type Tas = Ours<classic::Tas<Linux>>;
-/// The test-and-test-and-set lock, with backoff.
-pub type Ttas = Ours<classic::Ttas<Linux>>;
-/// The ticket lock.
-pub type Ticket = Ours<classic::Ticket<Linux>>;
-/// The MCS lock.
-pub type Mcs = Ours<classic::Mcs<Linux>>;
-/// The MCS lock whose waiters spin and then sleep.
-pub type McsStp = Ours<classic::McsStp<Linux>>;
-/// The CLH lock.
-pub type Clh = Ours<classic::Clh<Linux>>;
-/// The three-state mutex.
-pub type Futex = Ours<classic::Futex<Linux>>;
 
 /// Any lock of the library.
 pub struct Ours<L>(L);

@@ -1,0 +1,186 @@
+//! The CST readers-writer lock.
+
+use antiphon_platform::{Platform, SocketId};
+
+use super::mutex::{CstMutex, Had};
+use super::readers::{Leaders, Readers};
+use super::snode::Snode;
+use super::{CstForm, Standard};
+
+/// A CST readers-writer lock: 16 bytes, 192 for each socket that has used it, and a node of 64 for
+/// the owner and each waiter.
+///
+/// It prefers writers as long as their batch lasts, and a thread that reads must not read again. A
+/// socket's first acquisition is one for writing, whichever was asked for. Drop the lock only where
+/// a [`CstMutex`] may be dropped.
+#[repr(transparent)]
+pub struct CstRwLock<P: Platform, F: CstForm = Standard> {
+    writers: CstMutex<P, F, true>,
+}
+
+/// A reader's proof of how it is in: the reader leaves by its seat, wherever it runs by then.
+#[must_use = "a reader leaves by its seat"]
+pub struct Seat<P: Platform>(Option<Readers<P>>);
+
+/// The result of a reader's look at its socket.
+enum Here<P: Platform> {
+    /// Readers, to enter or to wait for.
+    Found(Readers<P>),
+    /// Nothing but the structure that the reader has made, which is closed; or no node for that.
+    Made,
+}
+
+impl<P: Platform, F: CstForm> CstRwLock<P, F> {
+    /// A free lock.
+    pub const NEW: Self = Self { writers: CstMutex::NEW };
+
+    /// Acquires the lock for reading; blocks until the caller has it. If a structure for the socket
+    /// can't be had, the caller is alone.
+    pub fn read(&self) -> Seat<P> {
+        loop {
+            match self.here() {
+                Here::Made => return self.read_as_writer(),
+                Here::Found(readers) if readers.enter() => return Seat(Some(readers)),
+                Here::Found(readers) => readers.wait::<F>(),
+            }
+        }
+    }
+
+    /// Acquires the lock for reading if no writer has it; never blocks. The first time on a socket
+    /// it succeeds only if the lock is free and there is a node for the caller.
+    pub fn try_read(&self) -> Option<Seat<P>> {
+        match self.writers.snodes.get(P::socket()).and_then(|snode| snode.readers()) {
+            Some(readers) => readers.enter().then_some(Seat(Some(readers))),
+            // SAFETY: acquired.
+            None => self.try_write().then(|| unsafe { self.downgrade() }),
+        }
+    }
+
+    /// Releases what was acquired for reading; wakes a writer that sleeps until the socket's last
+    /// reader has gone.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock for reading, by this seat.
+    pub unsafe fn unlock_read(&self, seat: Seat<P>) {
+        match seat.0 {
+            Some(readers) => readers.leave(),
+            // SAFETY: the caller's promise; the caller is in as a writer.
+            None => unsafe { self.unlock_write() },
+        }
+    }
+
+    /// Acquires the lock for writing; blocks until the caller has it.
+    pub fn write(&self) {
+        if self.writers.lock_by() == Had::Fresh {
+            self.close();
+        }
+    }
+
+    /// Acquires the lock for writing if it is free and there is a node for the caller; never
+    /// blocks. It fails while a reader checks whether it may come in.
+    pub fn try_write(&self) -> bool {
+        if !self.writers.try_lock() {
+            return false;
+        }
+        let empty = self.close_all();
+        if !empty {
+            // SAFETY: acquired above.
+            unsafe { self.unlock_write() };
+        }
+        empty
+    }
+
+    /// Releases what was acquired for writing, as [`CstMutex::unlock`] does. Where the batch ends,
+    /// readers are let in, and one that sleeps is woken on each socket.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock for writing.
+    pub unsafe fn unlock_write(&self) {
+        let mut leaders = Leaders::NONE;
+        self.writers.unlock_by(|| leaders = self.open());
+        leaders.wake::<P>();
+    }
+
+    /// Turns what was acquired for writing into what was acquired for reading, with no writer in
+    /// between; never blocks. Where a structure for the socket can't be had, the caller stays
+    /// alone.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock for writing.
+    pub unsafe fn downgrade(&self) -> Seat<P> {
+        let Some((snode, _)) = self.writers.snodes.of::<true>(P::socket()) else {
+            return Seat(None);
+        };
+        let Some(readers) = snode.readers() else { return Seat(None) };
+        readers.enter_as_owner();
+        let mut leaders = Leaders::NONE;
+        self.writers.give_up_by(|| leaders = self.open());
+        leaders.wake::<P>();
+        Seat(Some(readers))
+    }
+
+    /// Does what [`CstMutex::reserve`] does; acquires the lock for it.
+    pub fn reserve(&self, socket: SocketId) -> bool {
+        self.write();
+        let reserved = self.writers.reserve(socket);
+        // SAFETY: acquired above.
+        unsafe { self.unlock_write() };
+        reserved
+    }
+
+    /// How many sockets the lock has structures for: 192 bytes each.
+    pub fn sockets(&self) -> usize {
+        self.writers.sockets()
+    }
+
+    /// Does what [`CstMutex::reset`] does.
+    pub fn reset(&mut self) {
+        self.writers.reset();
+    }
+
+    /// The readers of the caller's socket.
+    fn here(&self) -> Here<P> {
+        match self.writers.snodes.of::<true>(P::socket()) {
+            Some((snode, false)) => snode.readers().map_or(Here::Made, Here::Found),
+            Some((_, true)) | None => Here::Made,
+        }
+    }
+
+    /// CST-RW-2: the thread that has made a structure has to open it, as a writer that leaves.
+    fn read_as_writer(&self) -> Seat<P> {
+        self.write();
+        // SAFETY: acquired above.
+        unsafe { self.downgrade() }
+    }
+
+    fn sockets_readers(&self) -> impl Iterator<Item = Readers<P>> {
+        self.writers.snodes.iter().filter_map(|snode: Snode<P>| snode.readers())
+    }
+
+    /// CST-RW-2: keeps readers out, and waits until those that are in have left.
+    fn close(&self) {
+        // All words are closed first: their readers leave at the same time.
+        let empty = self.close_all();
+        if !empty {
+            self.sockets_readers().for_each(|readers| readers.wait_until_empty::<F>());
+        }
+    }
+
+    /// Keeps readers out; returns whether none is in.
+    fn close_all(&self) -> bool {
+        let mut empty = true;
+        for readers in self.sockets_readers() {
+            empty &= readers.close();
+        }
+        empty
+    }
+
+    fn open(&self) -> Leaders {
+        self.sockets_readers().fold(Leaders::NONE, |all, readers| all.and::<P>(readers.open()))
+    }
+}
+
+antiphon_sync::impl_lock!(writer: [P: Platform, F: CstForm] CstRwLock<P, F>);
