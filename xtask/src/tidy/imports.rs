@@ -50,12 +50,19 @@ impl Crate {
 
     /// Which other files each file names.
     pub fn edges(&self) -> BTreeMap<&str, BTreeSet<&str>> {
-        let edges_of = |(module, uses): (&Path, &BTreeSet<Path>)| {
-            let file = self.files[module].as_str();
-            let targets = uses.iter().filter_map(|path| self.file(path, STEPS));
-            (file, targets.filter(|target| *target != file).collect())
+        let targets = |(file, paths): (_, Vec<(_, _)>)| {
+            (file, paths.into_iter().map(|(target, _)| target).collect())
         };
-        self.uses.iter().map(edges_of).collect()
+        self.paths().map(targets).collect()
+    }
+
+    /// For each file, the other files that it names, each with the path that names it.
+    pub fn paths(&self) -> impl Iterator<Item = (&str, Vec<(&str, String)>)> {
+        self.uses.iter().map(|(module, uses)| {
+            let file = self.files[module].as_str();
+            let named = |path: &Path| Some((self.file(path, STEPS)?, path.join("::")));
+            (file, uses.iter().filter_map(named).filter(|(target, _)| *target != file).collect())
+        })
     }
 
     /// The file that defines what a path names.
