@@ -7,7 +7,7 @@ use antiphon_linux::Linux;
 use antiphon_sync::wait;
 pub use antiphon_sync::wait::Generation;
 
-use crate::fiber::may_be_ready;
+use crate::budget::may_be_ready;
 use crate::raw::deadline_after;
 
 /// Tells all waiting threads that something has happened. Sleepers of one NUMA node are woken by

@@ -81,8 +81,8 @@ use antiphon_linux::Linux;
 use antiphon_platform::Deadline;
 use antiphon_runtime::cancel;
 
+use crate::budget::may_be_ready;
 use crate::channel::{Receiver, Sender};
-use crate::fiber::may_be_ready;
 use crate::raw::deadline_after;
 use crate::select::{Select, polled};
 use crate::{Event, Latch};

@@ -35,7 +35,7 @@ use antiphon_linux::Linux;
 use antiphon_runtime::channel::{Channel, NotReceived, NotSent};
 use antiphon_runtime::select::{Receives, Sends};
 
-use crate::fiber::may_be_ready;
+use crate::budget::may_be_ready;
 use crate::raw::deadline_after;
 use crate::select::polled;
 

@@ -7,7 +7,7 @@ use antiphon_linux::Linux;
 use antiphon_sync::wait;
 pub use antiphon_sync::wait::MAX_COUNT;
 
-use crate::fiber::may_be_ready;
+use crate::budget::may_be_ready;
 use crate::raw::deadline_after;
 use crate::select::polled;
 

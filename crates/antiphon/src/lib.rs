@@ -68,6 +68,7 @@ mod barrier;
 #[cfg(doctest)]
 mod borrows;
 mod broadcast;
+mod budget;
 pub mod cancel;
 pub mod channel;
 mod clock;

@@ -27,7 +27,7 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_runtime::task;
 
-use crate::fiber::may_be_ready;
+use crate::budget::may_be_ready;
 use crate::pool;
 use crate::raw::deadline_after;
 

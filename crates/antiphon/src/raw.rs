@@ -8,7 +8,7 @@ use antiphon_sync::lock::{ShflMutex, ShflSpin};
 use antiphon_sync::policy::{Chosen, Policy};
 use lock_api::GuardSend;
 
-use crate::fiber::may_be_ready;
+use crate::budget::may_be_ready;
 
 /// The raw form of [`Mutex`](crate::Mutex), 8 bytes. Any thread may unlock it. `Q` orders its
 /// waiters.

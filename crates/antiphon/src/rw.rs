@@ -7,7 +7,7 @@ use antiphon_sync::lock::{Refused, RwForm, ShflRwLock, Standard};
 use antiphon_sync::policy::Numa;
 use lock_api::GuardSend;
 
-use crate::fiber::may_be_ready;
+use crate::budget::may_be_ready;
 use crate::raw::deadline_after;
 
 /// The raw form of [`RwLock`](crate::RwLock), 16 bytes; with [`Recursive`](crate::Recursive) as its

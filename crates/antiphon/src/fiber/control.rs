@@ -188,6 +188,22 @@ impl Fiber {
         unsafe { self.0.as_ref() }
     }
 
+    /// The address of its control block.
+    #[inline(always)]
+    pub(super) fn address(self) -> NonNull<()> {
+        self.0.cast()
+    }
+
+    /// The fiber whose control block is there.
+    ///
+    /// # Safety
+    ///
+    /// The address is of [`address`](Self::address), and its fiber is there.
+    #[inline(always)]
+    pub(super) unsafe fn at(address: NonNull<()>) -> Self {
+        Self(address.cast())
+    }
+
     /// The name of the fiber: an address, below 2^63 and aligned.
     pub(super) fn handle(self) -> u64 {
         self.0.as_ptr().expose_provenance() as u64

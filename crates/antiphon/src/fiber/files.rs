@@ -22,7 +22,7 @@ use super::control::{Fiber, Said};
 use super::hooks;
 use super::host::{GoesOn, Host, below};
 use super::reactor::{Reactor, Seat};
-use super::slice;
+use crate::budget;
 use crate::cancel::{Cancelled, Token};
 use crate::raw::deadline_after;
 
@@ -219,7 +219,7 @@ impl<'a> Suspends<'a> {
     /// files are always ready.
     #[inline]
     pub(super) fn after<R>(&self, tried: R) -> R {
-        if slice::is_tiring() {
+        if budget::is_tiring() {
             hooks::leave(Said::Yields { soft: false });
         }
         tried

@@ -24,6 +24,7 @@ use antiphon_platform::{Notify as _, Ticket};
 use super::clocked;
 use super::control::{Fiber, Said};
 use super::host;
+use crate::budget::{self, Fibers};
 use crate::event_loop::Looped;
 use crate::local;
 use crate::pool::Notes;
@@ -48,7 +49,15 @@ const _: () = assert!(align_of::<Looped>() > (BELL | LOOPED) as usize);
 ///
 /// If they go elsewhere: there is another fiber runtime in this process.
 pub(super) fn installed() -> Result<(), AlreadyInstalled> {
-    install(&HOOKS)
+    install(&HOOKS)?;
+    budget::register(Fibers { turn: host::turn, yield_now: others_go_on });
+    Ok(())
+}
+
+fn others_go_on() {
+    if !leave(Said::Yields { soft: false }) {
+        thread::yield_now();
+    }
 }
 
 /// Sets the fiber that runs on the calling thread from now on. HOST-1: a signal handler sees all
@@ -56,14 +65,15 @@ pub(super) fn installed() -> Result<(), AlreadyInstalled> {
 #[inline(always)]
 pub(super) fn set_current(fiber: Option<Fiber>) {
     compiler_fence(SeqCst);
-    local::with(|own| own.fiber.set(fiber));
+    local::with(|own| own.fiber.set(fiber.map(Fiber::address)));
     compiler_fence(SeqCst);
 }
 
 /// The fiber that the caller is.
 #[inline(always)]
 pub(super) fn current_fiber() -> Option<Fiber> {
-    local::with(|own| own.fiber.get())
+    // SAFETY: `set_current` has put it there, and it runs.
+    local::with(|own| own.fiber.get()).map(|fiber| unsafe { Fiber::at(fiber) })
 }
 
 /// Returns the end of the stack that contains `address`: the stack of the fiber that runs on the
@@ -87,11 +97,10 @@ pub(crate) fn current_is_ours() -> bool {
 
 /// Tells the task of the calling fiber from others, those that have ended too.
 pub(crate) fn identity() -> Option<NonZeroUsize> {
-    let (fiber, looped) = local::with(|own| (own.fiber.get(), own.looped.get()));
-    match looped {
+    match local::with(|own| own.looped.get()) {
         // SAFETY: it runs, and so it is there.
-        Some(looped) => Some(unsafe { looped.as_ref() }.identity()),
-        None => fiber.map(Fiber::identity),
+        Some(looped) => Some(unsafe { looped.cast::<Looped>().as_ref() }.identity()),
+        None => current_fiber().map(Fiber::identity),
     }
 }
 
@@ -122,7 +131,7 @@ pub(super) fn resting<R>(bell: &'static EventFd, rest: impl FnOnce() -> R) -> R 
     rest()
 }
 
-struct Back<'a>(&'a local::Thread, Fiber);
+struct Back<'a>(&'a local::Thread, NonNull<()>);
 
 impl Drop for Back<'_> {
     fn drop(&mut self) {
@@ -170,11 +179,10 @@ unsafe fn go_away(fiber: Fiber, said: Said) {
 }
 
 fn current() -> Option<u64> {
-    let (fiber, looped) = local::with(|own| (own.fiber.get(), own.looped.get()));
-    if let Some(looped) = looped {
+    if let Some(looped) = local::with(|own| own.looped.get()) {
         return Some(looped.as_ptr().expose_provenance() as u64 | LOOPED);
     }
-    let fiber = fiber.map(Fiber::handle);
+    let fiber = current_fiber().map(Fiber::handle);
     fiber.or_else(|| RESTS.get().map(|bell| ptr::from_ref(bell).expose_provenance() as u64 + BELL))
 }
 

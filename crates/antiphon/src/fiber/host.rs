@@ -253,7 +253,7 @@ impl Host {
 
     /// Makes this the host of the calling thread.
     pub(crate) fn attach(&self) {
-        local::with(|own| own.host.set(Some(NonNull::from(self))));
+        local::with(|own| own.host.set(Some(NonNull::from(self).cast())));
     }
 
     /// Runs fibers that may go on, until it is time for something else, and returns what that is.

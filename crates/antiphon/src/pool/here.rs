@@ -16,7 +16,8 @@ use antiphon_runtime::task::{Awaited, Task};
 use antiphon_sync::queue::{Full, Item};
 
 use super::shared::Shared;
-use crate::fiber::{Host, Next, has_begun, may_be_ready, not_here};
+use crate::budget::may_be_ready;
+use crate::fiber::{Host, Next, has_begun, not_here};
 use crate::local;
 
 /// The state of the calling thread while it is a worker: on its stack.
@@ -27,7 +28,7 @@ pub(super) struct Here<'a, Y: Policy<Linux>> {
 }
 
 /// The same without a type: on the worker's stack.
-pub(crate) struct Known {
+struct Known {
     crew: *const (),
     here: *const (),
     help: unsafe fn(*const (), &Awaited<'_, Linux>),
@@ -61,7 +62,7 @@ where
         passes: passes_by::<Y>,
     };
     local::with(|own| {
-        own.here.set(Some(NonNull::from(&known)));
+        own.here.set(Some(NonNull::from(&known).cast()));
         own.forks.begin();
     });
     // Ends it though the policy panics.
@@ -86,7 +87,7 @@ impl Drop for Gone {
 fn known<'a>(own: &local::Thread) -> Option<&'a Known> {
     // SAFETY: on the stack of `work`, below us, or below the fiber that we are; `Gone` ends it. The
     // user of the reference does not wait as a fiber, and so is on that thread.
-    own.here.get().map(|known| unsafe { known.as_ref() })
+    own.here.get().map(|known| unsafe { known.cast().as_ref() })
 }
 
 /// Calls `ask` with the calling thread's state, if it is a worker of this crew, otherwise with

@@ -140,8 +140,7 @@ pub use stuck::Stuck;
 pub use timed::{Part, Span, Timed};
 pub use watch::blocking;
 
-pub(crate) use blocks::List;
-pub(crate) use here::{Known, Notes, passes, run, wait_for};
+pub(crate) use here::{Notes, passes, run, wait_for};
 pub(crate) use ledger::Account;
 
 use crate::fiber::Census;

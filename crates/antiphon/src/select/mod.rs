@@ -67,9 +67,9 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Deadline, Platform as _};
 use antiphon_runtime::select::{self, Awaits, Holds, Receives, Sends, Source, Sources};
 
+use crate::budget::may_be_ready;
 use crate::cancel::Token;
 use crate::channel::{Receiver, Sender};
-use crate::fiber::may_be_ready;
 use crate::pool::JoinHandle;
 use crate::promise::{Awaited, Broken};
 use crate::raw::deadline_after;

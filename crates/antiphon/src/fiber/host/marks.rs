@@ -7,9 +7,9 @@ use antiphon_platform::Deadline;
 
 use super::super::clocked::{Clocked, woken_ns};
 use super::super::control::Fiber;
+use super::super::hooks;
 use super::below::Busy;
 use super::{Host, TIMERS_EVERY};
-use crate::local;
 
 impl Host {
     /// A look at the clock, between two fibers or in one that leaves or goes on: what time it is.
@@ -34,7 +34,7 @@ impl Host {
     /// `kept` ns. Fibers in the line see it when they are suspended again: there may be very many.
     #[cold]
     fn tell_kept(kept: u64) {
-        let runs = local::with(|own| own.fiber.get());
+        let runs = hooks::current_fiber();
         if let Some(clocked) = runs.and_then(|fiber| fiber.get().clocked.get()) {
             // SAFETY: as in `woken`.
             unsafe { clocked.as_ref() }.has_kept(kept);
