@@ -88,6 +88,7 @@ mod blocks;
 mod builder;
 mod by_place;
 mod future;
+mod handle;
 mod here;
 mod hogs;
 mod join;
@@ -107,16 +108,14 @@ mod timed;
 mod trace;
 mod watch;
 
-use std::any::Any;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
-use antiphon_runtime::task::{Handle, Task};
+use antiphon_runtime::task::Task;
 
 pub use antiphon_runtime::flight::{Event, Found, LONG_NS, Sample, What};
 pub use antiphon_runtime::sched::{
@@ -131,6 +130,7 @@ pub use antiphon_sync::queue::{
 };
 pub use builder::{Builder, Cpu, cpus};
 pub use by_place::Spawned;
+pub use handle::JoinHandle;
 pub use hogs::{Hog, Trace};
 pub use join::join;
 pub use recording::{Latency, Recorded, Recording, Times};
@@ -158,9 +158,6 @@ pub type Standard = Scheme<Lifo, Steal>;
 pub struct Pool<Y: Policy<Linux> + 'static = Standard> {
     shared: Arc<Shared<Y>>,
 }
-
-/// Waits for a task and returns its result. If the handle is dropped, the task still runs.
-pub struct JoinHandle<T>(Handle<Linux, thread::Result<T>>);
 
 impl Pool {
     /// Starts a pool of `threads` threads with the policy [`Standard`].
@@ -392,44 +389,8 @@ impl<Y: Policy<Linux> + 'static> Drop for Pool<Y> {
     }
 }
 
-impl<T> JoinHandle<T> {
-    /// Blocks until the task is done, and returns its result. A worker, of this pool or of another,
-    /// runs other tasks of its own pool while it waits.
-    ///
-    /// # Errors
-    ///
-    /// The payload of the task's panic.
-    pub fn join(mut self) -> thread::Result<T> {
-        here::wait_for(&self.0.awaited());
-        or_lost(self.0.take())
-    }
-
-    pub(crate) fn handle(&mut self) -> &mut Handle<Linux, thread::Result<T>> {
-        &mut self.0
-    }
-
-    /// Whether the task is done, so that [`join`](Self::join) would not block.
-    #[must_use]
-    pub fn is_finished(&self) -> bool {
-        self.0.is_done()
-    }
-}
-
-/// The result of a task, or an error if the task was dropped.
-pub(crate) fn or_lost<T>(returned: Option<thread::Result<T>>) -> thread::Result<T> {
-    returned.unwrap_or_else(|| Err(Box::new("the task was dropped") as Box<dyn Any + Send>))
-}
-
 impl<Y: Policy<Linux> + 'static> fmt::Debug for Pool<Y> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pool").field("threads", &self.threads()).finish_non_exhaustive()
-    }
-}
-
-impl<T> fmt::Debug for JoinHandle<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JoinHandle")
-            .field("is_finished", &self.is_finished())
-            .finish_non_exhaustive()
     }
 }
