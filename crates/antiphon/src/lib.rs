@@ -83,6 +83,7 @@ mod local;
 pub mod look;
 pub mod message;
 pub mod net;
+mod observe;
 mod once;
 pub mod policy;
 pub mod pool;

@@ -44,10 +44,9 @@ use antiphon_platform::{Clock, Deadline, Platform as _};
 use antiphon_runtime::flight::{LONG_NS, Pace};
 
 use super::control::{Fiber, Said};
-use super::cycles::{Cycles, PERIOD_NS, Parts, Skipped};
 use super::hooks;
 use super::host::{self, Host};
-use crate::pool::Account;
+use crate::observe::{Account, Cycles, PERIOD_NS, Parts, Skipped};
 
 /// The times of one fiber: on its stack.
 pub(crate) struct Clocked {

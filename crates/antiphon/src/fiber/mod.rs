@@ -62,9 +62,7 @@ mod block_on;
 mod census;
 mod clocked;
 mod control;
-mod cycles;
 mod files;
-mod frames;
 mod holders;
 mod hooks;
 mod host;
@@ -73,7 +71,6 @@ mod polls;
 mod reactor;
 #[cfg(feature = "io_uring")]
 mod ring;
-mod sources;
 #[cfg(feature = "io_uring")]
 mod transfers;
 mod untold;
@@ -89,10 +86,7 @@ pub(crate) use census::Desks;
 pub use census::{Answer, Census, Hosted, Lock, Wait};
 pub(crate) use clocked::Clocked;
 pub(crate) use control::next_identity;
-pub(crate) use cycles::Parts;
 pub(crate) use files::{ByToken, Seats, Suspends, Until, Waited};
-pub use frames::{Frame, Place};
-pub(crate) use frames::{telling, users, write_frames};
 pub(crate) use holders::Waits;
 pub(crate) use hooks::{current_is_ours, identity, not_here, show_stack, top_of};
 pub(crate) use host::{GoesOn, Host, Next, has_begun, monotonic_ns, stacks};
@@ -100,6 +94,7 @@ pub(crate) use host::{GoesOn, Host, Next, has_begun, monotonic_ns, stacks};
 use crate::budget;
 #[doc(hidden)]
 pub use crate::budget::may_be_ready;
+pub use crate::observe::{Frame, Place};
 use crate::raw::deadline_after;
 use control::Said;
 

@@ -8,7 +8,7 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Platform as _};
 
 use super::text::{array, fields, frame_object, object, or_null, string};
-use crate::fiber::{Frame, users};
+use crate::observe::{Frame, users};
 use crate::pool::{Hog, Latency, Part, Recording, Spawned, Timed, Times};
 
 /// The number of places that have spawned tasks and are told one by one; the others are summed up.

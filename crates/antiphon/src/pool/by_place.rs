@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::panic::Location;
 
 use super::recording::{Latency, Recording, Times};
-use super::timed::{Part, Timed};
+use crate::observe::{Part, Timed};
 
 /// The parts of the time of tasks that were spawned at one line: see [`Recording::by_place`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -13,7 +13,8 @@ use antiphon_platform::{Clock, Platform as _, ThreadId};
 use antiphon_runtime::sched::Long;
 
 use super::{Policy, Pool};
-use crate::fiber::{Desks, Frame, show_stack, telling, top_of, write_frames};
+use crate::fiber::{Desks, show_stack, top_of};
+use crate::observe::{Frame, Trace};
 use crate::unpoisoned::lock;
 
 /// A task that occupied its thread for longer than the pool's
@@ -30,14 +31,6 @@ pub struct Hog {
     /// Where the thread was then. `None` if the pool does not [name hogs](super::Builder), the
     /// thread has not answered, or the task was over.
     pub trace: Option<Trace>,
-}
-
-/// Where a thread was: its functions, the innermost first. The `Display` lists those of the task
-/// that it was in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trace {
-    /// The frames, from the innermost to the first of the thread or fiber.
-    pub frames: Vec<Frame>,
 }
 
 /// The functions by which hogs are named.
@@ -209,18 +202,5 @@ impl fmt::Display for Hog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}: in one task for {:.1?} or more", self.thread, self.seen)?;
         self.trace.as_ref().map_or(Ok(()), |trace| write!(f, "{trace}"))
-    }
-}
-
-impl Trace {
-    /// The frames of the task, as far as they say something to users.
-    pub(crate) fn telling(&self) -> Vec<Frame> {
-        telling(self.frames.clone())
-    }
-}
-
-impl fmt::Display for Trace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_frames(f, &self.telling())
     }
 }

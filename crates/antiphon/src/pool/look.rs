@@ -6,10 +6,10 @@ use antiphon_linux::Linux;
 use antiphon_runtime::sched::Look;
 
 use super::Policy;
-use super::ledger::Spans;
 use super::shared::Shared;
 use crate::fiber::Census;
 use crate::look::{Looked, Seen};
+use crate::observe::Spans;
 
 /// The number of the latest hogs that are told.
 const HOGS: usize = 32;

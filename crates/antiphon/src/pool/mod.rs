@@ -104,7 +104,6 @@ mod scope;
 mod shared;
 mod spare;
 mod stuck;
-mod timed;
 mod trace;
 mod watch;
 
@@ -131,21 +130,20 @@ pub use antiphon_sync::queue::{
 pub use builder::{Builder, Cpu, cpus};
 pub use by_place::Spawned;
 pub use handle::JoinHandle;
-pub use hogs::{Hog, Trace};
+pub use hogs::Hog;
 pub use join::join;
 pub use recording::{Latency, Recorded, Recording, Times};
 pub use refused::Refused;
 pub use scope::{Scope, wait_all};
 pub use stuck::Stuck;
-pub use timed::{Part, Span, Timed};
 pub use watch::blocking;
 
 pub(crate) use here::{Notes, passes, run, wait_for};
-pub(crate) use ledger::Account;
 
 use crate::fiber::Census;
+use crate::observe::Caller;
+pub use crate::observe::{Part, Span, Timed, Trace};
 use blocks::Blocks;
-use sample::Caller;
 use shared::Shared;
 
 /// The default policy of a [`Pool`]: a worker runs its newest task first, whose data is in the

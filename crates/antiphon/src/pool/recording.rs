@@ -6,10 +6,9 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_runtime::flight::{Event, What};
 
-use super::ledger::Spans;
 use super::shared::Shared;
-use super::timed::{Part, Timed};
 use super::{Policy, Pool};
+use crate::observe::{Part, Spans, Timed};
 use crate::raw::nanos;
 
 /// What the workers of a pool have done recently: see [`Pool::recording`].

@@ -4,7 +4,6 @@
 //! task costs that is not recorded is a count where it is made ready.
 
 use std::cell::Cell;
-use std::panic::Location;
 use std::sync::Arc;
 
 use antiphon_linux::Linux;
@@ -17,9 +16,7 @@ use super::blocks::Blocks;
 use super::here::{ask, note};
 use super::ledger::Ledger;
 use crate::local;
-
-/// The line that has made a task.
-pub(crate) type Caller = &'static Location<'static>;
+use crate::observe::Caller;
 
 /// Time between two recorded tasks that a thread makes ready, in nanoseconds, about.
 const PERIOD_NS: u64 = 256_000;

@@ -14,10 +14,11 @@ use super::here::{self, Here, Nested, ask, surely};
 use super::hogs::Hogs;
 use super::ledger::Ledger;
 use super::places::Places;
-use super::sample::{Caller, sampled};
+use super::sample::sampled;
 use super::spare::Bench;
 use crate::fiber::{self, Desks, GoesOn, Host, has_begun};
 use crate::look;
+use crate::observe::Caller;
 
 /// A crew whose items are all tasks, and the threads that have no seat in it.
 pub(super) struct Shared<Y: Policy<Linux>> {

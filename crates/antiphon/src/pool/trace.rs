@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use antiphon_runtime::flight::{Event, Found, Sample, What};
 
 use super::Recording;
-use super::timed::{Part, Span, Timed};
+use crate::observe::{Part, Span, Timed};
 
 impl Recording {
     /// Writes it for <https://ui.perfetto.dev>, or any other reader of Chrome's trace events, as
