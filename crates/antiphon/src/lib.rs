@@ -96,6 +96,7 @@ mod semaphore;
 pub mod shared;
 pub mod stage;
 mod unpoisoned;
+mod worker;
 
 pub use antiphon_linux::light::enable_light;
 pub use antiphon_linux::{Changed as ClockChanged, ClockSource, Distrust};

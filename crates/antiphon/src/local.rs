@@ -21,7 +21,7 @@ pub(crate) struct Thread {
     pub(crate) looped: Address,
     /// The host of its fibers, if it is a thread of a pool that has some: a `fiber::Host`.
     pub(crate) host: Address,
-    /// The worker that it is, in a form without a type: a `pool::Known`.
+    /// The worker that it is, in a form without a type: a `worker::Known`.
     pub(crate) here: Address,
     /// The forks that it has made, and not begun.
     pub(crate) forks: Forks<Linux>,

@@ -13,9 +13,9 @@
 //! ```
 //!
 //! A promise is fulfilled once, and has one waiter: a thread, which sleeps; a
-//! [fiber](crate::fiber), which is suspended; or a future, which is woken. A worker of a [`pool`]
-//! runs other tasks meanwhile, as it does when it joins a task. If the waiting end is gone, the
-//! value is dropped.
+//! [fiber](crate::fiber), which is suspended; or a future, which is woken. A worker of a
+//! [pool](crate::pool) runs other tasks meanwhile, as it does when it joins a task. If the waiting
+//! end is gone, the value is dropped.
 
 use std::error::Error;
 use std::fmt;
@@ -30,9 +30,9 @@ use antiphon_runtime::task;
 use antiphon_sync::wait::Several;
 
 use crate::budget::may_be_ready;
-use crate::pool;
 use crate::raw::deadline_after;
 use crate::select::{And, Select, Then};
+use crate::worker::wait_for;
 
 /// The side that provides the value. If it is dropped, the waiter gets [`Broken`].
 #[must_use = "dropped, it is broken"]
@@ -66,7 +66,7 @@ impl<T> Awaited<T> {
     ///
     /// If the promise was dropped.
     pub fn wait(mut self) -> Result<T, Broken> {
-        pool::wait_for(&self.0.awaited());
+        wait_for(&self.0.awaited());
         self.0.take().ok_or(Broken)
     }
 

@@ -37,7 +37,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::clocked::{Clocked, WANTED};
 use super::host::GoesOn;
-use crate::pool::run;
+use crate::worker::run;
 
 /// Named by its address, which is that of its link.
 #[repr(C)]

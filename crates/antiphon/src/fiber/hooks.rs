@@ -27,7 +27,7 @@ use super::host;
 use crate::budget::{self, Fibers};
 use crate::event_loop::Looped;
 use crate::local;
-use crate::pool::Notes;
+use crate::worker::Notes;
 
 static HOOKS: Hooks = Hooks { current, suspend, resume };
 

@@ -28,8 +28,8 @@ use super::looks::Looks;
 use super::polls::Polls;
 use super::untold::Untold;
 use crate::local;
-use crate::pool::{passes, run};
 use crate::raw::PAST;
+use crate::worker::{passes, run};
 
 pub(super) use below::{below, rest, turn, wait_here, wake_beside};
 pub(crate) use moves::{GoesOn, has_begun};

@@ -210,7 +210,7 @@ fn is_of_rust(place: &str) -> bool {
     place.contains("/rust/library/") || of_rustc()
 }
 
-const OURS: [&str; 18] = [
+const OURS: [&str; 19] = [
     "antiphon_linux::",
     "antiphon_platform::",
     "antiphon_runtime::",
@@ -224,6 +224,7 @@ const OURS: [&str; 18] = [
     "antiphon::pool::builder::",
     "antiphon::pool::ledger::",
     "antiphon::pool::shared::",
+    "antiphon::worker::",
     "antiphon::stage::Shared<",
     "alloc::",
     "core::",

@@ -11,8 +11,8 @@ use antiphon_linux::Linux;
 use antiphon_runtime::select::Awaits;
 use antiphon_runtime::task::Handle;
 
-use super::here;
 use crate::select::{And, Select, Then};
+use crate::worker::wait_for;
 
 /// Waits for a task and returns its result. If the handle is dropped, the task still runs.
 pub struct JoinHandle<T>(pub(super) Handle<Linux, thread::Result<T>>);
@@ -27,7 +27,7 @@ impl<T> JoinHandle<T> {
     ///
     /// The payload of the task's panic.
     pub fn join(mut self) -> thread::Result<T> {
-        here::wait_for(&self.0.awaited());
+        wait_for(&self.0.awaited());
         or_lost(self.0.take())
     }
 

@@ -12,13 +12,12 @@ use antiphon_linux::glance::{Top, own_id};
 use antiphon_platform::{Clock, Platform as _, ThreadId};
 use antiphon_runtime::sched::Long;
 
-use super::{Policy, Pool};
 use crate::fiber::{Desks, show_stack, top_of};
 use crate::observe::{Frame, Trace};
 use crate::unpoisoned::lock;
 
 /// A task that occupied its thread for longer than the pool's
-/// [patience](super::Builder::patience): see [`Pool::hogs`].
+/// [patience](super::Builder::patience): see [`Pool::hogs`](super::Pool::hogs).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Hog {
@@ -68,7 +67,7 @@ struct Seen {
 }
 
 /// How many are kept.
-const MOST: usize = 64;
+pub(super) const MOST: usize = 64;
 /// The most times that a hog is asked where it is.
 const TRIES: u32 = 20;
 /// Longest wait for the answer of a thread, where no caller waits meanwhile.
@@ -183,18 +182,6 @@ impl Hogs {
             Hog { thread, seen, ago, trace }
         };
         seen.into_iter().map(hog).collect()
-    }
-}
-
-impl<Y: Policy<Linux> + 'static> Pool<Y> {
-    /// The latest tasks that exceeded the pool's [patience](super::Builder::patience), at most 64,
-    /// the oldest first. Empty without patience. Where they were is known only if the pool names
-    /// hogs (`Builder::name_hogs`, with the feature of that name).
-    ///
-    /// The first call may take half a second, because tables of the program are read.
-    #[must_use]
-    pub fn hogs(&self) -> Vec<Hog> {
-        self.shared.hogs.read(MOST, |long| self.shared.crew.lasts(long))
     }
 }
 

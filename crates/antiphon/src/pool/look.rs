@@ -5,8 +5,8 @@ use std::time::Instant;
 use antiphon_linux::Linux;
 use antiphon_runtime::sched::Look;
 
-use super::Policy;
 use super::shared::Shared;
+use super::{Policy, Pool, hogs};
 use crate::fiber::Census;
 use crate::look::{Looked, Seen};
 use crate::observe::Spans;
@@ -42,5 +42,17 @@ impl<Y: Policy<Linux> + 'static> Looked for Shared<Y> {
             hogs: self.hogs.read(HOGS, |long| self.crew.lasts(long)),
             recording: self.crew.is_recorded().then(|| self.recording(Spans::Left)),
         }
+    }
+}
+
+impl<Y: Policy<Linux> + 'static> Pool<Y> {
+    /// The latest tasks that exceeded the pool's [patience](super::Builder::patience), at most 64,
+    /// the oldest first. Empty without patience. Where they were is known only if the pool names
+    /// hogs (`Builder::name_hogs`, with the feature of that name).
+    ///
+    /// The first call may take half a second, because tables of the program are read.
+    #[must_use]
+    pub fn hogs(&self) -> Vec<hogs::Hog> {
+        self.shared.hogs.read(hogs::MOST, |long| self.shared.crew.lasts(long))
     }
 }

@@ -138,8 +138,6 @@ pub use scope::{Scope, wait_all};
 pub use stuck::Stuck;
 pub use watch::blocking;
 
-pub(crate) use here::{Notes, passes, run, wait_for};
-
 use crate::fiber::Census;
 use crate::observe::Caller;
 pub use crate::observe::{Part, Span, Timed, Trace};

@@ -33,7 +33,7 @@ use corosensei::Yielder;
 use super::super::{Handle, Ready};
 use crate::fiber::{monotonic_ns, next_identity};
 use crate::local;
-use crate::pool::Notes;
+use crate::worker::Notes;
 
 /// Named by its address.
 #[repr(align(8))]
