@@ -36,7 +36,6 @@ use antiphon_sync::queue::{Item, Link};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::clocked::{Clocked, WANTED};
-use super::host::GoesOn;
 use crate::worker::run;
 
 /// Named by its address, which is that of its link.
@@ -107,6 +106,18 @@ pub(super) enum Said {
     Sleeps,
     /// It has told where it waits.
     Told,
+}
+
+/// Where a fiber that may go on does so.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GoesOn {
+    /// On the queue where the policy puts tasks that a worker makes ready.
+    Own,
+    /// On the queue of tasks from outside: the fiber has yielded, and a policy that runs the last
+    /// one first would run it again for ever.
+    Outside,
+    /// On its own thread.
+    Here,
 }
 
 /// A control block, by its address: a word for lists. FIBER-1: the owner of this word is its

@@ -18,9 +18,10 @@ use antiphon_platform::{Deadline, Platform as _, Waiter};
 use antiphon_sync::nap;
 use antiphon_sync::wait::Several;
 
-use super::control::{Fiber, Said};
+use super::control::{Fiber, GoesOn, Said};
+use super::current::current_fiber;
 use super::hooks;
-use super::host::{GoesOn, Host, below};
+use super::host::{Host, below};
 use super::reactor::{Reactor, Seat};
 use crate::budget;
 use crate::cancel::{Cancelled, Token};
@@ -135,7 +136,7 @@ impl<'a> Suspends<'a> {
     /// `None`: the caller is no fiber, or unwinds; it blocks its thread.
     #[inline]
     pub(crate) fn here() -> Option<Self> {
-        let fiber = hooks::current_fiber().filter(|_| !thread::panicking())?;
+        let fiber = current_fiber().filter(|_| !thread::panicking())?;
         Some(Self { host: below()?, fiber })
     }
 

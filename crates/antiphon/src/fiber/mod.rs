@@ -62,6 +62,7 @@ mod block_on;
 mod census;
 mod clocked;
 mod control;
+mod current;
 mod files;
 mod holders;
 mod hooks;
@@ -85,11 +86,12 @@ pub use block_on::block_on;
 pub(crate) use census::Desks;
 pub use census::{Answer, Census, Hosted, Lock, Wait};
 pub(crate) use clocked::Clocked;
-pub(crate) use control::next_identity;
+pub(crate) use control::{GoesOn, next_identity};
+pub(crate) use current::{current_is_ours, not_here, show_stack, top_of};
 pub(crate) use files::{ByToken, Seats, Suspends, Until, Waited};
 pub(crate) use holders::Waits;
-pub(crate) use hooks::{current_is_ours, identity, not_here, show_stack, top_of};
-pub(crate) use host::{GoesOn, Host, Next, has_begun, monotonic_ns, stacks};
+pub(crate) use hooks::{identity, stacks};
+pub(crate) use host::{Host, Next, has_begun, monotonic_ns};
 
 use crate::budget;
 #[doc(hidden)]
@@ -137,7 +139,7 @@ pub fn checkpoint() {
 
 /// Suspends the fiber for at least `time`. If the caller is not a fiber, same as [`thread::sleep`].
 pub fn sleep(time: Duration) {
-    if !current_is_ours() && !hooks::current_is_looped() {
+    if !current_is_ours() && !current::current_is_looped() {
         return thread::sleep(time);
     }
     budget::may_be_ready();

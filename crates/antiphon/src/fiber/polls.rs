@@ -6,7 +6,7 @@ use std::io;
 use antiphon_linux::notify::EventFd;
 use antiphon_platform::Deadline;
 
-use super::hooks;
+use super::current;
 use super::reactor::Reactor;
 #[cfg(feature = "io_uring")]
 use super::ring::Ring;
@@ -83,7 +83,7 @@ impl Polls {
     /// Runs `rest`, in which the thread waits: where fibers wait for files, by the reactor.
     pub(super) fn resting<R>(&self, rest: impl FnOnce() -> R) -> R {
         match self.bell().filter(|_| !self.is_idle()) {
-            Some(bell) => hooks::resting(bell, rest),
+            Some(bell) => current::resting(bell, rest),
             None => rest(),
         }
     }

@@ -7,7 +7,7 @@ use antiphon_linux::fiber::Sleep;
 use antiphon_platform::{Clock, Deadline};
 
 use super::super::control::Fiber;
-use super::super::hooks;
+use super::super::current;
 use super::{Host, monotonic_ns, now};
 use crate::local;
 
@@ -74,7 +74,7 @@ pub(in crate::fiber) fn wait_here(fiber: Fiber, sleep: Sleep) {
         }
         // As a thread, because the fiber waits already.
         local::with(|own| {
-            hooks::not_here(own, || host.mail.awaited().wait_until(deadline));
+            current::not_here(own, || host.mail.awaited().wait_until(deadline));
         });
     }
 }
