@@ -64,6 +64,7 @@
 mod alarm;
 #[cfg(feature = "arc_lock")]
 mod arc;
+mod backend;
 mod barrier;
 #[cfg(doctest)]
 mod borrows;

@@ -11,7 +11,7 @@ use super::reactor::Reactor;
 #[cfg(feature = "io_uring")]
 use super::ring::Ring;
 #[cfg(feature = "io_uring")]
-use crate::net::{Backend, backend};
+use crate::backend::{Backend, backend};
 
 /// The polls of a thread: with its reactor, once it has one.
 #[derive(Default)]

@@ -50,7 +50,6 @@
 //!   them.
 //! - **While a panic unwinds** a fiber, its waits block the thread.
 
-mod backend;
 mod bell;
 mod listener;
 mod options;
@@ -68,7 +67,7 @@ use std::time::Duration;
 
 use crate::raw::nanos;
 
-pub use backend::{Backend, backend};
+pub use crate::backend::{Backend, backend};
 pub use listener::{Incoming, TcpListener};
 pub use source::Async;
 pub use stream::TcpStream;

@@ -86,7 +86,6 @@
 
 mod blocks;
 mod builder;
-mod by_place;
 mod future;
 mod handle;
 mod here;
@@ -97,14 +96,12 @@ mod look;
 #[cfg(feature = "name_hogs")]
 mod naming;
 mod places;
-mod recording;
 mod refused;
 mod sample;
 mod scope;
 mod shared;
 mod spare;
 mod stuck;
-mod trace;
 mod watch;
 
 use std::fmt;
@@ -128,11 +125,9 @@ pub use antiphon_sync::queue::{
     ChaseLev, Deque, Full, Item, MultiQueue, RankedQueue, RelaxedQueue, Slotted, Stolen, WorkQueue,
 };
 pub use builder::{Builder, Cpu, cpus};
-pub use by_place::Spawned;
 pub use handle::JoinHandle;
 pub use hogs::Hog;
 pub use join::join;
-pub use recording::{Latency, Recorded, Recording, Times};
 pub use refused::Refused;
 pub use scope::{Scope, wait_all};
 pub use stuck::Stuck;
@@ -140,7 +135,7 @@ pub use watch::blocking;
 
 use crate::fiber::Census;
 use crate::observe::Caller;
-pub use crate::observe::{Part, Span, Timed, Trace};
+pub use crate::observe::{Latency, Part, Recorded, Recording, Span, Spawned, Timed, Times, Trace};
 use blocks::Blocks;
 use shared::Shared;
 

@@ -51,8 +51,8 @@
 //!   at some of the cases only. Up to eight cases need no allocation.
 //!
 //! While a select waits, it may be handed an event that it does not take, because another case came
-//! at the same time. The event is set again then; in between, [`Event::try_wait`] in other threads
-//! returns `false`.
+//! at the same time. The event is set again then; in between,
+//! [`Event::try_wait`](crate::Event::try_wait) in other threads returns `false`.
 
 mod cases;
 mod future;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::panic::Location;
 
 use super::recording::{Latency, Recording, Times};
-use crate::observe::{Part, Timed};
+use super::timed::{Part, Timed};
 
 /// The parts of the time of tasks that were spawned at one line: see [`Recording::by_place`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,10 +26,10 @@ pub struct Spawned {
 }
 
 impl Recording {
-    /// The parts of the time of tasks, by the line that [spawned](super::Pool::spawn) them. Returns
-    /// at most `most` lines, sorted by the total time in which their tasks could run and did not,
-    /// and one more entry for all other lines; so 0 returns all tasks in one entry. Tasks that have
-    /// not ended count too, unlike in [`latency`](Self::latency).
+    /// The parts of the time of tasks, by the line that [spawned](crate::pool::Pool::spawn) them.
+    /// Returns at most `most` lines, sorted by the total time in which their tasks could run and
+    /// did not, and one more entry for all other lines; so 0 returns all tasks in one entry. Tasks
+    /// that have not ended count too, unlike in [`latency`](Self::latency).
     ///
     /// ```
     /// use antiphon::{Event, fiber, pool::Pool};

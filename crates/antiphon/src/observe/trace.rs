@@ -7,8 +7,8 @@ use std::io::{self, Write};
 
 use antiphon_runtime::flight::{Event, Found, Sample, What};
 
-use super::Recording;
-use crate::observe::{Part, Span, Timed};
+use super::recording::Recording;
+use super::timed::{Part, Span, Timed};
 
 impl Recording {
     /// Writes it for <https://ui.perfetto.dev>, or any other reader of Chrome's trace events, as
