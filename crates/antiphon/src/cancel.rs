@@ -83,9 +83,9 @@ use antiphon_runtime::cancel;
 
 use crate::budget::may_be_ready;
 use crate::channel::{Receiver, Sender};
-use crate::raw::deadline_after;
+use crate::deadline::deadline_after;
+use crate::event::{Event, Latch};
 use crate::select::{And, Select, Then, as_inner, polled};
-use crate::{Event, Latch};
 
 /// A token that says whether its work is to stop. Clones are the same token.
 #[derive(Clone)]

@@ -36,7 +36,7 @@ use antiphon_runtime::channel::{Channel, NotReceived, NotSent};
 use antiphon_runtime::select::{Receives, Sends};
 
 use crate::budget::may_be_ready;
-use crate::raw::deadline_after;
+use crate::deadline::deadline_after;
 use crate::select::{And, Each, Select, Then, ThenOf, polled};
 
 struct Shared<T: Send> {

@@ -9,7 +9,7 @@ use antiphon_sync::wait;
 pub use antiphon_sync::wait::MAX_COUNT;
 
 use crate::budget::may_be_ready;
-use crate::raw::deadline_after;
+use crate::deadline::deadline_after;
 use crate::select::{And, Select, Then, as_inner, polled};
 
 /// Tells one thread that something has happened, and resets itself (an auto-reset event). It takes

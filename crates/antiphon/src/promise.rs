@@ -30,7 +30,7 @@ use antiphon_runtime::task;
 use antiphon_sync::wait::Several;
 
 use crate::budget::may_be_ready;
-use crate::raw::deadline_after;
+use crate::deadline::deadline_after;
 use crate::select::{And, Select, Then};
 use crate::worker::wait_for;
 

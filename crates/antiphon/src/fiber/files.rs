@@ -25,7 +25,7 @@ use super::host::{Host, below};
 use super::reactor::{Reactor, Seat};
 use crate::budget;
 use crate::cancel::{Cancelled, Token};
-use crate::raw::deadline_after;
+use crate::deadline::deadline_after;
 
 /// The registrations of a file: one for each thread whose fibers have waited for it.
 #[derive(Debug, Default)]

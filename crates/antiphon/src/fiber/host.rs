@@ -28,8 +28,8 @@ use super::current;
 use super::looks::Looks;
 use super::polls::Polls;
 use super::untold::Untold;
+use crate::deadline::PAST;
 use crate::local;
-use crate::raw::PAST;
 use crate::worker::{passes, run};
 
 pub(super) use below::{below, rest, turn, wait_here, wake_beside};

@@ -96,8 +96,8 @@ pub(crate) use host::{Host, Next, has_begun, monotonic_ns};
 use crate::budget;
 #[doc(hidden)]
 pub use crate::budget::may_be_ready;
+use crate::deadline::deadline_after;
 pub use crate::observe::{Frame, Place};
-use crate::raw::deadline_after;
 use control::Said;
 
 /// The size of a fiber's stack that is enough for most tasks: 64 KiB.

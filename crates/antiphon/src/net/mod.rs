@@ -65,7 +65,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use crate::raw::nanos;
+use crate::deadline::nanos;
 
 pub use crate::backend::{Backend, backend};
 pub use listener::{Incoming, TcpListener};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use antiphon_runtime::flight::{Event, What};
 
 use super::timed::{Part, Timed};
-use crate::raw::nanos;
+use crate::deadline::nanos;
 
 /// What the workers of a pool have done recently: see
 /// [`Pool::recording`](crate::pool::Pool::recording).

@@ -14,7 +14,7 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_runtime::fiber::Ready;
 
-use crate::Latch;
+use crate::event::Latch;
 use crate::fiber::is_fiber;
 use crate::unpoisoned::lock;
 use crate::worker;

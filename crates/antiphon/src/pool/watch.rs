@@ -8,7 +8,7 @@ use antiphon_linux::Linux;
 
 use super::Policy;
 use super::shared::Shared;
-use crate::raw::nanos;
+use crate::deadline::nanos;
 use crate::worker;
 
 /// With less patience the watching thread would take the CPU from the workers that it watches.

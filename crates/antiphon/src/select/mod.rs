@@ -66,7 +66,7 @@ use antiphon_platform::{Deadline, Platform as _};
 use antiphon_runtime::select::{self, Source, Sources};
 
 use crate::budget::may_be_ready;
-use crate::raw::deadline_after;
+use crate::deadline::deadline_after;
 
 pub use antiphon_runtime::select::Lot;
 use cases::sealed;
