@@ -37,7 +37,7 @@ type Failure = Box<dyn std::error::Error>;
 /// The verbs, each with the line that `--help` shows of it.
 const VERBS: [(&str, &str); 8] = [
     ("claims", "check docs/claims.toml  [--readme] [--strict]"),
-    ("tidy", "check the style and the shape of the tree"),
+    ("tidy", "check the style and the shape of the tree  [--fewer | --edges FOLDER]"),
     ("tests", "build and run all tests  [--times FILE] [--report FILE]"),
     (
         "mutants",

@@ -31,20 +31,26 @@ use crate::finding::{Outcome, report};
 use crate::metadata::Metadata;
 use crate::{Failure, source, tree};
 
-/// `cargo xtask tidy [--fewer]`.
+/// `cargo xtask tidy [--fewer | --edges FOLDER]`.
 ///
-/// `--fewer` first lowers the numbers of [`prose`] and [`circles`] to what there is.
+/// `--fewer` first lowers the numbers of [`prose`] and [`circles`] to what there is. `--edges` only
+/// lists the arrows of the circles of one folder, for example `crates/sync`.
 pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     use lexopt::prelude::*;
-    let mut lower = false;
+    let (mut lower, mut listed) = (false, None);
     while let Some(argument) = arguments.next()? {
         match argument {
             Long("fewer") => lower = true,
+            Long("edges") => listed = Some(arguments.value()?.string()?),
             other => return Err(other.unexpected().into()),
         }
     }
     let root = tree::root()?;
     let files = tree::files(&root)?;
+    if let Some(folder) = listed {
+        print!("{}", circles::edges(&root, &files, folder.trim_end_matches('/'))?);
+        return Ok(Outcome::Clean);
+    }
     let metadata = Metadata::read(&root)?;
 
     let mut findings = Vec::new();

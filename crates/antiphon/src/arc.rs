@@ -1,12 +1,15 @@
 //! Guards that keep an `Arc` of their lock.
 
-use crate::{RawMutex, RawRwLock, ThreadIdentity};
+use crate::mutex::RawMutex;
+use crate::reentrant::ThreadIdentity;
+use crate::rw::RawRwLock;
 
 /// The guard that [`Mutex::lock_arc`](crate::Mutex::lock_arc) returns.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use antiphon::{ArcMutexGuard, Mutex};
+/// use antiphon::Mutex;
+/// use antiphon::guard::ArcMutexGuard;
 ///
 /// fn locked() -> ArcMutexGuard<u32> {
 ///     Arc::new(Mutex::new(5)).lock_arc()

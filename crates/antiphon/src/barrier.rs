@@ -6,8 +6,8 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_sync::wait;
 
-use crate::fiber::may_be_ready;
-use crate::raw::deadline_after;
+use crate::budget::may_be_ready;
+use crate::deadline::deadline_after;
 
 /// Blocks threads until a given number have arrived, any number of times. It takes 32 bytes. If a
 /// thread was in a call while another one forked, make a new barrier in the child; see

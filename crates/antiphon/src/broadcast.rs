@@ -7,8 +7,8 @@ use antiphon_linux::Linux;
 use antiphon_sync::wait;
 pub use antiphon_sync::wait::Generation;
 
-use crate::fiber::may_be_ready;
-use crate::raw::deadline_after;
+use crate::budget::may_be_ready;
+use crate::deadline::deadline_after;
 
 /// Tells all waiting threads that something has happened. Sleepers of one NUMA node are woken by
 /// one system call. Where more than eight sleepers are on several nodes, the sender wakes eight,

@@ -81,11 +81,11 @@ use antiphon_linux::Linux;
 use antiphon_platform::Deadline;
 use antiphon_runtime::cancel;
 
+use crate::budget::may_be_ready;
 use crate::channel::{Receiver, Sender};
-use crate::fiber::may_be_ready;
-use crate::raw::deadline_after;
-use crate::select::{Select, polled};
-use crate::{Event, Latch};
+use crate::deadline::deadline_after;
+use crate::event::{Event, Latch};
+use crate::select::{And, Select, Then, as_inner, polled};
 
 /// A token that says whether its work is to stop. Clones are the same token.
 #[derive(Clone)]
@@ -323,6 +323,18 @@ impl Token {
         &self.0
     }
 }
+
+impl<'a, R, C> Select<'a, R, C> {
+    /// Adds a case that waits until the token is cancelled, by a call or by its deadline.
+    pub fn cancelled<F>(self, token: &Token, then: F) -> Select<'a, R, And<C, &Token, F>>
+    where
+        F: FnOnce() -> R,
+    {
+        self.and(token, then)
+    }
+}
+
+as_inner!(Token);
 
 impl Default for Token {
     fn default() -> Self {

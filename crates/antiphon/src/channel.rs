@@ -35,9 +35,9 @@ use antiphon_linux::Linux;
 use antiphon_runtime::channel::{Channel, NotReceived, NotSent};
 use antiphon_runtime::select::{Receives, Sends};
 
-use crate::fiber::may_be_ready;
-use crate::raw::deadline_after;
-use crate::select::polled;
+use crate::budget::may_be_ready;
+use crate::deadline::deadline_after;
+use crate::select::{And, Each, Select, Then, ThenOf, polled};
 
 struct Shared<T: Send> {
     channel: Channel<Linux, T>,
@@ -192,6 +192,86 @@ impl<'a, T: Send> IntoIterator for &'a Receiver<T> {
 
     fn into_iter(self) -> Iter<'a, T> {
         self.iter()
+    }
+}
+
+impl<'a, R, C> Select<'a, R, C> {
+    /// Adds a case that receives a value. The closure gets an error if the channel is empty and has
+    /// no senders.
+    pub fn recv<T, F>(
+        self,
+        receiver: &Receiver<T>,
+        then: F,
+    ) -> Select<'a, R, And<C, Receives<'_, Linux, T>, F>>
+    where
+        T: Send,
+        F: FnOnce(Result<T, RecvError>) -> R,
+    {
+        self.and(Receives::new(receiver.channel()), then)
+    }
+
+    /// Adds a case for each of these channels; the closure also gets the index of the channel.
+    pub fn recv_each<'b, T, F>(
+        self,
+        receivers: impl IntoIterator<Item = &'b Receiver<T>>,
+        then: F,
+    ) -> Select<'a, R, Each<C, Receives<'b, Linux, T>, F>>
+    where
+        T: Send + 'b,
+        F: FnOnce(usize, Result<T, RecvError>) -> R,
+    {
+        let all = receivers.into_iter().map(|receiver| Receives::new(receiver.channel()));
+        self.and_each(all.collect(), then)
+    }
+
+    /// Adds a case that sends the value, which is taken out of the `Option`. A value that is not
+    /// sent stays there; with `None` the case is never ready. The closure gets an error if there
+    /// are no receivers.
+    ///
+    /// ```
+    /// use antiphon::{channel, select::Select};
+    /// use std::time::Duration;
+    ///
+    /// let (sender, receiver) = channel::bounded(1);
+    /// let mut value = Some(1);
+    /// let mut send = || Select::new().send(&sender, &mut value, |sent| sent.is_ok()).try_wait();
+    /// assert_eq!((send(), receiver.len()), (Some(true), 1));
+    /// // It is gone.
+    /// assert_eq!(send(), None);
+    /// ```
+    pub fn send<'b, T, F>(
+        self,
+        sender: &'b Sender<T>,
+        value: &'b mut Option<T>,
+        then: F,
+    ) -> Select<'a, R, And<C, Sends<'b, Linux, T>, F>>
+    where
+        T: Send,
+        F: FnOnce(Result<(), SendError<()>>) -> R,
+    {
+        self.and(Sends::new(sender.channel(), value), then)
+    }
+}
+
+fn received<T>(source: Receives<'_, Linux, T>) -> Result<T, RecvError> {
+    source.into_received().expect("it was chosen").map_err(|_| RecvError)
+}
+
+impl<R, T, F: FnOnce(Result<T, RecvError>) -> R> Then<R, F> for Receives<'_, Linux, T> {
+    fn then(self, then: F) -> R {
+        then(received(self))
+    }
+}
+
+impl<R, T, F: FnOnce(usize, Result<T, RecvError>) -> R> ThenOf<R, F> for Receives<'_, Linux, T> {
+    fn then_of(self, number: usize, then: F) -> R {
+        then(number, received(self))
+    }
+}
+
+impl<R, T, F: FnOnce(Result<(), SendError<()>>) -> R> Then<R, F> for Sends<'_, Linux, T> {
+    fn then(self, then: F) -> R {
+        then(if self.is_refused() { Err(SendError(())) } else { Ok(()) })
     }
 }
 

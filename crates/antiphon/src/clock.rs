@@ -4,10 +4,12 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use antiphon_linux::{Changed, ClockSource, Linux, Pace, pin, source, usable};
-use antiphon_sync::clock::{Apart, Least, Meeting, Order, Ordo};
+pub use antiphon_linux::{Changed as ClockChanged, ClockSource, Distrust};
+use antiphon_linux::{Changed, Linux, Pace, pin, source, usable};
+pub use antiphon_sync::clock::Order;
+use antiphon_sync::clock::{Apart, Least, Meeting, Ordo};
 
-use crate::Mutex;
+use crate::locks::Mutex;
 
 /// Rounds of a meeting of two CPUs, if there is time: on an idle machine a tenth of a millisecond.
 const ROUNDS: u32 = 256;
@@ -20,14 +22,14 @@ const RATE_NS: u64 = 1_000_000;
 const POOR_NS: u64 = 10_000;
 const TRIES: u32 = 4;
 
-/// Timestamps without a shared counter, with a known uncertainty ([Ordo](crate::generic::Ordo)).
+/// Timestamps without a shared counter, with a known uncertainty ([`Ordo`]).
 ///
 /// A stamp is the value of the counter of the current CPU: about 20 ns, however many threads take
 /// stamps. The counters of two CPUs differ a little, which is measured before the first stamp;
 /// stamps that are closer than that are [`Order::Uncertain`].
 ///
 /// ```
-/// use antiphon::{Clock, Order};
+/// use antiphon::clock::{Clock, Order};
 ///
 /// let clock = Clock::shared()?;
 /// let first = clock.now();
@@ -37,7 +39,7 @@ const TRIES: u32 = 4;
 /// let third = clock.new_time(second);
 /// assert_eq!(clock.cmp(third, first), Order::Greater);
 /// println!("within {} ns, by {}", clock.uncertainty_ns(), clock.source());
-/// # Ok::<(), antiphon::NotMeasured>(())
+/// # Ok::<(), antiphon::clock::NotMeasured>(())
 /// ```
 ///
 /// The clock covers the CPUs that the process could use when it was measured, whatever the affinity

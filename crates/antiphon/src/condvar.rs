@@ -9,8 +9,8 @@ use antiphon_sync::policy::{Chosen, Policy};
 use antiphon_sync::wait;
 use lock_api::GuardSend;
 
-use crate::RawMutex;
-use crate::raw::deadline_after;
+use crate::deadline::deadline_after;
+use crate::mutex::RawMutex;
 
 /// The raw form of [`Condvar`](crate::Condvar), 16 bytes.
 ///

@@ -4,12 +4,13 @@ use std::fmt;
 use std::time::Duration;
 
 use antiphon_linux::Linux;
+use antiphon_runtime::select::Holds;
 use antiphon_sync::wait;
 pub use antiphon_sync::wait::MAX_COUNT;
 
-use crate::fiber::may_be_ready;
-use crate::raw::deadline_after;
-use crate::select::polled;
+use crate::budget::may_be_ready;
+use crate::deadline::deadline_after;
+use crate::select::{And, Select, Then, as_inner, polled};
 
 /// Tells one thread that something has happened, and resets itself (an auto-reset event). It takes
 /// 192 bytes, so that the two sides do not share a cache line.
@@ -306,5 +307,63 @@ impl fmt::Debug for EventCount {
 impl fmt::Debug for EventKey<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EventKey").finish_non_exhaustive()
+    }
+}
+
+impl<'a, R, C> Select<'a, R, C> {
+    /// Adds a case that waits until the event is set, and resets it.
+    pub fn event<F>(self, event: &Event, then: F) -> Select<'a, R, And<C, &Event, F>>
+    where
+        F: FnOnce() -> R,
+    {
+        self.and(event, then)
+    }
+
+    /// Adds a case that waits until the latch is open.
+    pub fn latch<F>(self, latch: &Latch, then: F) -> Select<'a, R, And<C, &Latch, F>>
+    where
+        F: FnOnce() -> R,
+    {
+        self.and(latch, then)
+    }
+
+    /// Adds a case that waits until `condition` returns `true`. The thread that makes it true must
+    /// notify `changed`. If the condition returns `true`, this case is chosen: so the condition may
+    /// take something.
+    ///
+    /// ```
+    /// use antiphon::{EventCount, select::Select};
+    /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    ///
+    /// let (left, changed) = (AtomicU32::new(3), EventCount::new());
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| {
+    ///         for _ in 0..3 {
+    ///             left.fetch_sub(1, Relaxed);
+    ///             changed.notify_all();
+    ///         }
+    ///     });
+    ///     Select::new().when(&changed, || left.load(Relaxed) == 0, || ()).wait();
+    /// });
+    /// ```
+    pub fn when<W, F>(
+        self,
+        count: &EventCount,
+        condition: W,
+        then: F,
+    ) -> Select<'a, R, And<C, Holds<'_, Linux, W>, F>>
+    where
+        W: Fn() -> bool,
+        F: FnOnce() -> R,
+    {
+        self.and(Holds::new(count.count(), condition), then)
+    }
+}
+
+as_inner!(Event, Latch);
+
+impl<R, W, F: FnOnce() -> R> Then<R, F> for Holds<'_, Linux, W> {
+    fn then(self, then: F) -> R {
+        then()
     }
 }

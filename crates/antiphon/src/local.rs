@@ -1,5 +1,8 @@
 //! The state that this crate keeps for each thread, and that code on a fiber's stack asks for:
 //! where fibers may move, anew each time (MIGRATE-3).
+//!
+//! This is the lowest module: it names no fiber, pool or event loop. What belongs to these is an
+//! address here. One module sets and follows it, and knows the type.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -7,20 +10,19 @@ use std::ptr::NonNull;
 use antiphon_linux::Linux;
 use antiphon_runtime::fork::Forks;
 
-use crate::event_loop::Looped;
-use crate::fiber::{Fiber, Host};
-use crate::pool::{Known, List};
+/// The address of something of a layer above.
+pub(crate) type Address = Cell<Option<NonNull<()>>>;
 
 /// Touched by its own thread, and the signal handlers on it.
 pub(crate) struct Thread {
-    /// The fiber that runs on it.
-    pub(crate) fiber: Cell<Option<Fiber>>,
-    /// The fiber of an event loop that runs on it.
-    pub(crate) looped: Cell<Option<NonNull<Looped>>>,
-    /// The host of its fibers, if it is a thread of a pool that has some.
-    pub(crate) host: Cell<Option<NonNull<Host>>>,
-    /// The worker that it is, in a form without a type.
-    pub(crate) here: Cell<Option<NonNull<Known>>>,
+    /// The fiber that runs on it: a control block of `fiber::control`.
+    pub(crate) fiber: Address,
+    /// The fiber of an event loop that runs on it: an `event_loop::Looped`.
+    pub(crate) looped: Address,
+    /// The host of its fibers, if it is a thread of a pool that has some: a `fiber::Host`.
+    pub(crate) host: Address,
+    /// The worker that it is, in a form without a type: a `worker::Known`.
+    pub(crate) here: Address,
     /// The forks that it has made, and not begun.
     pub(crate) forks: Forks<Linux>,
     /// The number of tasks that it runs where they were made, one inside of the other.
@@ -32,6 +34,14 @@ pub(crate) struct Thread {
     pub(crate) ready: Cell<u32>,
     /// Its free blocks.
     pub(crate) blocks: List,
+}
+
+/// A list of free blocks of memory for tasks, each of which begins with the address of the next.
+pub(crate) struct List {
+    pub(crate) first: Cell<Option<NonNull<u8>>>,
+    /// The number of blocks for which the list has room: none before the thread has used it, nor
+    /// after its end.
+    pub(crate) room: Cell<u32>,
 }
 
 impl Thread {

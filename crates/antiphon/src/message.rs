@@ -127,7 +127,7 @@ pub use antiphon_runtime::message::{
     SIGNALS, SignalId, TableFull,
 };
 
-pub use crate::raw::deadline_after;
+pub use crate::deadline::deadline_after;
 
 /// A table of actions; see [`message::Actions`].
 pub type Actions = message::Actions<Linux>;

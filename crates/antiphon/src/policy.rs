@@ -23,7 +23,8 @@ pub use antiphon_sync::policy::{
 };
 use lock_api::GuardNoSend;
 
-pub use crate::{RawCondvar, RawMutex};
+use crate::condvar::RawCondvar;
+use crate::mutex::RawMutex;
 
 /// A blocking mutex whose waiters are ordered by `Q`; otherwise like [`crate::Mutex`].
 pub type Mutex<Q, T> = lock_api::Mutex<RawMutex<Q>, T>;

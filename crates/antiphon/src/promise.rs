@@ -13,9 +13,9 @@
 //! ```
 //!
 //! A promise is fulfilled once, and has one waiter: a thread, which sleeps; a
-//! [fiber](crate::fiber), which is suspended; or a future, which is woken. A worker of a [`pool`]
-//! runs other tasks meanwhile, as it does when it joins a task. If the waiting end is gone, the
-//! value is dropped.
+//! [fiber](crate::fiber), which is suspended; or a future, which is woken. A worker of a
+//! [pool](crate::pool) runs other tasks meanwhile, as it does when it joins a task. If the waiting
+//! end is gone, the value is dropped.
 
 use std::error::Error;
 use std::fmt;
@@ -25,11 +25,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use antiphon_linux::Linux;
+use antiphon_runtime::select::{Awaits, Source, Stand};
 use antiphon_runtime::task;
+use antiphon_sync::wait::Several;
 
-use crate::fiber::may_be_ready;
-use crate::pool;
-use crate::raw::deadline_after;
+use crate::budget::may_be_ready;
+use crate::deadline::deadline_after;
+use crate::select::{And, Select, Then};
+use crate::worker::wait_for;
 
 /// The side that provides the value. If it is dropped, the waiter gets [`Broken`].
 #[must_use = "dropped, it is broken"]
@@ -63,7 +66,7 @@ impl<T> Awaited<T> {
     ///
     /// If the promise was dropped.
     pub fn wait(mut self) -> Result<T, Broken> {
-        pool::wait_for(&self.0.awaited());
+        wait_for(&self.0.awaited());
         self.0.take().ok_or(Broken)
     }
 
@@ -99,6 +102,41 @@ impl<T> Future for Awaited<T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         Pin::new(&mut self.0).poll(context).map(|value| value.ok_or(Broken))
+    }
+}
+
+impl<'a, R, C> Select<'a, R, C> {
+    /// Adds a case that waits for a promise. If it is chosen, the closure gets the value or the
+    /// error, and there is nothing left to wait for.
+    pub fn promise<T, F>(
+        self,
+        awaited: &mut Awaited<T>,
+        then: F,
+    ) -> Select<'a, R, And<C, Promised<'_, T>, F>>
+    where
+        F: FnOnce(Result<T, Broken>) -> R,
+    {
+        self.and(Promised(Awaits::new(&mut awaited.0)), then)
+    }
+}
+
+/// A promise as the case of a [`Select`].
+#[derive(Debug)]
+pub struct Promised<'a, T>(Awaits<'a, Linux, T>);
+
+impl<T> Source<Linux> for Promised<'_, T> {
+    fn try_take(&self) -> bool {
+        self.0.try_take()
+    }
+
+    fn stand<'a>(&'a self, several: &'a Several<Linux>) -> Option<Stand<'a, Linux>> {
+        self.0.stand(several)
+    }
+}
+
+impl<R, T, F: FnOnce(Result<T, Broken>) -> R> Then<R, F> for Promised<'_, T> {
+    fn then(self, then: F) -> R {
+        then(self.0.into_returned().ok_or(Broken))
     }
 }
 

@@ -6,8 +6,8 @@ use core::ptr::NonNull;
 use antiphon_linux::Linux;
 use antiphon_platform::Platform;
 
-use crate::RawMutex;
 use crate::fiber::identity;
+use crate::mutex::RawMutex;
 
 /// A mutex that the thread or [fiber](crate::fiber) that holds it may lock again. It is
 /// `lock_api`'s type over [`RawMutex`], and takes 24 bytes. All guards of one owner refer to the

@@ -7,11 +7,11 @@ use antiphon_sync::lock::{Refused, RwForm, ShflRwLock, Standard};
 use antiphon_sync::policy::Numa;
 use lock_api::GuardSend;
 
-use crate::fiber::may_be_ready;
-use crate::raw::deadline_after;
+use crate::budget::may_be_ready;
+use crate::deadline::deadline_after;
 
-/// The raw form of [`RwLock`](crate::RwLock), 16 bytes; with [`Recursive`](crate::Recursive) as its
-/// form, that of [`RecursiveRwLock`](crate::RecursiveRwLock). Any thread may unlock it.
+/// The raw form of [`RwLock`](crate::RwLock), 16 bytes; with [`Recursive`](crate::raw::Recursive)
+/// as its form, that of [`RecursiveRwLock`](crate::RecursiveRwLock). Any thread may unlock it.
 ///
 /// In the standard form readers wait behind a waiting writer. So a thread that holds the lock for
 /// reading, and reads again, may deadlock. In the recursive form it does not wait; then readers

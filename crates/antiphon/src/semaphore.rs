@@ -7,8 +7,8 @@ use antiphon_linux::Linux;
 use antiphon_sync::wait;
 pub use antiphon_sync::wait::{MAX_PERMITS, TooManyPermits};
 
-use crate::fiber::may_be_ready;
-use crate::raw::deadline_after;
+use crate::budget::may_be_ready;
+use crate::deadline::deadline_after;
 
 /// A number of permits, which threads acquire and release. It takes 16 bytes.
 ///

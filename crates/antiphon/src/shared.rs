@@ -52,7 +52,7 @@ use antiphon_linux::Linux;
 use antiphon_sync::shared::{Acquired, SharedCondvar, SharedMutex, SharedSemaphore};
 
 use crate::TooManyPermits;
-use crate::raw::deadline_after;
+use crate::deadline::deadline_after;
 pub use barrier::Barrier;
 pub use broadcast::{Broadcast, Generation};
 pub use event::Event;

@@ -43,9 +43,9 @@
 //! - **Weight**: a turn lasts `weight` times 100 µs, and serves at least `weight` items. After each
 //!   turn (or after eight, if the policy runs the newest task first) other stages have theirs. If a
 //!   pool has more to do than its workers can, and runs tasks in order of arrival
-//!   ([`Fifo`](crate::pool::Fifo)), stages share its time by their weights. [`Builder::rank`] is
-//!   for policies that use ranks, such as [`Staged`](crate::pool::Staged) and
-//!   [`Ranked`](crate::pool::Ranked).
+//!   ([`Fifo`](crate::pool::policy::Fifo)), stages share its time by their weights.
+//!   [`Builder::rank`] is for policies that use ranks, such as
+//!   [`Staged`](crate::pool::policy::Staged) and [`Ranked`](crate::pool::policy::Ranked).
 //! - **Pools**: a stage that must not wait for others gets a pool of its own; the others send to it
 //!   as to any stage. Ten pools of ten threads, each with all the stages, are no harder: keep an
 //!   inlet for each.
@@ -66,8 +66,8 @@ use antiphon_platform::{Clock, Platform as _};
 use antiphon_runtime::channel::NotSent;
 use antiphon_runtime::stage::{self as line, Next};
 
-use crate::pool::{Policy, Pool};
-use crate::raw::deadline_after;
+use crate::deadline::deadline_after;
+use crate::pool::{Pool, policy::Policy};
 use crate::{Latch, Mutex};
 
 /// The handle of a stage: its figures, and a way to wait for its end. If it is dropped, the stage

@@ -4,7 +4,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon::{
-    Condvar, Mutex, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard, SpinMutex,
+    Condvar, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard, SpinMutex,
+    guard::RwLockUpgradableReadGuard,
 };
 
 static COUNT: Mutex<u64> = Mutex::new(0);

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon::fiber::{self, STACK_BYTES, yield_now, yield_soft};
-use antiphon::pool::{self, BoxedPolicy, Builder, Pool};
+use antiphon::pool::{self, Builder, Pool, policy::BoxedPolicy};
 use antiphon::{Barrier, Condvar, Event, Latch, Mutex, RwLock, Semaphore};
 
 fn fibers(threads: usize) -> Builder {

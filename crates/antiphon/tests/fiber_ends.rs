@@ -9,7 +9,9 @@ use std::thread;
 use antiphon::fiber::{STACK_BYTES, is_fiber, yield_now};
 use antiphon::generic::Linux;
 use antiphon::pool::{
-    Builder, Deque, Item, Lifo, Others, Own, Policy, Pool, Scheme, Steal, Stolen,
+    Builder, Pool,
+    policy::{Lifo, Others, Own, Policy, Scheme, Steal},
+    queue::{Deque, Item, Stolen},
 };
 use antiphon::{Event, Latch};
 

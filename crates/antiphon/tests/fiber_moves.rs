@@ -12,7 +12,7 @@ use antiphon::channel::{self, Receiver, Sender};
 use antiphon::fiber::{self, STACK_BYTES, yield_now, yield_soft};
 use antiphon::generic::Linux;
 use antiphon::net::UdpSocket;
-use antiphon::pool::{self, BoxedPolicy, Builder, Pool};
+use antiphon::pool::{self, Builder, Pool, policy::BoxedPolicy};
 use antiphon::{Barrier, Condvar, Event, Latch, Mutex, ReentrantMutex, RwLock, Semaphore, promise};
 
 type AnyPool = Pool<BoxedPolicy<Linux>>;

@@ -8,7 +8,10 @@ use std::thread;
 use std::time::Duration;
 
 use antiphon::generic::Linux;
-use antiphon::pool::{self, Fifo, InBlocks, Lifo, Policy, Pool, Scheme, Share, Steal};
+use antiphon::pool::{
+    self, Pool,
+    policy::{Fifo, InBlocks, Lifo, Policy, Scheme, Share, Steal},
+};
 
 fn fibonacci(n: u32) -> u64 {
     if n < 2 {

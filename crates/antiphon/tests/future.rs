@@ -8,7 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
-use antiphon::pool::{Fifo, JoinHandle, Pool, Scheme, Share, Steal};
+use antiphon::pool::{
+    JoinHandle, Pool,
+    policy::{Fifo, Scheme, Share, Steal},
+};
 
 /// Lets others run.
 async fn pause() {

@@ -4,9 +4,12 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use antiphon::{
-    Condvar, MappedMutexGuard, MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, MutexGuard,
-    RecursiveRwLock, ReentrantMutex, ReentrantMutexGuard, RwLock, RwLockReadGuard,
-    RwLockUpgradableReadGuard, RwLockWriteGuard, SpinMutex, SpinMutexGuard,
+    Condvar, Mutex, MutexGuard, RecursiveRwLock, ReentrantMutex, RwLock, RwLockReadGuard,
+    RwLockWriteGuard, SpinMutex,
+    guard::{
+        MappedMutexGuard, MappedRwLockReadGuard, MappedRwLockWriteGuard, ReentrantMutexGuard,
+        RwLockUpgradableReadGuard, SpinMutexGuard,
+    },
 };
 
 /// Fails to compile unless the type has the traits.
@@ -105,7 +108,7 @@ fn a_recursive_reader_passes_a_writer() {
 mod arc {
     use std::sync::Arc;
 
-    use antiphon::{
+    use antiphon::guard::{
         ArcMutexGuard, ArcReentrantMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard,
         ArcRwLockWriteGuard,
     };

@@ -7,7 +7,11 @@ use std::time::{Duration, Instant};
 
 use antiphon::fiber::STACK_BYTES;
 use antiphon::generic::Linux;
-use antiphon::pool::{self, BoxedPolicy, Hog, Item, JoinHandle, Others, Own, Policy, Pool, Stolen};
+use antiphon::pool::{
+    self, Hog, JoinHandle, Pool,
+    policy::{BoxedPolicy, Others, Own, Policy},
+    queue::{Item, Stolen},
+};
 use antiphon_sync::queue::Blocks;
 
 const PATIENCE: Duration = Duration::from_millis(10);

@@ -39,8 +39,8 @@ macro_rules! tests {
 }
 
 for_each_lock! {
-    mutex: blocking = antiphon::RawMutex,
-        sorted = antiphon::policy::RawMutex<antiphon::policy::Priority>, spin = antiphon::RawSpin,
+    mutex: blocking = antiphon::raw::RawMutex,
+        sorted = antiphon::raw::RawMutex<antiphon::policy::Priority>, spin = antiphon::raw::RawSpin,
         their_mutex = parking_lot::RawMutex;
     [owners_come_one_after_the_other, a_try_fails_on_a_locked_lock_alone,
     a_forgotten_guard_leaves_it_locked,
@@ -48,8 +48,8 @@ for_each_lock! {
 }
 
 for_each_lock! {
-    rw: readers_and_writers = antiphon::RawRwLock,
-        recursive = antiphon::RawRwLock<antiphon::Recursive>,
+    rw: readers_and_writers = antiphon::raw::RawRwLock,
+        recursive = antiphon::raw::RawRwLock<antiphon::raw::Recursive>,
         their_rw = parking_lot::RawRwLock;
     [writers_come_one_after_the_other, readers_come_together, a_downgrade_lets_no_writer_in,
     one_upgradable_reader_at_a_time, an_upgrade_sees_what_was_written_before,
@@ -60,7 +60,7 @@ for_each_lock! {
 mod further {
     use super::mutex::{a_guard_may_be_dropped_elsewhere, timed_attempts_end_in_time};
     use antiphon::policy::{Condvar, Mutex, Priority};
-    use antiphon::{RawMutex, RawSpin};
+    use antiphon::raw::{RawMutex, RawSpin};
 
     /// parking_lot's may not: its mutex may look for deadlocks, by owners.
     #[test]
@@ -94,7 +94,7 @@ mod further {
 }
 
 mod reentrant_mutex {
-    use antiphon::{RawMutex, RawSpin, ThreadIdentity};
+    use antiphon::raw::{RawMutex, RawSpin, ThreadIdentity};
 
     #[test]
     fn its_owner_comes_in_again_and_nobody_else() {

@@ -7,8 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use antiphon::pool::{
-    self, Aging, Deque, Fifo, Full, InBlocks, Item, Lazy, Lifo, Others, Own, Policy, Pool, Ranked,
-    RelaxedQueue, Scheme, Share, Steal, Stolen,
+    self, Pool,
+    policy::{
+        Aging, Fifo, InBlocks, Lazy, Lifo, Others, Own, Policy, Ranked, Scheme, Share, Steal,
+    },
+    queue::{Deque, Full, Item, RelaxedQueue, Stolen},
 };
 
 const HALF: Steal = Steal { share: Share::Half };

@@ -8,7 +8,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon::fiber::{STACK_BYTES, is_fiber, sleep, yield_now};
-use antiphon::pool::{Builder, Fifo, Pool, Scheme, Share, Steal};
+use antiphon::pool::{
+    Builder, Pool,
+    policy::{Fifo, Scheme, Share, Steal},
+};
 use antiphon::stage::{Inlet, Stage};
 use antiphon::{Latch, Semaphore};
 

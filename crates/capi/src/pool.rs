@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon::fiber;
-use antiphon::pool::{self, BoxedPolicy, Builder, Countdown, Pool, Refused, Swap};
+use antiphon::pool::{
+    self, Builder, Countdown, Pool, Refused,
+    policy::{BoxedPolicy, Swap},
+};
 use antiphon_linux::Linux;
 use libc::{EAGAIN, EINVAL};
 

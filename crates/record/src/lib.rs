@@ -66,6 +66,7 @@ mod mapping;
 mod module;
 mod namespace;
 mod order;
+mod path;
 mod program;
 mod reader;
 mod snapshot;

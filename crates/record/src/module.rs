@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::layout::{BUILD_WORDS, ModuleRecord};
-use crate::program::read_path;
+use crate::path::read_path;
 use crate::table::hash;
 
 /// A build id, as linkers write it into a file; of one longer than [`BuildId::ROOM`] its beginning.

@@ -1,11 +1,11 @@
 //! Programs that were executed, both halves: so that a report can name those which the library does
 //! not get into.
 
-use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::Writer;
 use crate::layout::{Full, PROGRAM, PROGRAM_BYTES};
+use crate::path::{path_key, read_path, store_path};
 use crate::table::{Found, find, hash};
 
 /// A program that processes of the recording executed, or meant to.
@@ -72,27 +72,6 @@ impl Writer {
         }
         record.count.fetch_add(1, Relaxed);
     }
-}
-
-/// A key of a path, which depends on `begin` too. Never zero.
-pub(crate) fn path_key(begin: u64, path: &[u8]) -> u64 {
-    path.iter().fold(begin, |key, &byte| hash(key ^ u64::from(byte))) | 1
-}
-
-/// Writes a path, for which there is room.
-pub(crate) fn store_path(words: &[AtomicU64], path: &[u8]) {
-    for (word, bytes) in words.iter().zip(path.chunks(8)) {
-        let mut padded = [0; 8];
-        padded[..bytes.len()].copy_from_slice(bytes);
-        word.store(u64::from_ne_bytes(padded), Relaxed);
-    }
-}
-
-/// The path of `length` bytes that is written in `words`; `None` if there is none (yet).
-pub(crate) fn read_path(words: &[u64], length: u64) -> Option<String> {
-    let length = (length as usize).min(words.len() * 8);
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).take(length).collect();
-    (length != 0).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The programs from the words of their table.

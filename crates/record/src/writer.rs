@@ -17,7 +17,7 @@ use crate::layout::{
 };
 use crate::mapping::Mapping;
 use crate::module::FileId;
-use crate::program::{path_key, store_path};
+use crate::path::{path_key, store_path};
 use crate::table::{Found, find};
 use crate::{Kind, Scope};
 

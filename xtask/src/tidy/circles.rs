@@ -4,7 +4,8 @@
 //! A circle of up to [`SMALL`] files is one idea in a few files. Larger ones stand in
 //! `xtask/circles.toml`, by folder, with their sizes. A circle that is not there, or that has
 //! grown, is a finding; so is one that has become smaller, until the file says so:
-//! `cargo xtask tidy --fewer` writes that down.
+//! `cargo xtask tidy --fewer` writes that down. `cargo xtask tidy --edges FOLDER` lists the arrows
+//! of a folder's circles, each with the names that make it: those to cut.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -39,16 +40,8 @@ impl Circles {
     ///
     /// If a file can't be read.
     pub fn of(root: &Path, files: &[String]) -> Result<Self, Failure> {
-        let mut texts: BTreeMap<String, BTreeMap<&str, String>> = BTreeMap::new();
-        for file in files.iter().filter(|file| file.ends_with(".rs")) {
-            let Some((folder, _)) = file.split_once("/src/") else { continue };
-            let text = tree::text(root, file)?.unwrap_or_default();
-            texts.entry(folder.to_owned()).or_default().insert(file, text);
-        }
         let mut found = BTreeMap::new();
-        for (folder, texts) in texts {
-            let source = format!("{folder}/src/");
-            let one = Crate::of(&source, texts.iter().map(|(file, text)| (*file, text.as_str())));
+        for (folder, one) in crates(root, files)? {
             let circles = circles(&one.edges());
             if !circles.is_empty() {
                 found.insert(folder, circles);
@@ -107,6 +100,49 @@ impl Circles {
         };
         limits.iter().map(lower).filter(|(_, sizes)| !sizes.is_empty()).collect()
     }
+}
+
+/// The arrows between the files of the circles of `folder`, one a line, with the paths of each.
+///
+/// # Errors
+///
+/// If a file can't be read, or the tree has no such folder.
+pub fn edges(root: &Path, files: &[String], folder: &str) -> Result<String, Failure> {
+    let crates = crates(root, files)?;
+    let one = crates.get(folder).ok_or_else(|| format!("no folder {folder} has a `src/`"))?;
+    let source = format!("{folder}/src/");
+    let short = |file: &str| file.trim_start_matches(&source).to_owned();
+    let mut lines = String::new();
+    for circle in circles(&one.edges()) {
+        lines += &format!("a circle of {} files\n", circle.len());
+        let is_in = |file: &str| circle.iter().any(|other| other == file);
+        for (from, named) in one.paths().filter(|(from, _)| is_in(from)) {
+            let mut targets: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+            for (to, path) in named.into_iter().filter(|(to, _)| is_in(to)) {
+                targets.entry(to).or_default().push(path);
+            }
+            for (to, paths) in targets {
+                lines += &format!("  {} -> {}: {}\n", short(from), short(to), paths.join(", "));
+            }
+        }
+    }
+    Ok(lines)
+}
+
+/// The crates of the tree, by their folders.
+fn crates(root: &Path, files: &[String]) -> Result<BTreeMap<String, Crate>, Failure> {
+    let mut texts: BTreeMap<String, BTreeMap<&str, String>> = BTreeMap::new();
+    for file in files.iter().filter(|file| file.ends_with(".rs")) {
+        let Some((folder, _)) = file.split_once("/src/") else { continue };
+        let text = tree::text(root, file)?.unwrap_or_default();
+        texts.entry(folder.to_owned()).or_default().insert(file, text);
+    }
+    let read = |(folder, texts): (String, BTreeMap<&str, String>)| {
+        let texts = texts.iter().map(|(file, text)| (*file, text.as_str()));
+        let one = Crate::of(&format!("{folder}/src/"), texts);
+        (folder, one)
+    };
+    Ok(texts.into_iter().map(read).collect())
 }
 
 fn text_of(limits: &Limits) -> String {
@@ -168,6 +204,24 @@ mod tests {
         ];
         let edges = edges.map(|(from, to)| (from, to.into_iter().collect()));
         assert_eq!(circles(&BTreeMap::from(edges)), [["a", "b", "c", "d"]]);
+    }
+
+    #[test]
+    fn the_arrows_of_a_circle_are_listed_with_the_names_that_make_them() {
+        let root = std::env::temp_dir().join(format!("xtask-edges-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("c/src")).unwrap();
+        let texts = [("a", "b::B"), ("b", "c::C"), ("c", "d::D"), ("d", "a::A"), ("e", "a::A")];
+        let mut files = Vec::new();
+        for (name, named) in texts {
+            let file = format!("c/src/{name}.rs");
+            std::fs::write(root.join(&file), format!("use crate::{named};\n")).unwrap();
+            files.push(file);
+        }
+        let listed = edges(&root, &files, "c").unwrap();
+        assert!(listed.starts_with("a circle of 4 files\n  a.rs -> b.rs: b::B\n"), "{listed}");
+        assert!(!listed.contains("e.rs"), "{listed}");
+        assert!(edges(&root, &files, "d").is_err());
+        std::fs::remove_dir_all(root).unwrap();
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A path is followed to the file that defines its name: `use crate::pool::Trace` names
 //! `pool/trace.rs` if `pool/mod.rs` has the name from there. A re-export by itself is no import: a
 //! module that shows its children to others does not use them. Tests at the end of a file are left
-//! out, since they may use what stands above them.
+//! out, because they may use what stands above them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ impl Crate {
         for (file, text) in texts {
             let Some(module) = file.strip_prefix(source).and_then(module_of) else { continue };
             let masked = mask(text);
-            let code = masked.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+            let code = masked.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
             let (mut names, mut uses) = (BTreeMap::new(), BTreeSet::new());
             for (path, shown) in paths(code, &module) {
                 if let Some(name) = shown {
@@ -50,12 +50,19 @@ impl Crate {
 
     /// Which other files each file names.
     pub fn edges(&self) -> BTreeMap<&str, BTreeSet<&str>> {
-        let edges_of = |(module, uses): (&Path, &BTreeSet<Path>)| {
-            let file = self.files[module].as_str();
-            let targets = uses.iter().filter_map(|path| self.file(path, STEPS));
-            (file, targets.filter(|target| *target != file).collect())
+        let targets = |(file, paths): (_, Vec<(_, _)>)| {
+            (file, paths.into_iter().map(|(target, _)| target).collect())
         };
-        self.uses.iter().map(edges_of).collect()
+        self.paths().map(targets).collect()
+    }
+
+    /// For each file, the other files that it names, each with the path that names it.
+    pub fn paths(&self) -> impl Iterator<Item = (&str, Vec<(&str, String)>)> {
+        self.uses.iter().map(|(module, uses)| {
+            let file = self.files[module].as_str();
+            let named = |path: &Path| Some((self.file(path, STEPS)?, path.join("::")));
+            (file, uses.iter().filter_map(named).filter(|(target, _)| *target != file).collect())
+        })
     }
 
     /// The file that defines what a path names.
@@ -230,6 +237,16 @@ mod tests {
             pair("b/thing.rs", "b/deep.rs"),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_stands_below_the_name_of_a_test_module_is_read() {
+        let found = edges(&[
+            ("c/src/main.rs", "mod a;\n#[cfg(test)]\nmod tests;\nuse a::A;"),
+            ("c/src/a.rs", "pub struct A;"),
+            ("c/src/tests.rs", ""),
+        ]);
+        assert_eq!(found, [pair("main.rs", "a.rs")]);
     }
 
     #[test]

@@ -90,7 +90,7 @@ mod worker;
 
 use std::time::Duration;
 
-use crate::raw::nanos;
+use crate::deadline::nanos;
 
 pub use antiphon_sim::Sim;
 pub use failure::{Failure, Why};
@@ -100,7 +100,8 @@ pub use schedule::{By, Schedule, Step, What};
 pub use scope::Scope;
 pub use timers::{Sleep, sleep};
 
-/// A policy that is chosen while the program runs, or by [name](crate::pool::UnknownPolicy).
+/// A policy that is chosen while the program runs, or by
+/// [name](crate::pool::policy::UnknownPolicy).
 pub type BoxedPolicy = antiphon_runtime::sched::BoxedPolicy<Sim>;
 
 /// The virtual time that has passed since the run began. Costs nothing.

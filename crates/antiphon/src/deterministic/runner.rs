@@ -12,8 +12,8 @@ use antiphon_sim::{Machine, Memory, Model, Sim, Simulation, Stuck};
 use super::run::{Entered, Ongoing, message};
 use super::schedule::What;
 use super::{BoxedPolicy, Failure, Pool, Schedule, Why};
+use crate::deadline::nanos;
 use crate::pool::Standard;
-use crate::raw::nanos;
 
 /// Runs closures with a [`Pool`]: sets the number of workers, the policy, and the limit of virtual
 /// time.
@@ -63,7 +63,7 @@ impl Runner {
     ///
     /// ```
     /// use antiphon::deterministic::{BoxedPolicy, Runner};
-    /// use antiphon::pool::{Fifo, Scheme, Share, Steal};
+    /// use antiphon::pool::policy::{Fifo, Scheme, Share, Steal};
     ///
     /// let one = Runner::new().policy(|| Scheme::new(Fifo, Steal { share: Share::One }));
     /// let same = Runner::new().policy(|| "fifo/steal-one".parse::<BoxedPolicy>().unwrap());

@@ -13,7 +13,7 @@ use antiphon_sim::Sim;
 use antiphon_sync::wait::EventCount;
 
 use super::run;
-use crate::raw::nanos;
+use crate::deadline::nanos;
 
 /// When a sleeper is woken, in nanoseconds, and the number of its sleep among all.
 type Due = (u64, u64);

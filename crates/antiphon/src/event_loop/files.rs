@@ -14,9 +14,9 @@ use antiphon_runtime::event_loop::{Ring as Bell, Wait};
 
 #[cfg(feature = "io_uring")]
 use super::ring::Ring;
-use crate::net::Backend;
 #[cfg(feature = "io_uring")]
-use crate::net::backend;
+use crate::backend::backend;
+use crate::net::Backend;
 
 /// Files, by `epoll(7)` or `io_uring(7)`. A child of a fork must not use that of its parent.
 pub struct Files {

@@ -13,7 +13,7 @@ use antiphon_linux::files::{Way, wait};
 use antiphon_platform::{Clock, Deadline};
 
 use super::*;
-use crate::net::{Backend, backend};
+use crate::backend::{Backend, backend};
 use crate::{Latch, channel};
 
 const MS: u64 = 1_000_000;

@@ -14,7 +14,7 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Notify, Ticket};
 use antiphon_runtime::message::Park;
 
-use super::may_be_ready;
+use crate::budget::may_be_ready;
 
 /// Blocks until `future` is ready, and returns its output. The future is polled here, after each of
 /// its wake-ups. A fiber is suspended while it waits; a thread blocks, and so does a thread of a

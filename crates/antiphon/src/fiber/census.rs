@@ -24,9 +24,8 @@ use antiphon_linux::glance::own_id;
 use antiphon_platform::{ThreadId, Traced, TracedKind};
 use antiphon_runtime::fiber::Ready;
 
-use super::frames::{self, Place};
 use crate::channel::{self, Receiver, Sender};
-use crate::pool::Trace;
+use crate::observe::{self, Place, Trace};
 use crate::unpoisoned::lock;
 
 /// What the fibers of a pool did at the time of [`Pool::fibers`](crate::pool::Pool::fibers). Its
@@ -273,7 +272,8 @@ impl Census {
     /// Names are looked up in the program's symbols: the first lookup takes some 10 ms.
     #[must_use]
     pub fn places(&self) -> Vec<Place> {
-        frames::places(self.answers().flat_map(|answer| &answer.waits))
+        let waits = self.answers().flat_map(|answer| &answer.waits);
+        observe::places(waits.map(|wait| (wait.backtrace.as_ref(), wait.has_deadline)))
     }
 
     /// The waiters by what they wait for, as far as that is known: the most first.
@@ -311,7 +311,7 @@ impl fmt::Display for Census {
 
 impl fmt::Display for Wait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "waits{}:", frames::until(self.has_deadline))?;
-        frames::write(f, &frames::of(self))
+        writeln!(f, "waits{}:", observe::until(self.has_deadline))?;
+        observe::write(f, &observe::of(self.backtrace.as_ref()))
     }
 }

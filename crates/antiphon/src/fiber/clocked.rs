@@ -35,19 +35,13 @@
 //! let go on.
 
 use std::cell::Cell;
-use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Deadline, Platform as _};
+use antiphon_platform::{Clock, Platform as _};
 use antiphon_runtime::flight::{LONG_NS, Pace};
 
-use super::control::{Fiber, Said};
-use super::cycles::{Cycles, PERIOD_NS, Parts, Skipped};
-use super::hooks;
-use super::host::{self, Host};
-use crate::pool::Account;
+use crate::observe::{Account, Cycles, PERIOD_NS, Parts, Skipped};
 
 /// The times of one fiber: on its stack.
 pub(crate) struct Clocked {
@@ -74,6 +68,22 @@ pub(crate) struct Clocked {
     in_line_ns: Cell<u64>,
 }
 
+/// The thread of a fiber, as far as the fiber's times are concerned.
+pub(super) trait Thread {
+    /// A look at the clock: what time it is.
+    fn mark(&self) -> u64;
+
+    /// Whether it is time for a look at the clock.
+    fn is_look_due(&self) -> bool;
+
+    /// The time for which tasks have kept the thread from its line, summed up; only long ones
+    /// count.
+    fn kept_ns(&self) -> u64;
+
+    /// The time of its last look at the clock.
+    fn looked_ns(&self) -> u64;
+}
+
 /// The state of the fiber, as far as its times are concerned.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Away {
@@ -86,9 +96,6 @@ enum Away {
     /// It waits, or may go on; its account knows that by a look of the thread.
     Cut,
 }
-
-/// The fiber is timed until this is dropped.
-pub(crate) struct Attached<'a>(Option<Fiber>, &'a Clocked);
 
 /// The most suspensions from one that is timed to the next.
 const MOST: u32 = 256;
@@ -118,20 +125,9 @@ impl Clocked {
         }
     }
 
-    /// Times the calling fiber, if the caller is one, and is not timed already.
-    pub(crate) fn attach(&self) -> Attached<'_> {
-        let fiber = hooks::current_fiber().filter(|fiber| fiber.get().clocked.get().is_none());
-        if let Some(fiber) = fiber {
-            self.account.is_fiber();
-            fiber.get().clocked.set(Some(NonNull::from(self)));
-        }
-        Attached(fiber, self)
-    }
-
     /// The fiber is being suspended: returns whether this suspension is timed. It is, too, if its
     /// thread is to look at the clock anyway, as the fiber may have run for long itself.
-    fn is_due(&self, waits: bool) -> bool {
-        let host = host::below();
+    pub(super) fn is_due(&self, waits: bool, host: Option<&impl Thread>) -> bool {
         self.has_been_in_line(host);
         let left = self.left.get() - 1;
         self.left.set(left);
@@ -139,7 +135,7 @@ impl Clocked {
         // CLOCKED-2.
         let is_due = left == 0
             || !self.cycles.get().knows(waits)
-            || host.is_some_and(Host::is_look_due)
+            || host.is_some_and(Thread::is_look_due)
             || skipped.all() == 0 && self.has_run_long();
         if !is_due {
             skipped.add(waits);
@@ -166,7 +162,7 @@ impl Clocked {
     }
 
     /// The fiber is suspended, and this suspension is timed.
-    fn stops(&self, waits: bool, host: &Host) {
+    pub(super) fn stops(&self, waits: bool, host: &impl Thread) {
         let own_ns = Self::own_ns(Some(host));
         let now_ns = host.mark();
         if self.skipped.get().all() == 0 {
@@ -184,7 +180,7 @@ impl Clocked {
 
     /// The time of its last run, if that is known: a tick has come, and either none had come before
     /// it went on, or there had been a look then.
-    fn own_ns(host: Option<&Host>) -> u64 {
+    fn own_ns(host: Option<&impl Thread>) -> u64 {
         let host = host.filter(|host| host.is_look_due());
         host.map_or(0, |host| Linux::now(Clock::Monotonic).saturating_sub(host.looked_ns()))
     }
@@ -203,8 +199,7 @@ impl Clocked {
     }
 
     /// The task of the fiber is over.
-    fn ends(&self) {
-        let host = host::below();
+    pub(super) fn ends(&self, host: Option<&impl Thread>) {
         self.has_been_in_line(host);
         let own_ns = Self::own_ns(host);
         let now_ns = Linux::now(Clock::Monotonic);
@@ -213,13 +208,13 @@ impl Clocked {
     }
 
     /// The fiber may go on, and its account counts it as running.
-    fn is_in_line(&self, host: &Host) {
+    fn is_in_line(&self, host: &impl Thread) {
         self.away.set(Away::InLine);
         self.in_line_ns.set(host.kept_ns());
     }
 
     /// The fiber runs. If it was in line before, others may have kept the thread.
-    fn has_been_in_line(&self, host: Option<&Host>) {
+    fn has_been_in_line(&self, host: Option<&impl Thread>) {
         if let (Away::InLine, Some(host)) = (self.away.get(), host) {
             let kept_ns = host.kept_ns();
             let missed_ns = kept_ns.saturating_sub(self.in_line_ns.replace(kept_ns));
@@ -239,7 +234,7 @@ impl Clocked {
 
     /// CLOCKED-3: its thread has looked, and noted it. If it waits still, its wait began before
     /// that look.
-    pub(super) fn cut(&self, at_ns: u64, host: &Host) {
+    pub(super) fn cut(&self, at_ns: u64, host: &impl Thread) {
         self.is_noted.set(false);
         if self.away.get() == Away::Waits {
             self.settle(at_ns.max(self.since_ns.get()), true, None);
@@ -249,6 +244,21 @@ impl Clocked {
         }
     }
 
+    /// Whether its thread has it among those that wait and have not looked.
+    pub(super) fn is_noted(&self) -> bool {
+        self.is_noted.get()
+    }
+
+    /// Whether its account says that it waits by a look of the thread.
+    pub(super) fn is_cut(&self) -> bool {
+        self.away.get() == Away::Cut
+    }
+
+    /// Notes that the task is a fiber.
+    pub(super) fn is_fiber(&self) {
+        self.account.is_fiber();
+    }
+
     /// Whether it waits, and has not looked.
     pub(super) fn is_untold(&self) -> bool {
         self.away.get() == Away::Waits
@@ -256,14 +266,14 @@ impl Clocked {
 
     /// The fiber may go on. If neither it nor its thread has looked since it was suspended, no look
     /// is taken.
-    pub(super) fn is_found(&self, host: &Host) {
+    pub(super) fn is_found(&self, host: &impl Thread) {
         if self.is_untold() {
             self.is_in_line(host);
         }
     }
 
     /// The fiber goes on.
-    fn goes_on(&self, waited: bool, host: &Host) {
+    pub(super) fn goes_on(&self, waited: bool, host: &impl Thread) {
         let now_ns = host.mark();
         let hogged_ns = host.kept_ns() - self.kept_ns.get();
         let runnable_ns = self.account.goes_on(now_ns, hogged_ns);
@@ -277,86 +287,8 @@ impl Clocked {
     }
 
     /// Its thread has found that the fiber may go on.
-    pub(super) fn wakes(&self, at_ns: u64, hogged_ns: u64, host: &Host) {
+    pub(super) fn wakes(&self, at_ns: u64, hogged_ns: u64, host: &impl Thread) {
         self.account.wakes(at_ns, hogged_ns);
         self.kept_ns.set(host.kept_ns());
-    }
-}
-
-impl Drop for Attached<'_> {
-    fn drop(&mut self) {
-        if let Some(fiber) = self.0 {
-            if self.1.is_noted.get() {
-                host::below().expect("a fiber has one").forget(fiber);
-            }
-            fiber.get().clocked.set(None);
-            self.1.ends();
-        }
-    }
-}
-
-/// Whether the calling fiber looks at the clock as it is suspended now. If not, a yield is left to
-/// the caller's own code, and nothing is to be done when the fiber goes on; after a wait, call
-/// [`has_gone_on`].
-///
-/// # Safety
-///
-/// The fiber is timed, by `clocked`.
-#[inline(never)]
-pub(super) unsafe fn is_told(fiber: Fiber, clocked: NonNull<Clocked>, said: Said) -> bool {
-    let waits = matches!(said, Said::Sleeps);
-    if waits {
-        // Relaxed: published by the commit of its sleep, which the thread that lets it go on
-        // acquires.
-        fiber.get().woken_ns.store(WANTED, Relaxed);
-    }
-    // SAFETY: the caller's: it is on the fiber's stack, and attached.
-    unsafe { clocked.as_ref() }.is_due(waits)
-}
-
-/// The calling fiber is suspended, and looks at the clock before and afterwards.
-///
-/// # Safety
-///
-/// The conditions of [`Fiber::leave`]; and `clocked` is the fiber's own.
-#[cold]
-#[inline(never)]
-pub(super) unsafe fn leave(fiber: Fiber, clocked: NonNull<Clocked>, said: Said) {
-    // SAFETY: the caller's: it is on the fiber's stack, and attached.
-    let clocked = unsafe { clocked.as_ref() };
-    let waits = matches!(said, Said::Sleeps);
-    let host = host::below().expect("a fiber has one");
-    clocked.stops(waits, host);
-    // SAFETY: the caller's.
-    unsafe { fiber.leave(said) };
-    clocked.goes_on(waits, host);
-}
-
-/// The calling fiber has waited, and had not looked at the clock before.
-///
-/// # Safety
-///
-/// The fiber is timed, by `clocked`.
-#[inline]
-pub(super) unsafe fn has_gone_on(clocked: NonNull<Clocked>) {
-    // SAFETY: the caller's: it is on the fiber's stack, and attached.
-    let clocked = unsafe { clocked.as_ref() };
-    if clocked.away.get() == Away::Cut {
-        clocked.goes_on(true, host::below().expect("a fiber has one"));
-    }
-}
-
-/// The time from which a fiber could go on that waited until that deadline at the latest, and whose
-/// thread has found it now. `None`: it was not suspended.
-pub(super) fn woken_ns(fiber: Fiber, deadline: Option<Deadline>, now_ns: u64) -> Option<u64> {
-    let woken_ns = &fiber.get().woken_ns;
-    // Relaxed: posted with the fiber, or our own.
-    let at_ns = woken_ns.load(Relaxed);
-    woken_ns.store(0, Relaxed);
-    let is_over = |it: &Deadline| it.clock == Clock::Monotonic && it.ns <= now_ns;
-    match at_ns {
-        0 => None,
-        WANTED => Some(deadline.filter(is_over).map_or(now_ns, |it| it.ns)),
-        at_ns => Some(at_ns.min(now_ns)),
     }
 }

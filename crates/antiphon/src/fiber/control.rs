@@ -36,8 +36,7 @@ use antiphon_sync::queue::{Item, Link};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::clocked::{Clocked, WANTED};
-use super::host::GoesOn;
-use crate::pool::run;
+use crate::worker::run;
 
 /// Named by its address, which is that of its link.
 #[repr(C)]
@@ -107,6 +106,18 @@ pub(super) enum Said {
     Sleeps,
     /// It has told where it waits.
     Told,
+}
+
+/// Where a fiber that may go on does so.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GoesOn {
+    /// On the queue where the policy puts tasks that a worker makes ready.
+    Own,
+    /// On the queue of tasks from outside: the fiber has yielded, and a policy that runs the last
+    /// one first would run it again for ever.
+    Outside,
+    /// On its own thread.
+    Here,
 }
 
 /// A control block, by its address: a word for lists. FIBER-1: the owner of this word is its
@@ -186,6 +197,22 @@ impl Fiber {
     pub(super) fn get(&self) -> &Control {
         // SAFETY: a `Fiber` names a fiber that is there: `free` is the end of it.
         unsafe { self.0.as_ref() }
+    }
+
+    /// The address of its control block.
+    #[inline(always)]
+    pub(super) fn address(self) -> NonNull<()> {
+        self.0.cast()
+    }
+
+    /// The fiber whose control block is there.
+    ///
+    /// # Safety
+    ///
+    /// The address is of [`address`](Self::address), and its fiber is there.
+    #[inline(always)]
+    pub(super) unsafe fn at(address: NonNull<()>) -> Self {
+        Self(address.cast())
     }
 
     /// The name of the fiber: an address, below 2^63 and aligned.

@@ -18,13 +18,14 @@ use antiphon_platform::{Deadline, Platform as _, Waiter};
 use antiphon_sync::nap;
 use antiphon_sync::wait::Several;
 
-use super::control::{Fiber, Said};
+use super::control::{Fiber, GoesOn, Said};
+use super::current::current_fiber;
 use super::hooks;
-use super::host::{GoesOn, Host, below};
+use super::host::{Host, below};
 use super::reactor::{Reactor, Seat};
-use super::slice;
+use crate::budget;
 use crate::cancel::{Cancelled, Token};
-use crate::raw::deadline_after;
+use crate::deadline::deadline_after;
 
 /// The registrations of a file: one for each thread whose fibers have waited for it.
 #[derive(Debug, Default)]
@@ -135,7 +136,7 @@ impl<'a> Suspends<'a> {
     /// `None`: the caller is no fiber, or unwinds; it blocks its thread.
     #[inline]
     pub(crate) fn here() -> Option<Self> {
-        let fiber = hooks::current_fiber().filter(|_| !thread::panicking())?;
+        let fiber = current_fiber().filter(|_| !thread::panicking())?;
         Some(Self { host: below()?, fiber })
     }
 
@@ -219,7 +220,7 @@ impl<'a> Suspends<'a> {
     /// files are always ready.
     #[inline]
     pub(super) fn after<R>(&self, tried: R) -> R {
-        if slice::is_tiring() {
+        if budget::is_tiring() {
             hooks::leave(Said::Yields { soft: false });
         }
         tried

@@ -10,32 +10,26 @@
 //! So whatever such a thread rests on, it polls files meanwhile, and a thread that wakes it ends
 //! the poll.
 
-use std::cell::Cell;
+use std::io;
 use std::num::NonZeroUsize;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{Ordering::SeqCst, compiler_fence};
 use std::thread;
 
 use antiphon_linux::fiber::{AlreadyInstalled, Hooks, Sleep, install};
-use antiphon_linux::glance::own_stack;
 use antiphon_linux::notify::EventFd;
+use antiphon_linux::stack::Stacks;
 use antiphon_platform::{Notify as _, Ticket};
 
-use super::clocked;
 use super::control::{Fiber, Said};
+use super::current::{self, current_fiber};
 use super::host;
+use super::host::timing;
+use crate::budget::{self, Fibers};
 use crate::event_loop::Looped;
 use crate::local;
-use crate::pool::Notes;
+use crate::worker::Notes;
 
 static HOOKS: Hooks = Hooks { current, suspend, resume };
-
-thread_local! {
-    /// The bounds of the thread's stack.
-    static STACK: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
-    /// The file by which the thread rests, if not by a word.
-    static RESTS: Cell<Option<&'static EventFd>> = const { Cell::new(None) };
-}
 
 const BELL: u64 = 1;
 const _: () = assert!(align_of::<EventFd>() > BELL as usize);
@@ -47,86 +41,39 @@ const _: () = assert!(align_of::<Looped>() > (BELL | LOOPED) as usize);
 /// # Errors
 ///
 /// If they go elsewhere: there is another fiber runtime in this process.
-pub(super) fn installed() -> Result<(), AlreadyInstalled> {
-    install(&HOOKS)
+fn installed() -> Result<(), AlreadyInstalled> {
+    install(&HOOKS)?;
+    budget::register(Fibers { turn: host::turn, yield_now: others_go_on });
+    Ok(())
 }
 
-/// Sets the fiber that runs on the calling thread from now on. HOST-1: a signal handler sees all
-/// writes from before.
-#[inline(always)]
-pub(super) fn set_current(fiber: Option<Fiber>) {
-    compiler_fence(SeqCst);
-    local::with(|own| own.fiber.set(fiber));
-    compiler_fence(SeqCst);
+fn others_go_on() {
+    if !leave(Said::Yields { soft: false }) {
+        thread::yield_now();
+    }
 }
 
-/// The fiber that the caller is.
-#[inline(always)]
-pub(super) fn current_fiber() -> Option<Fiber> {
-    local::with(|own| own.fiber.get())
-}
-
-/// Returns the end of the stack that contains `address`: the stack of the fiber that runs on the
-/// calling thread, or the thread's own. 0 if neither contains it. May be called in a signal
-/// handler: by FIBER-1 it reads only what belongs to its thread.
-pub(crate) fn top_of(address: usize) -> usize {
-    let of_fiber = current_fiber().and_then(|fiber| fiber.top_of(address));
-    let (low, high) = STACK.get();
-    of_fiber.unwrap_or(if (low..high).contains(&address) { high } else { 0 })
-}
-
-/// The calling thread may be [looked at](antiphon_linux::glance).
-pub(crate) fn show_stack() {
-    STACK.set(own_stack().unwrap_or((0, 0)));
-}
-
-/// Whether the caller is a fiber of ours.
-pub(crate) fn current_is_ours() -> bool {
-    current_fiber().is_some()
+/// Stacks for the fibers of a pool, of `bytes` bytes each.
+///
+/// # Errors
+///
+/// If there can't be any of that size; or there is another fiber runtime in the process.
+pub(crate) fn stacks(bytes: usize) -> io::Result<Stacks> {
+    let stacks = Stacks::new(bytes).map_err(io::Error::other)?;
+    // One at least: without any, tasks would be no fibers, and the caller would not be told.
+    drop(stacks.take().map_err(io::Error::other)?);
+    installed().map_err(|_| {
+        io::Error::other("another fiber runtime has its waits go through antiphon's locks")
+    })?;
+    Ok(stacks)
 }
 
 /// Tells the task of the calling fiber from others, those that have ended too.
 pub(crate) fn identity() -> Option<NonZeroUsize> {
-    let (fiber, looped) = local::with(|own| (own.fiber.get(), own.looped.get()));
-    match looped {
+    match local::with(|own| own.looped.get()) {
         // SAFETY: it runs, and so it is there.
-        Some(looped) => Some(unsafe { looped.as_ref() }.identity()),
-        None => fiber.map(Fiber::identity),
-    }
-}
-
-/// Whether the caller is a fiber of an event loop.
-pub(super) fn current_is_looped() -> bool {
-    local::with(|own| own.looped.get().is_some())
-}
-
-/// Runs `ask` as the thread under the calling fiber: a wait in it is a wait of that thread.
-#[inline]
-pub(crate) fn not_here<R>(own: &local::Thread, ask: impl FnOnce() -> R) -> R {
-    let _back = own.fiber.take().map(|fiber| Back(own, fiber));
-    ask()
-}
-
-/// Runs `rest`, in which the calling thread waits as a fiber would, by this bell.
-pub(super) fn resting<R>(bell: &'static EventFd, rest: impl FnOnce() -> R) -> R {
-    struct Over;
-
-    impl Drop for Over {
-        fn drop(&mut self) {
-            RESTS.set(None);
-        }
-    }
-
-    RESTS.set(Some(bell));
-    let _over = Over;
-    rest()
-}
-
-struct Back<'a>(&'a local::Thread, Fiber);
-
-impl Drop for Back<'_> {
-    fn drop(&mut self) {
-        self.0.fiber.set(Some(self.1));
+        Some(looped) => Some(unsafe { looped.cast::<Looped>().as_ref() }.identity()),
+        None => current_fiber().map(Fiber::identity),
     }
 }
 
@@ -155,13 +102,13 @@ unsafe fn go_away(fiber: Fiber, said: Said) {
     // SAFETY: the caller's.
     unsafe {
         match fiber.get().clocked.get() {
-            Some(clocked) if clocked::is_told(fiber, clocked, said) => {
-                clocked::leave(fiber, clocked, said);
+            Some(clocked) if timing::is_told(fiber, clocked, said) => {
+                timing::leave(fiber, clocked, said);
             }
             Some(clocked) => {
                 fiber.leave(said);
                 if matches!(said, Said::Sleeps) {
-                    clocked::has_gone_on(clocked);
+                    timing::has_gone_on(clocked);
                 }
             }
             None => fiber.leave(said),
@@ -170,12 +117,13 @@ unsafe fn go_away(fiber: Fiber, said: Said) {
 }
 
 fn current() -> Option<u64> {
-    let (fiber, looped) = local::with(|own| (own.fiber.get(), own.looped.get()));
-    if let Some(looped) = looped {
+    if let Some(looped) = local::with(|own| own.looped.get()) {
         return Some(looped.as_ptr().expose_provenance() as u64 | LOOPED);
     }
-    let fiber = fiber.map(Fiber::handle);
-    fiber.or_else(|| RESTS.get().map(|bell| ptr::from_ref(bell).expose_provenance() as u64 + BELL))
+    let fiber = current_fiber().map(Fiber::handle);
+    fiber.or_else(|| {
+        current::rests_by().map(|bell| ptr::from_ref(bell).expose_provenance() as u64 + BELL)
+    })
 }
 
 /// The fiber of an event loop that has that handle.
@@ -191,9 +139,7 @@ fn suspend(handle: u64, sleep: Sleep) {
     }
     if handle & BELL != 0 {
         // A signal handler that waits meanwhile does so as a thread: the reactor is in use.
-        let bell = RESTS.take();
-        host::rest(sleep);
-        return RESTS.set(bell);
+        return current::not_resting(|| host::rest(sleep));
     }
     if thread::panicking() {
         // SAFETY: the caller is that fiber, and so it is there.

@@ -7,9 +7,9 @@ mod answers;
 mod below;
 mod marks;
 mod moves;
+pub(super) mod timing;
 
 use std::cell::{Cell, RefCell};
-use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,17 +22,18 @@ use antiphon_runtime::task::{Awaited, Task};
 use antiphon_runtime::timer::Wheel;
 
 use super::census::{Desk, Desks};
+use super::clocked::Thread as _;
 use super::control::{Fiber, Order, Said};
-use super::hooks;
+use super::current;
 use super::looks::Looks;
 use super::polls::Polls;
 use super::untold::Untold;
+use crate::deadline::PAST;
 use crate::local;
-use crate::pool::{passes, run};
-use crate::raw::PAST;
+use crate::worker::{passes, run};
 
 pub(super) use below::{below, rest, turn, wait_here, wake_beside};
-pub(crate) use moves::{GoesOn, has_begun};
+pub(crate) use moves::has_begun;
 
 /// The fibers of one thread. It is on the thread's stack, and its own.
 pub(crate) struct Host {
@@ -110,21 +111,6 @@ const REALTIME_LOOK_NS: u64 = 1_000_000_000;
 
 /// The mails of threads that have ended: READY-2.
 static MAILS: Mutex<Vec<&'static Ready<Linux>>> = Mutex::new(Vec::new());
-
-/// Stacks for the fibers of a pool, of `bytes` bytes each.
-///
-/// # Errors
-///
-/// If there can't be any of that size; or there is another fiber runtime in the process.
-pub(crate) fn stacks(bytes: usize) -> io::Result<Stacks> {
-    let stacks = Stacks::new(bytes).map_err(io::Error::other)?;
-    // One at least: without any, tasks would be no fibers, and the caller would not be told.
-    drop(stacks.take().map_err(io::Error::other)?);
-    hooks::installed().map_err(|_| {
-        io::Error::other("another fiber runtime has its waits go through antiphon's locks")
-    })?;
-    Ok(stacks)
-}
 
 impl Host {
     /// The fibers of the calling thread, which has none yet.
@@ -253,7 +239,7 @@ impl Host {
 
     /// Makes this the host of the calling thread.
     pub(crate) fn attach(&self) {
-        local::with(|own| own.host.set(Some(NonNull::from(self))));
+        local::with(|own| own.host.set(Some(NonNull::from(self).cast())));
     }
 
     /// Runs fibers that may go on, until it is time for something else, and returns what that is.
@@ -355,13 +341,6 @@ impl Host {
             self.wake(unsafe { Fiber::of_handle(item.word()) });
         }
         self.desk.questions().for_each(|question| self.answer(&question));
-    }
-
-    /// Whether it is time for a look at the clock.
-    #[inline]
-    pub(super) fn is_look_due(&self) -> bool {
-        // Relaxed: ours, but for ticks.
-        self.turns() >= self.desk.look_in.load(Relaxed)
     }
 
     /// The number of turns after the last look at the clock.
@@ -477,10 +456,10 @@ impl Host {
     /// Switches to the fiber; what it says.
     #[inline(always)]
     fn runs(&self, fiber: Fiber, order: Order) -> Said {
-        hooks::set_current(Some(fiber));
+        current::set_current(Some(fiber));
         // SAFETY: idle for a task, and suspended to go on: it was of the list of such.
         let said = unsafe { fiber.switch(order) };
-        hooks::set_current(None);
+        current::set_current(None);
         said.expect("it ends only when it is told to")
     }
 

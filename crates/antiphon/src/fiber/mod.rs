@@ -62,9 +62,8 @@ mod block_on;
 mod census;
 mod clocked;
 mod control;
-mod cycles;
+mod current;
 mod files;
-mod frames;
 mod holders;
 mod hooks;
 mod host;
@@ -73,8 +72,6 @@ mod polls;
 mod reactor;
 #[cfg(feature = "io_uring")]
 mod ring;
-mod slice;
-mod sources;
 #[cfg(feature = "io_uring")]
 mod transfers;
 mod untold;
@@ -89,16 +86,18 @@ pub use block_on::block_on;
 pub(crate) use census::Desks;
 pub use census::{Answer, Census, Hosted, Lock, Wait};
 pub(crate) use clocked::Clocked;
-pub(crate) use control::{Fiber, next_identity};
-pub(crate) use cycles::Parts;
+pub(crate) use control::{GoesOn, next_identity};
+pub(crate) use current::{current_is_ours, not_here, show_stack, top_of};
 pub(crate) use files::{ByToken, Seats, Suspends, Until, Waited};
-pub use frames::{Frame, Place};
-pub(crate) use frames::{telling, users, write_frames};
 pub(crate) use holders::Waits;
-pub(crate) use hooks::{current_is_ours, identity, not_here, show_stack, top_of};
-pub(crate) use host::{GoesOn, Host, Next, has_begun, monotonic_ns, stacks};
+pub(crate) use hooks::{identity, stacks};
+pub(crate) use host::{Host, Next, has_begun, monotonic_ns};
 
-use crate::raw::deadline_after;
+use crate::budget;
+#[doc(hidden)]
+pub use crate::budget::may_be_ready;
+use crate::deadline::deadline_after;
+pub use crate::observe::{Frame, Place};
 use control::Said;
 
 /// The size of a fiber's stack that is enough for most tasks: 64 KiB.
@@ -133,35 +132,17 @@ pub fn yield_soft() {
 /// caller is not a fiber, does nothing.
 #[inline]
 pub fn checkpoint() {
-    if slice::is_over() && current_is_ours() {
+    if budget::is_over() && current_is_ours() {
         yield_now();
     }
 }
 
-/// A [`checkpoint`] before a step that may not have to wait; also lets others run at each 128th
-/// such step. It is called before the step, so what the step takes is not held while others run.
-/// Public for the C API.
-#[doc(hidden)]
-#[inline]
-pub fn may_be_ready() {
-    if slice::is_tiring() {
-        others_go_on();
-    }
-}
-
-/// Out of line: it is called once in many steps, so the cost of another call does not matter.
-#[cold]
-#[inline(never)]
-fn others_go_on() {
-    yield_now();
-}
-
 /// Suspends the fiber for at least `time`. If the caller is not a fiber, same as [`thread::sleep`].
 pub fn sleep(time: Duration) {
-    if !current_is_ours() && !hooks::current_is_looped() {
+    if !current_is_ours() && !current::current_is_looped() {
         return thread::sleep(time);
     }
-    may_be_ready();
+    budget::may_be_ready();
     let deadline = deadline_after(time);
     let waiter = Waiter::NEW;
     while Linux::now(deadline.clock) < deadline.ns {

@@ -6,12 +6,12 @@ use std::io;
 use antiphon_linux::notify::EventFd;
 use antiphon_platform::Deadline;
 
-use super::hooks;
+use super::current;
 use super::reactor::Reactor;
 #[cfg(feature = "io_uring")]
 use super::ring::Ring;
 #[cfg(feature = "io_uring")]
-use crate::net::{Backend, backend};
+use crate::backend::{Backend, backend};
 
 /// The polls of a thread: with its reactor, once it has one.
 #[derive(Default)]
@@ -83,7 +83,7 @@ impl Polls {
     /// Runs `rest`, in which the thread waits: where fibers wait for files, by the reactor.
     pub(super) fn resting<R>(&self, rest: impl FnOnce() -> R) -> R {
         match self.bell().filter(|_| !self.is_idle()) {
-            Some(bell) => hooks::resting(bell, rest),
+            Some(bell) => current::resting(bell, rest),
             None => rest(),
         }
     }

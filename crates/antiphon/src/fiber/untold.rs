@@ -10,7 +10,7 @@
 use std::cell::{Cell, RefCell};
 
 use super::control::Fiber;
-use super::cycles::PERIOD_NS;
+use crate::observe::PERIOD_NS;
 
 /// These fibers of one thread, each once.
 #[derive(Default)]

@@ -9,7 +9,8 @@ use antiphon_runtime::sched::{Look, Stats};
 
 use super::{VARIABLE, open};
 use crate::fiber::Census;
-use crate::pool::{Hog, Recording};
+use crate::observe::Recording;
+use crate::pool::Hog;
 use crate::unpoisoned::lock;
 
 /// A pool, whatever its policy.

@@ -8,8 +8,8 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Platform as _};
 
 use super::text::{array, fields, frame_object, object, or_null, string};
-use crate::fiber::{Frame, users};
-use crate::pool::{Hog, Latency, Part, Recording, Spawned, Timed, Times};
+use crate::observe::{Frame, Latency, Part, Recording, Spawned, Timed, Times, users};
+use crate::pool::Hog;
 
 /// The number of places that have spawned tasks and are told one by one; the others are summed up.
 const PLACES: usize = 32;

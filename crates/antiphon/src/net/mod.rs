@@ -50,7 +50,6 @@
 //!   them.
 //! - **While a panic unwinds** a fiber, its waits block the thread.
 
-mod backend;
 mod bell;
 mod listener;
 mod options;
@@ -66,9 +65,9 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use crate::raw::nanos;
+use crate::deadline::nanos;
 
-pub use backend::{Backend, backend};
+pub use crate::backend::{Backend, backend};
 pub use listener::{Incoming, TcpListener};
 pub use source::Async;
 pub use stream::TcpStream;

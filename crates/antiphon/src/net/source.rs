@@ -13,8 +13,8 @@ use antiphon_sync::wait::Several;
 
 use super::bell::wait;
 use crate::cancel::{Cancelled, Token};
+use crate::deadline::PAST;
 use crate::fiber::{ByToken, Seats, Suspends, Until, Waited};
-use crate::raw::PAST;
 
 /// A file that can be waited for: a fiber that waits is suspended, and its thread runs others; a
 /// thread blocks.

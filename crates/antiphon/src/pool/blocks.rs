@@ -2,15 +2,15 @@
 //!
 //! A task takes a block of the thread that makes it, and leaves it to the thread that frees it.
 //! Where these are two, blocks move from one list to the other: so no list is longer than `MOST`,
-//! and further blocks are freed. The rest is freed when the thread ends.
+//! and further blocks are freed. The rest is freed when the thread ends. A list has room as long as
+//! [`ENDS`] is there.
 
 use std::alloc::Layout;
-use std::cell::Cell;
 use std::ptr::NonNull;
 
 use antiphon_runtime::task::{Heap, Memory};
 
-use crate::local;
+use crate::local::{self, List};
 
 /// The lists.
 #[derive(Clone, Copy)]
@@ -25,14 +25,6 @@ const BLOCK: Layout = match Layout::from_size_align(SIZE, align_of::<u64>()) {
     Ok(layout) => layout,
     Err(_) => panic!("a power of two"),
 };
-
-/// A list of blocks, each of which begins with the address of the next.
-pub(crate) struct List {
-    pub(crate) first: Cell<Option<NonNull<u8>>>,
-    /// The number of blocks for which the list has room: none before [`ENDS`] is there, nor after
-    /// it.
-    pub(crate) room: Cell<u32>,
-}
 
 /// Frees the list of the calling thread.
 struct Ends;

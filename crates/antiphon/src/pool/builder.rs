@@ -17,9 +17,9 @@ use super::shared::Shared;
 use super::spare::Bench;
 use super::watch::watch;
 use super::{Policy, Pool, Standard, stuck};
+use crate::deadline::nanos;
 use crate::fiber::{self, Desks};
 use crate::look;
-use crate::raw::nanos;
 
 /// A CPU and its place in the machine: an element of [`cpus`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,8 +113,8 @@ impl Builder {
     /// starting over if there are more threads than CPUs. Unless [`threads`](Self::threads) is
     /// called, there are as many threads as CPUs in the list.
     ///
-    /// With the policy [`Neighbours`](super::Neighbours) threads steal first from threads with near
-    /// numbers, so list near CPUs side by side, as [`cpus`] does.
+    /// With the policy [`Neighbours`](super::policy::Neighbours) threads steal first from threads
+    /// with near numbers, so list near CPUs side by side, as [`cpus`] does.
     pub fn cpus(mut self, cpus: impl IntoIterator<Item = u32>) -> Self {
         self.cpus = cpus.into_iter().collect();
         self

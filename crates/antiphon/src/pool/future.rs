@@ -2,10 +2,9 @@
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::thread;
 
 use antiphon_linux::Linux;
 use antiphon_runtime::task::drive;
@@ -52,15 +51,5 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
                 shared.put_always(task, caller);
             }
         }))
-    }
-}
-
-/// The result of the task, or the payload of its panic. Unlike [joining](JoinHandle::join),
-/// awaiting does not occupy a worker.
-impl<T> Future for JoinHandle<T> {
-    type Output = thread::Result<T>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<thread::Result<T>> {
-        Pin::new(&mut self.0).poll(context).map(super::or_lost)
     }
 }

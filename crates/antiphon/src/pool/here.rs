@@ -1,41 +1,27 @@
-//! The role of the calling thread: a worker of some pool, or none.
+//! The role of the calling thread: a worker of a pool, or none. A pool and its policy have types
+//! here; [`worker`](crate::worker) has what is needed without these.
 
 use std::cell::RefCell;
-use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::ptr::{self, NonNull};
+use std::ptr;
 use std::sync::Arc;
-use std::thread;
 
 use antiphon_linux::Linux;
-use antiphon_platform::Platform as _;
 use antiphon_runtime::flight::Event;
-use antiphon_runtime::fork::{Aside, Forker, Forks};
 use antiphon_runtime::sched::{Crew, Policy, Worker};
 use antiphon_runtime::task::{Awaited, Task};
 use antiphon_sync::queue::{Full, Item};
 
 use super::shared::Shared;
-use crate::fiber::{Host, Next, has_begun, may_be_ready, not_here};
+use crate::fiber::{Host, Next, has_begun, not_here};
 use crate::local;
+use crate::worker::{Known, known, on_fiber, run};
 
 /// The state of the calling thread while it is a worker: on its stack.
 pub(super) struct Here<'a, Y: Policy<Linux>> {
     /// Borrowed while the policy is asked, and not while a task runs.
     pub(super) worker: RefCell<Worker<'a, Linux, Y>>,
     shared: &'a Arc<Shared<Y>>,
-}
-
-/// The same without a type: on the worker's stack.
-pub(crate) struct Known {
-    crew: *const (),
-    here: *const (),
-    help: unsafe fn(*const (), &Awaited<'_, Linux>),
-    put: unsafe fn(*const (), Item) -> Result<(), Full>,
-    has_idle: unsafe fn(*const ()) -> bool,
-    leave: unsafe fn(*const ()),
-    record: unsafe fn(*const (), Event),
-    passes: unsafe fn(*const (), u64),
 }
 
 /// Runs the tasks that a worker has until it has no seat any more, or the crew is closed and there
@@ -60,33 +46,13 @@ where
         record: record::<Y>,
         passes: passes_by::<Y>,
     };
-    local::with(|own| {
-        own.here.set(Some(NonNull::from(&known)));
-        own.forks.begin();
-    });
-    // Ends it though the policy panics.
-    let _gone = Gone;
+    // SAFETY: all of it is of `here`, which is on this stack, and dropped after the result.
+    let _shown = unsafe { known.show() };
     if let Some(host) = host {
         return here.host(host);
     }
     while here.run_one(Worker::next_task) {}
     None
-}
-
-struct Gone;
-
-impl Drop for Gone {
-    fn drop(&mut self) {
-        local::with(|own| own.here.set(None));
-    }
-}
-
-/// The worker that the calling thread is known as.
-#[inline]
-fn known<'a>(own: &local::Thread) -> Option<&'a Known> {
-    // SAFETY: on the stack of `work`, below us, or below the fiber that we are; `Gone` ends it. The
-    // user of the reference does not wait as a fiber, and so is on that thread.
-    own.here.get().map(|known| unsafe { known.as_ref() })
 }
 
 /// Calls `ask` with the calling thread's state, if it is a worker of this crew, otherwise with
@@ -107,149 +73,12 @@ pub(super) fn ask<Y: Policy<Linux>, R>(
     })
 }
 
-/// Records what the calling thread has done, if it is a worker of the crew that is there.
-pub(super) fn note(crew: *const (), event: Event) {
-    if let Some(known) = local::with(known).filter(|known| ptr::eq(known.crew, crew)) {
-        // SAFETY: as in `ask`, and `record` is that of the type.
-        unsafe { (known.record)(known.here, event) };
-    }
-}
-
-/// The calling thread, whose fibers went on, has looked at the clock between two of them.
-pub(crate) fn passes(now_ns: u64) {
-    if let Some(known) = local::with(known) {
-        // SAFETY: as in `ask`, and `passes` is that of the type.
-        unsafe { (known.passes)(known.here, now_ns) };
-    }
-}
-
-/// Blocks until `awaited` is done. A worker, of whichever pool, runs other tasks of its own pool
-/// while it waits; if the caller is a fiber, the worker under it does. If the fiber is unwinding, a
-/// backup thread takes over the worker's seat first. `awaited` is done on return even if that
-/// pool's policy panics.
-pub(crate) fn wait_for(awaited: &Awaited<'_, Linux>) {
-    may_be_ready();
-    let _waits = Waits(awaited);
-    // The wait blocks its thread, which might have to run the awaited task.
-    let (fiber, known) = local::with(|own| (own.fiber.get(), known(own)));
-    if fiber.is_some() && thread::panicking() && !awaited.is_over() {
-        leave();
-    }
-    if let Some(known) = known.filter(|_| fiber.is_none() && Linux::waits_on_words()) {
-        // SAFETY: as in `ask`, and `help` is that of the type.
-        unsafe { (known.help)(known.here, awaited) };
-    }
-}
-
-/// Lets another thread take the seat of the calling one, if this is a worker, and there is another.
-pub(super) fn leave() {
-    if let Some(known) = local::with(|own| known(own).filter(|_| !on_fiber(own))) {
-        // SAFETY: as in `ask`, and `leave` is that of the type.
-        unsafe { (known.leave)(known.here) };
-    }
-}
-
-struct Waits<'a, 'b>(&'a Awaited<'b, Linux>);
-
-impl Drop for Waits<'_, '_> {
-    fn drop(&mut self) {
-        self.0.wait();
-    }
-}
-
-/// Puts a task in by `push`. Hands it back if there is no room.
-pub(super) fn put(
-    task: Task<Linux>,
-    push: impl FnOnce(Item) -> Result<(), Full>,
-) -> Result<(), Task<Linux>> {
-    let item = task.into_item();
-    let Err(Full(back)) = surely(|| push(item)) else {
-        return Ok(());
+/// The seat of the calling thread, if it is a worker of this crew and has one.
+pub(super) fn seat<Y: Policy<Linux>>(crew: &Crew<Linux, Y>) -> Option<usize> {
+    let seat = |here: &Here<'_, Y>| {
+        here.worker.try_borrow().ok().filter(|it| it.has_seat()).map(|it| it.seat())
     };
-    // SAFETY: it is back: made above, or before.
-    let task = unsafe { Task::from_item(back) };
-    if back == item {
-        return Err(task);
-    }
-    // A policy may make room by giving back another task: that one has nowhere else to go.
-    run(task);
-    Ok(())
-}
-
-/// Gives a policy a task. If the policy panics, it is unknown where the task is: a waiter for it
-/// might wait for ever, and a variable that it borrows might go before it is run. So the process
-/// ends.
-pub(super) fn surely<R>(give: impl FnOnce() -> R) -> R {
-    let ends = Ends;
-    let given = give();
-    forget(ends);
-    given
-}
-
-struct Ends;
-
-impl Drop for Ends {
-    fn drop(&mut self) {
-        std::process::abort();
-    }
-}
-
-/// A task that is run where it was made, inside of others: not as deep as the stack.
-pub(super) struct Nested;
-
-/// How many at the most.
-const DEPTH: u32 = 64;
-
-impl Nested {
-    /// `None`: it is to be run elsewhere, as there are too many; or as the caller is a fiber, the
-    /// stack of which is short, and which may end it on another thread.
-    pub(super) fn new() -> Option<Self> {
-        let depth = local::with(|own| own.nested.get());
-        // No fiber may wait on a word.
-        (depth < DEPTH && Linux::waits_on_words()).then(|| {
-            local::with(|own| own.nested.set(depth + 1));
-            Self
-        })
-    }
-}
-
-impl Drop for Nested {
-    fn drop(&mut self) {
-        local::with(|own| own.nested.set(own.nested.get() - 1));
-    }
-}
-
-/// Whether the caller is a fiber of another runtime, which may move: it is no worker, though its
-/// thread is.
-fn on_fiber(own: &local::Thread) -> bool {
-    // A fiber may not: it would block the thread under it.
-    own.fiber.get().is_none() && !Linux::waits_on_words()
-}
-
-/// The forks that the calling fiber has made and not begun, until it goes on.
-pub(crate) struct Notes(Option<Aside>);
-
-impl Notes {
-    /// Takes it away, before others run here.
-    pub(crate) fn set_aside() -> Self {
-        Self(local::with(|own| own.forks.set_aside()))
-    }
-}
-
-impl Drop for Notes {
-    fn drop(&mut self) {
-        if let Some(aside) = self.0.take() {
-            local::with(|own| own.forks.put_back(aside));
-        }
-    }
-}
-
-/// Runs a task on the stack that the caller is on.
-pub(crate) fn run(task: Task<Linux>) {
-    // Panics of the task were caught, but not one of a value that the task has to drop.
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task.run())) {
-        forget(panic);
-    }
+    ask(crew, |here| here.and_then(seat))
 }
 
 /// # Safety
@@ -289,7 +118,7 @@ unsafe fn leave_seat<Y: Policy<Linux> + 'static>(here: *const ()) {
     if let Ok(mut worker) = worker.try_borrow_mut()
         && worker.has_seat()
     {
-        shared.bench.lend(shared, || worker.leave());
+        shared.lend(|| worker.leave());
     }
 }
 
@@ -321,59 +150,6 @@ unsafe fn passes_by<Y: Policy<Linux>>(here: *const (), now_ns: u64) {
     let here = unsafe { &*here.cast::<Here<'_, Y>>() };
     if let Ok(mut worker) = here.worker.try_borrow_mut() {
         worker.passes(now_ns);
-    }
-}
-
-/// The calling thread, of whichever pool it is a worker, as the code that forks knows it.
-pub(super) struct Forking;
-
-// SAFETY: a static of the thread.
-unsafe impl Forker for Forking {
-    type Platform = Linux;
-    type Outcome<T> = thread::Result<T>;
-
-    #[inline]
-    fn forks<R>(ask: impl FnOnce(&Forks<Linux>) -> R) -> R {
-        local::with(|own| ask(&own.forks))
-    }
-
-    fn is_worker() -> bool {
-        local::with(|own| {
-            if known(own).is_none() {
-                own.forks.pass_all();
-                return false;
-            }
-            !on_fiber(own)
-        })
-    }
-
-    fn is_wanted() -> bool {
-        // SAFETY: as in `ask`, and `has_idle` is that of the type.
-        local::with(known).is_some_and(|known| unsafe { (known.has_idle)(known.crew) })
-    }
-
-    fn put(task: Task<Linux>) -> Result<(), Task<Linux>> {
-        let Some(known) = local::with(known) else {
-            return Err(task);
-        };
-        // SAFETY: as in `ask`, and `put` is that of the type.
-        put(task, |item| unsafe { (known.put)(known.here, item) })
-    }
-
-    fn wait(awaited: &Awaited<'_, Linux>) {
-        wait_for(awaited);
-    }
-
-    fn run<T>(work: impl FnOnce() -> T) -> thread::Result<T> {
-        catch_unwind(AssertUnwindSafe(work))
-    }
-
-    fn unwrap<T>(outcome: Option<thread::Result<T>>) -> T {
-        match outcome {
-            Some(Ok(returned)) => returned,
-            Some(Err(panic)) => resume_unwind(panic),
-            None => panic!("the pool's policy has panicked, and with it went what was forked"),
-        }
     }
 }
 

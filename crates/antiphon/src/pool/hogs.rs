@@ -12,12 +12,12 @@ use antiphon_linux::glance::{Top, own_id};
 use antiphon_platform::{Clock, Platform as _, ThreadId};
 use antiphon_runtime::sched::Long;
 
-use super::{Policy, Pool};
-use crate::fiber::{Desks, Frame, show_stack, telling, top_of, write_frames};
+use crate::fiber::{Desks, show_stack, top_of};
+use crate::observe::{Frame, Trace};
 use crate::unpoisoned::lock;
 
 /// A task that occupied its thread for longer than the pool's
-/// [patience](super::Builder::patience): see [`Pool::hogs`].
+/// [patience](super::Builder::patience): see [`Pool::hogs`](super::Pool::hogs).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Hog {
@@ -30,14 +30,6 @@ pub struct Hog {
     /// Where the thread was then. `None` if the pool does not [name hogs](super::Builder), the
     /// thread has not answered, or the task was over.
     pub trace: Option<Trace>,
-}
-
-/// Where a thread was: its functions, the innermost first. The `Display` lists those of the task
-/// that it was in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trace {
-    /// The frames, from the innermost to the first of the thread or fiber.
-    pub frames: Vec<Frame>,
 }
 
 /// The functions by which hogs are named.
@@ -75,7 +67,7 @@ struct Seen {
 }
 
 /// How many are kept.
-const MOST: usize = 64;
+pub(super) const MOST: usize = 64;
 /// The most times that a hog is asked where it is.
 const TRIES: u32 = 20;
 /// Longest wait for the answer of a thread, where no caller waits meanwhile.
@@ -193,34 +185,9 @@ impl Hogs {
     }
 }
 
-impl<Y: Policy<Linux> + 'static> Pool<Y> {
-    /// The latest tasks that exceeded the pool's [patience](super::Builder::patience), at most 64,
-    /// the oldest first. Empty without patience. Where they were is known only if the pool names
-    /// hogs (`Builder::name_hogs`, with the feature of that name).
-    ///
-    /// The first call may take half a second, because tables of the program are read.
-    #[must_use]
-    pub fn hogs(&self) -> Vec<Hog> {
-        self.shared.hogs.read(MOST, |long| self.shared.crew.lasts(long))
-    }
-}
-
 impl fmt::Display for Hog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}: in one task for {:.1?} or more", self.thread, self.seen)?;
         self.trace.as_ref().map_or(Ok(()), |trace| write!(f, "{trace}"))
-    }
-}
-
-impl Trace {
-    /// The frames of the task, as far as they say something to users.
-    pub(crate) fn telling(&self) -> Vec<Frame> {
-        telling(self.frames.clone())
-    }
-}
-
-impl fmt::Display for Trace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_frames(f, &self.telling())
     }
 }

@@ -7,8 +7,9 @@ use antiphon_runtime::fork;
 use antiphon_runtime::task::Task;
 
 use super::blocks::Blocks;
-use super::here::{Forking, ask, wait_for};
+use super::here::ask;
 use super::{Policy, Pool};
+use crate::worker::{Forking, wait_for};
 
 /// Runs both closures and returns their results. The second may run on another worker of the pool
 /// at the same time. Costs a few nanoseconds: fork as finely as you like.

@@ -1,15 +1,15 @@
-//! A pool as programs see it that [look](crate::look) at a live program.
+//! What a pool shows: to programs that [look](crate::look) at a live program, and to its own.
 
 use std::time::Instant;
 
 use antiphon_linux::Linux;
 use antiphon_runtime::sched::Look;
 
-use super::Policy;
-use super::ledger::Spans;
 use super::shared::Shared;
+use super::{Policy, Pool, hogs};
 use crate::fiber::Census;
 use crate::look::{Looked, Seen};
+use crate::observe::{Recorded, Recording, Spans};
 
 /// The number of the latest hogs that are told.
 const HOGS: usize = 32;
@@ -42,5 +42,49 @@ impl<Y: Policy<Linux> + 'static> Looked for Shared<Y> {
             hogs: self.hogs.read(HOGS, |long| self.crew.lasts(long)),
             recording: self.crew.is_recorded().then(|| self.recording(Spans::Left)),
         }
+    }
+}
+
+impl<Y: Policy<Linux> + 'static> Pool<Y> {
+    /// The latest tasks that exceeded the pool's [patience](super::Builder::patience), at most 64,
+    /// the oldest first. Empty without patience. Where they were is known only if the pool names
+    /// hogs (`Builder::name_hogs`, with the feature of that name).
+    ///
+    /// The first call may take half a second, because tables of the program are read.
+    #[must_use]
+    pub fn hogs(&self) -> Vec<hogs::Hog> {
+        self.shared.hogs.read(hogs::MOST, |long| self.shared.crew.lasts(long))
+    }
+}
+
+impl<Y: Policy<Linux> + 'static> Pool<Y> {
+    /// Reads what the workers have done recently. Does not block them. What they are doing now,
+    /// such as a task that has not ended, is not included.
+    ///
+    /// ```
+    /// use antiphon::pool::Pool;
+    /// use std::time::Duration;
+    ///
+    /// let pool = Pool::new(2)?;
+    /// pool.scope(|scope| (0..10_000).for_each(|_| scope.spawn(|| ())));
+    /// let recording = pool.recording();
+    /// let latency = recording.latency(Duration::from_millis(1));
+    /// println!("99 of 100 tasks began within {} ns", latency.queued.p99_ns);
+    /// // A file for ui.perfetto.dev:
+    /// recording.write_trace(std::io::sink())?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub fn recording(&self) -> Recording {
+        self.shared.recording(Spans::Kept)
+    }
+}
+
+impl<Y: Policy<Linux>> Shared<Y> {
+    pub(super) fn recording(&self, spans: Spans) -> Recording {
+        let of = |(seat, events)| Recorded { name: self.bench.thread_name(seat), events };
+        let workers = self.crew.events().into_iter().enumerate().map(of).collect();
+        let ledger = self.ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.read(spans));
+        Recording::of(workers, ledger, self.hog_ns)
     }
 }

@@ -16,45 +16,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! The policies that come with the crate are a [`Scheme`] of an [`Order`] and a [`Spread`]. A
-//! policy of your own is a type:
-//!
-//! ```
-//! use antiphon::generic::Linux;
-//! use antiphon::pool::{Deque, Item, Others, Own, Policy, Pool, Stolen};
-//!
-//! /// Runs the newest task first, and every eighth time the oldest.
-//! struct Mostly;
-//!
-//! // SAFETY: tasks only go into the worker's queue, and only come out of queues.
-//! unsafe impl Policy<Linux> for Mostly {
-//!     type Queue = Deque<Linux>;
-//!     /// The number of tasks that the worker has taken.
-//!     type State = u32;
-//!
-//!     fn queue(&self) -> Deque<Linux> {
-//!         Deque::new(128, 1 << 20)
-//!     }
-//!
-//!     fn pop(&self, own: &Own<'_, Deque<Linux>>, taken: &mut u32) -> Option<Item> {
-//!         *taken = taken.wrapping_add(1);
-//!         if taken.is_multiple_of(8) { own.pop_front() } else { own.pop_back() }
-//!     }
-//!
-//!     fn steal(
-//!         &self,
-//!         own: &Own<'_, Deque<Linux>>,
-//!         _: &mut u32,
-//!         others: &Others<'_, Deque<Linux>>,
-//!     ) -> Stolen {
-//!         others.try_each(0..others.count(), |victim| own.steal(victim, |there| there / 2))
-//!     }
-//! }
-//!
-//! let pool = Pool::with_policy(2, Mostly)?;
-//! assert_eq!(pool.spawn(|| "run").join().unwrap(), "run");
-//! # Ok::<(), std::io::Error>(())
-//! ```
+//! Which task a worker runs next is decided by a [policy]. Without one it is [`Standard`].
 //!
 //! A closure is run by one thread, from its beginning to its end. A future is polled by any thread,
 //! one at a time ([`Pool::spawn_future`]). A worker that waits for a task, its pool's or another's,
@@ -86,8 +48,8 @@
 
 mod blocks;
 mod builder;
-mod by_place;
 mod future;
+mod handle;
 mod here;
 mod hogs;
 mod join;
@@ -96,57 +58,42 @@ mod look;
 #[cfg(feature = "name_hogs")]
 mod naming;
 mod places;
-mod recording;
+pub mod policy;
+pub mod queue;
 mod refused;
 mod sample;
 mod scope;
 mod shared;
 mod spare;
 mod stuck;
-mod timed;
-mod trace;
 mod watch;
 
-use std::any::Any;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
-use antiphon_runtime::task::{Handle, Task};
+use antiphon_runtime::task::Task;
 
 pub use antiphon_runtime::flight::{Event, Found, LONG_NS, Sample, What};
-pub use antiphon_runtime::sched::{
-    Adaptive, Aging, Ask, BoxedPolicy, ByWeight, Deadlines, Deques, End, Fifo, InBlocks, Key, Lazy,
-    Lifo, LifoSlot, Neighbours, Order, Others, Own, Policy, Queues, Ranked, Requests, Reverse,
-    Scheme, Share, Spill, Spread, Staged, Stats, Steal, Stochastic, Swap, Switch, Tickets,
-    UnknownPolicy, Victim,
-};
+pub use antiphon_runtime::sched::Stats;
 pub use antiphon_runtime::task::Countdown;
-pub use antiphon_sync::queue::{
-    ChaseLev, Deque, Full, Item, MultiQueue, RankedQueue, RelaxedQueue, Slotted, Stolen, WorkQueue,
-};
 pub use builder::{Builder, Cpu, cpus};
-pub use by_place::Spawned;
-pub use hogs::{Hog, Trace};
+pub use handle::JoinHandle;
+pub use hogs::Hog;
 pub use join::join;
-pub use recording::{Latency, Recorded, Recording, Times};
 pub use refused::Refused;
 pub use scope::{Scope, wait_all};
 pub use stuck::Stuck;
-pub use timed::{Part, Span, Timed};
 pub use watch::blocking;
 
-pub(crate) use blocks::List;
-pub(crate) use here::{Known, Notes, passes, run, wait_for};
-pub(crate) use ledger::Account;
-
 use crate::fiber::Census;
+use crate::observe::Caller;
+pub use crate::observe::{Latency, Part, Recorded, Recording, Span, Spawned, Timed, Times, Trace};
 use blocks::Blocks;
-use sample::Caller;
+use policy::{Lifo, Policy, Scheme, Steal, Swap};
 use shared::Shared;
 
 /// The default policy of a [`Pool`]: a worker runs its newest task first, whose data is in the
@@ -159,9 +106,6 @@ pub type Standard = Scheme<Lifo, Steal>;
 pub struct Pool<Y: Policy<Linux> + 'static = Standard> {
     shared: Arc<Shared<Y>>,
 }
-
-/// Waits for a task and returns its result. If the handle is dropped, the task still runs.
-pub struct JoinHandle<T>(Handle<Linux, thread::Result<T>>);
 
 impl Pool {
     /// Starts a pool of `threads` threads with the policy [`Standard`].
@@ -182,7 +126,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     /// Starts a pool of `threads` threads that follow `policy`.
     ///
     /// ```
-    /// use antiphon::pool::{Fifo, Pool, Scheme, Share, Steal};
+    /// use antiphon::pool::{Pool, policy::{Fifo, Scheme, Share, Steal}};
     ///
     /// let policy = Scheme::new(Fifo, Steal { share: Share::Half }).capacity(128, 128);
     /// let pool = Pool::with_policy(2, policy)?;
@@ -243,10 +187,11 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     }
 
     /// Queues a task with a rank, as [`spawn`](Self::spawn) does. The policy decides what a rank
-    /// is: a deadline or a level ([`Ranked`]), or a stage ([`Staged`]). Other policies ignore it.
+    /// is: a deadline or a level ([`Ranked`](policy::Ranked)), or a stage
+    /// ([`Staged`](policy::Staged)). Other policies ignore it.
     ///
     /// ```
-    /// use antiphon::pool::{Aging, Pool, Ranked};
+    /// use antiphon::pool::{Pool, policy::{Aging, Ranked}};
     ///
     /// // Level 0 is the most urgent; a level is worth a millisecond of waiting.
     /// let policy = Ranked::new(Aging { usual: 1, level_ns: 1_000_000 }, 1, 1 << 16);
@@ -347,8 +292,8 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     }
 
     /// Makes all tasks that the calling task has spawned visible to other workers. Some policies,
-    /// as [`InBlocks`], keep some of them for the worker itself. Call it before something that
-    /// takes long.
+    /// as [`InBlocks`](policy::InBlocks), keep some of them for the worker itself. Call it before
+    /// something that takes long.
     pub fn share(&self) {
         self.shared.share();
     }
@@ -365,7 +310,7 @@ impl Pool<Swap<Linux>> {
     /// `false` if there is no such policy. Does not block. See [`Swap`].
     ///
     /// ```
-    /// use antiphon::pool::{BoxedPolicy, Pool, Swap};
+    /// use antiphon::pool::{Pool, policy::{BoxedPolicy, Swap}};
     ///
     /// let [short, fair] = ["lifo", "fifo"].map(|name| name.parse::<BoxedPolicy<_>>().unwrap());
     /// let pool = Pool::with_policy(2, Swap::new([short, fair]))?;
@@ -393,44 +338,8 @@ impl<Y: Policy<Linux> + 'static> Drop for Pool<Y> {
     }
 }
 
-impl<T> JoinHandle<T> {
-    /// Blocks until the task is done, and returns its result. A worker, of this pool or of another,
-    /// runs other tasks of its own pool while it waits.
-    ///
-    /// # Errors
-    ///
-    /// The payload of the task's panic.
-    pub fn join(mut self) -> thread::Result<T> {
-        here::wait_for(&self.0.awaited());
-        or_lost(self.0.take())
-    }
-
-    pub(crate) fn handle(&mut self) -> &mut Handle<Linux, thread::Result<T>> {
-        &mut self.0
-    }
-
-    /// Whether the task is done, so that [`join`](Self::join) would not block.
-    #[must_use]
-    pub fn is_finished(&self) -> bool {
-        self.0.is_done()
-    }
-}
-
-/// The result of a task, or an error if the task was dropped.
-pub(crate) fn or_lost<T>(returned: Option<thread::Result<T>>) -> thread::Result<T> {
-    returned.unwrap_or_else(|| Err(Box::new("the task was dropped") as Box<dyn Any + Send>))
-}
-
 impl<Y: Policy<Linux> + 'static> fmt::Debug for Pool<Y> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pool").field("threads", &self.threads()).finish_non_exhaustive()
-    }
-}
-
-impl<T> fmt::Debug for JoinHandle<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JoinHandle")
-            .field("is_finished", &self.is_finished())
-            .finish_non_exhaustive()
     }
 }

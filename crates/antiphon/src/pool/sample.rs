@@ -4,7 +4,6 @@
 //! task costs that is not recorded is a count where it is made ready.
 
 use std::cell::Cell;
-use std::panic::Location;
 use std::sync::Arc;
 
 use antiphon_linux::Linux;
@@ -14,12 +13,10 @@ use antiphon_runtime::sched::{Crew, Policy};
 use antiphon_runtime::task::Task;
 
 use super::blocks::Blocks;
-use super::here::{ask, note};
 use super::ledger::Ledger;
 use crate::local;
-
-/// The line that has made a task.
-pub(crate) type Caller = &'static Location<'static>;
+use crate::observe::Caller;
+use crate::worker::note;
 
 /// Time between two recorded tasks that a thread makes ready, in nanoseconds, about.
 const PERIOD_NS: u64 = 256_000;
@@ -41,40 +38,41 @@ thread_local! {
 }
 
 /// The task, which is about to be made ready, or one that runs and records it: in the ledger, if
-/// tasks of that pool are fibers.
+/// tasks of that pool are fibers. `seat` is asked for the caller's seat in the crew.
 #[inline]
 pub(super) fn sampled<Y: Policy<Linux>>(
     (crew, ledger): (&Crew<Linux, Y>, Option<&Arc<Ledger>>),
     task: Task<Linux>,
     caller: Caller,
+    seat: impl FnOnce() -> Option<usize>,
 ) -> Task<Linux> {
     let left = local::with(|own| {
         let left = own.unrecorded.get().checked_sub(1);
         own.unrecorded.set(left.unwrap_or(0));
         left
     });
-    if left.is_some() { task } else { sample(crew, ledger, task, caller) }
+    if left.is_some() { task } else { sample((crew, ledger), task, caller, seat) }
 }
 
 /// Not inlined, so that it runs on one thread from its beginning to its end.
 #[cold]
 #[inline(never)]
 fn sample<Y: Policy<Linux>>(
-    crew: &Crew<Linux, Y>,
-    ledger: Option<&Arc<Ledger>>,
+    recorder: (&Crew<Linux, Y>, Option<&Arc<Ledger>>),
     task: Task<Linux>,
     caller: Caller,
+    seat: impl FnOnce() -> Option<usize>,
 ) -> Task<Linux> {
-    MAKES.with(|makes| makes.sample(crew, ledger, task, caller))
+    MAKES.with(|makes| makes.sample(recorder, task, caller, seat))
 }
 
 impl Makes {
     fn sample<Y: Policy<Linux>>(
         &self,
-        crew: &Crew<Linux, Y>,
-        ledger: Option<&Arc<Ledger>>,
+        (crew, ledger): (&Crew<Linux, Y>, Option<&Arc<Ledger>>),
         task: Task<Linux>,
         caller: Caller,
+        seat: impl FnOnce() -> Option<usize>,
     ) -> Task<Linux> {
         let (of, ready_ns) = (self.of.get(), Linux::now(Clock::Monotonic));
         let mut pace = self.pace.get();
@@ -86,10 +84,7 @@ impl Makes {
             return task;
         }
         // A thread without a seat counts as a caller from outside.
-        let seat = |here: &super::here::Here<'_, Y>| {
-            here.worker.try_borrow().ok().filter(|it| it.has_seat()).map(|it| it.seat())
-        };
-        let maker = ask(crew, |here| here.and_then(seat)).map(|seat| seat as u32);
+        let maker = seat().map(|seat| seat as u32);
         let sample = Sample { ready_ns, maker, of };
         if let Some(ledger) = ledger.cloned() {
             return Task::detached_in(Blocks, move || ledger.run(task, sample, caller));

@@ -10,10 +10,10 @@ use antiphon_linux::Linux;
 use antiphon_runtime::task::{Countdown, Task};
 
 use super::blocks::Blocks;
-use super::here::wait_for;
 use super::shared::Shared;
 use super::{Policy, Pool, Standard};
 use crate::unpoisoned::lock;
+use crate::worker::wait_for;
 
 type Panic = Box<dyn Any + Send>;
 

@@ -10,14 +10,16 @@ use antiphon_runtime::sched::{Crew, Policy, Stats, Worker};
 use antiphon_runtime::task::Task;
 use antiphon_sync::queue::{Full, Item};
 
-use super::here::{self, Here, Nested, ask, surely};
+use super::here::{self, Here, ask};
 use super::hogs::Hogs;
 use super::ledger::Ledger;
 use super::places::Places;
-use super::sample::{Caller, sampled};
+use super::sample::sampled;
 use super::spare::Bench;
 use crate::fiber::{self, Desks, GoesOn, Host, has_begun};
 use crate::look;
+use crate::observe::Caller;
+use crate::worker::{self, Nested, surely};
 
 /// A crew whose items are all tasks, and the threads that have no seat in it.
 pub(super) struct Shared<Y: Policy<Linux>> {
@@ -60,6 +62,15 @@ impl<Y: Policy<Linux> + 'static> Shared<Y> {
         }
     }
 
+    /// Gives a thread without a seat the one that `give` has: see [`Bench::lend`].
+    pub(super) fn lend(self: &Arc<Self>, give: impl FnOnce() -> Option<usize>) {
+        let spare = || {
+            let shared = self.clone();
+            move || shared.serve(None)
+        };
+        self.bench.lend(spare, give);
+    }
+
     /// The worker of a seat that is the caller's.
     fn worker(&self, seat: usize) -> Worker<'_, Linux, Y> {
         loop {
@@ -98,7 +109,8 @@ impl<Y: Policy<Linux>> Shared<Y> {
 
     /// The task, or one that has it recorded.
     fn sampled(&self, task: Task<Linux>, caller: Caller) -> Task<Linux> {
-        sampled((&self.crew, self.ledger.as_ref()), task, caller)
+        let recorder = (&self.crew, self.ledger.as_ref());
+        sampled(recorder, task, caller, || here::seat(&self.crew))
     }
 
     /// Puts a task in that the caller has made, of a worker into its own queue. Hands it back if
@@ -132,7 +144,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
         push: impl FnOnce(&mut Worker<'_, Linux, Y>, Item) -> Result<(), Full>,
         submit: impl FnOnce(&Crew<Linux, Y>, Item) -> Result<(), Full>,
     ) -> Result<(), Task<Linux>> {
-        here::put(task, |item| {
+        worker::put(task, |item| {
             ask(&self.crew, |here| match here.map(|here| here.worker.try_borrow_mut()) {
                 Some(Ok(mut worker)) => self.kept(push(&mut worker, item)),
                 // The task comes from outside, or from the policy itself.

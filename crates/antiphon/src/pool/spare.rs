@@ -7,19 +7,17 @@
 use std::io;
 use std::mem;
 use std::ptr;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use antiphon_linux::Linux;
 use antiphon_runtime::fiber::Ready;
 
-use super::Policy;
-use super::here;
-use super::shared::Shared;
-use crate::Latch;
+use crate::event::Latch;
 use crate::fiber::is_fiber;
 use crate::unpoisoned::lock;
+use crate::worker;
 
 /// The list of threads that wait for seats.
 pub(super) struct Bench {
@@ -92,13 +90,15 @@ impl Bench {
     /// Gives a thread the seat that `give` has, unless there is no thread to be had. Starts one if
     /// none waits. Does not wait for it. It does so also when the pool is closed: the tasks in the
     /// seat's queue are run, and the thread that has had the seat may wait for that.
-    pub(super) fn lend<Y: Policy<Linux> + 'static>(
+    ///
+    /// `spare` makes what a new thread runs: it waits for a seat, and serves it.
+    pub(super) fn lend<W: FnOnce() + Send + 'static>(
         &self,
-        shared: &Arc<Shared<Y>>,
+        spare: impl FnOnce() -> W,
         give: impl FnOnce() -> Option<usize>,
     ) {
         let mut state = self.state();
-        if state.free == 0 && !self.start_spare(&mut state, shared) {
+        if state.free == 0 && !self.start_spare(&mut state, spare) {
             return;
         }
         if let Some(seat) = give() {
@@ -112,15 +112,14 @@ impl Bench {
         }
     }
 
-    fn start_spare<Y: Policy<Linux> + 'static>(
+    fn start_spare<W: FnOnce() + Send + 'static>(
         &self,
         state: &mut State,
-        shared: &Arc<Shared<Y>>,
+        spare: impl FnOnce() -> W,
     ) -> bool {
-        let shared = shared.clone();
         // If no thread is to be had, the worker keeps its seat.
         let started = state.serving < self.most
-            && state.start(self.thread_name(state.started), move || shared.serve(None)).is_ok();
+            && state.start(self.thread_name(state.started), spare()).is_ok();
         state.free += usize::from(started);
         started
     }
@@ -224,7 +223,7 @@ impl Bench {
             } else {
                 // If the caller is a worker of another pool, the threads may wait for tasks in its
                 // queue.
-                here::leave();
+                worker::leave();
             }
             for thread in threads {
                 // If the policy has panicked there, the panic hook has said so.

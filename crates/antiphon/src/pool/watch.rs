@@ -7,9 +7,9 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 
 use super::Policy;
-use super::here;
 use super::shared::Shared;
-use crate::raw::nanos;
+use crate::deadline::nanos;
+use crate::worker;
 
 /// With less patience the watching thread would take the CPU from the workers that it watches.
 pub(super) const LEAST: Duration = Duration::from_micros(100);
@@ -29,7 +29,7 @@ pub(super) fn watch<Y: Policy<Linux> + 'static>(shared: &Arc<Shared<Y>>, patienc
             shared.desks.tick();
             watchdog.look(|hog| {
                 shared.hogs.note(hog.long());
-                shared.bench.lend(shared, || hog.take());
+                shared.lend(|| hog.take());
             });
             // While a hog has not answered, the watching thread does not sleep: all others may
             // rest.
@@ -60,6 +60,6 @@ pub(super) fn watch<Y: Policy<Linux> + 'static>(shared: &Arc<Shared<Y>>, patienc
 /// Until it ends, the task is then not a worker's: tasks that it spawns count as tasks from
 /// outside, and while it waits for a task, other threads run it.
 pub fn blocking<R>(work: impl FnOnce() -> R) -> R {
-    here::leave();
+    worker::leave();
     work()
 }

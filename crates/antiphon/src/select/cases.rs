@@ -1,17 +1,12 @@
 //! The cases of a select, as a type: one source after another, each with its closure.
-
-use std::sync::mpsc::{RecvError, SendError};
-use std::thread;
+//!
+//! This module knows no source but a point in time. Each other type that a select waits for, such
+//! as a channel or a promise, implements [`Then`] in its own module, beside the method of
+//! [`Select`](super::Select) that adds such a case.
 
 use antiphon_linux::Linux;
 use antiphon_platform::Deadline;
-use antiphon_runtime::select::{Awaits, Holds, Receives, Sends, Source, Stand};
-use antiphon_sync::wait::Several;
-
-use crate::cancel::Token;
-use crate::pool::or_lost;
-use crate::promise::Broken;
-use crate::{Event, Latch};
+use antiphon_runtime::select::Source;
 
 /// Things to wait for, and what is done then: made by the methods of [`Select`](super::Select).
 pub trait Cases<R>: sealed::Cases<R> {}
@@ -35,7 +30,8 @@ pub struct Each<C, S, F> {
 }
 
 pub(super) mod sealed {
-    use super::{Linux, Source};
+    use antiphon_linux::Linux;
+    use antiphon_runtime::select::Source;
 
     pub trait Cases<R> {
         /// How many there are.
@@ -59,7 +55,7 @@ pub(super) mod sealed {
     }
 }
 
-use sealed::{Then, ThenOf};
+pub(crate) use sealed::{Then, ThenOf};
 
 /// No cases.
 impl<R> sealed::Cases<R> for () {
@@ -122,85 +118,36 @@ where
     }
 }
 
-fn received<T>(source: Receives<'_, Linux, T>) -> Result<T, RecvError> {
-    source.into_received().expect("it was chosen").map_err(|_| RecvError)
-}
-
-impl<R, T, F: FnOnce(Result<T, RecvError>) -> R> Then<R, F> for Receives<'_, Linux, T> {
-    fn then(self, then: F) -> R {
-        then(received(self))
-    }
-}
-
-impl<R, T, F: FnOnce(usize, Result<T, RecvError>) -> R> ThenOf<R, F> for Receives<'_, Linux, T> {
-    fn then_of(self, number: usize, then: F) -> R {
-        then(number, received(self))
-    }
-}
-
-impl<R, T, F: FnOnce(Result<(), SendError<()>>) -> R> Then<R, F> for Sends<'_, Linux, T> {
-    fn then(self, then: F) -> R {
-        then(if self.is_refused() { Err(SendError(())) } else { Ok(()) })
-    }
-}
-
 impl<R, F: FnOnce() -> R> Then<R, F> for Deadline {
     fn then(self, then: F) -> R {
         then()
     }
 }
 
-impl<R, W, F: FnOnce() -> R> Then<R, F> for Holds<'_, Linux, W> {
-    fn then(self, then: F) -> R {
-        then()
-    }
-}
-
-impl<R, T, F> Then<R, F> for Awaits<'_, Linux, thread::Result<T>>
-where
-    F: FnOnce(thread::Result<T>) -> R,
-{
-    fn then(self, then: F) -> R {
-        then(or_lost(self.into_returned()))
-    }
-}
-
-/// The promised value.
-#[derive(Debug)]
-pub struct Promised<'a, T>(pub(super) Awaits<'a, Linux, T>);
-
-impl<T> Source<Linux> for Promised<'_, T> {
-    fn try_take(&self) -> bool {
-        self.0.try_take()
-    }
-
-    fn stand<'a>(&'a self, several: &'a Several<Linux>) -> Option<Stand<'a, Linux>> {
-        self.0.stand(several)
-    }
-}
-
-impl<R, T, F: FnOnce(Result<T, Broken>) -> R> Then<R, F> for Promised<'_, T> {
-    fn then(self, then: F) -> R {
-        then(self.0.into_returned().ok_or(Broken))
-    }
-}
-
-/// For types of this crate that hold one of the runtime crate's, and nothing else.
+/// Makes references to types of this crate sources that hold one of the runtime crate's, and
+/// nothing else. The module that uses it imports [`Then`].
 macro_rules! as_inner {
     ($($name:ty),*) => {$(
-        impl Source<Linux> for &$name {
-            fn try_take(&self) -> bool {
-                Source::try_take(self.inner())
-            }
+        const _: () = {
+            use antiphon_linux::Linux;
+            use antiphon_platform::Deadline;
+            use antiphon_runtime::select::{Source, Stand};
+            use antiphon_sync::wait::Several;
 
-            fn stand<'a>(&'a self, several: &'a Several<Linux>) -> Option<Stand<'a, Linux>> {
-                Source::stand(self.inner(), several)
-            }
+            impl Source<Linux> for &$name {
+                fn try_take(&self) -> bool {
+                    Source::try_take(self.inner())
+                }
 
-            fn deadline(&self) -> Option<Deadline> {
-                Source::deadline(self.inner())
+                fn stand<'a>(&'a self, several: &'a Several<Linux>) -> Option<Stand<'a, Linux>> {
+                    Source::stand(self.inner(), several)
+                }
+
+                fn deadline(&self) -> Option<Deadline> {
+                    Source::deadline(self.inner())
+                }
             }
-        }
+        };
 
         impl<R, F: FnOnce() -> R> Then<R, F> for &$name {
             fn then(self, then: F) -> R {
@@ -210,4 +157,4 @@ macro_rules! as_inner {
     )*};
 }
 
-as_inner!(Event, Latch, Token);
+pub(crate) use as_inner;

@@ -51,36 +51,28 @@
 //!   at some of the cases only. Up to eight cases need no allocation.
 //!
 //! While a select waits, it may be handed an event that it does not take, because another case came
-//! at the same time. The event is set again then; in between, [`Event::try_wait`] in other threads
-//! returns `false`.
+//! at the same time. The event is set again then; in between,
+//! [`Event::try_wait`](crate::Event::try_wait) in other threads returns `false`.
 
 mod cases;
 mod future;
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::mpsc::{RecvError, SendError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Deadline, Platform as _};
-use antiphon_runtime::select::{self, Awaits, Holds, Receives, Sends, Source, Sources};
+use antiphon_runtime::select::{self, Source, Sources};
 
-use crate::cancel::Token;
-use crate::channel::{Receiver, Sender};
-use crate::fiber::may_be_ready;
-use crate::pool::JoinHandle;
-use crate::promise::{Awaited, Broken};
-use crate::raw::deadline_after;
-use crate::{Event, EventCount, Latch};
+use crate::budget::may_be_ready;
+use crate::deadline::deadline_after;
 
 pub use antiphon_runtime::select::Lot;
 use cases::sealed;
-pub use cases::{And, Cases, Each, Promised};
+pub use cases::{And, Cases, Each};
+pub(crate) use cases::{Then, ThenOf, as_inner};
 pub(crate) use future::polled;
-
-type Joins<'a, T> = Awaits<'a, Linux, thread::Result<T>>;
 
 /// The cases to wait for; [`wait`](Self::wait) starts the wait.
 #[must_use = "it waits when it is told to"]
@@ -118,148 +110,16 @@ impl<'a, R> Select<'a, R> {
 }
 
 impl<'a, R, C> Select<'a, R, C> {
-    fn and<S, F>(self, source: S, then: F) -> Select<'a, R, And<C, S, F>> {
+    /// Adds a case. The method with the name of the case stands beside the type that it waits for.
+    pub(crate) fn and<S, F>(self, source: S, then: F) -> Select<'a, R, And<C, S, F>> {
         let Self { cases, lot, returns } = self;
         Select { cases: And { before: cases, source, then }, lot, returns }
     }
 
-    /// Adds a case that receives a value. The closure gets an error if the channel is empty and has
-    /// no senders.
-    pub fn recv<T, F>(
-        self,
-        receiver: &Receiver<T>,
-        then: F,
-    ) -> Select<'a, R, And<C, Receives<'_, Linux, T>, F>>
-    where
-        T: Send,
-        F: FnOnce(Result<T, RecvError>) -> R,
-    {
-        self.and(Receives::new(receiver.channel()), then)
-    }
-
-    /// Adds a case for each of these channels; the closure also gets the index of the channel.
-    pub fn recv_each<'b, T, F>(
-        self,
-        receivers: impl IntoIterator<Item = &'b Receiver<T>>,
-        then: F,
-    ) -> Select<'a, R, Each<C, Receives<'b, Linux, T>, F>>
-    where
-        T: Send + 'b,
-        F: FnOnce(usize, Result<T, RecvError>) -> R,
-    {
+    /// Adds several cases of one kind.
+    pub(crate) fn and_each<S, F>(self, sources: Vec<S>, then: F) -> Select<'a, R, Each<C, S, F>> {
         let Self { cases, lot, returns } = self;
-        let all = receivers.into_iter().map(|receiver| Receives::new(receiver.channel()));
-        Select { cases: Each { before: cases, sources: all.collect(), then }, lot, returns }
-    }
-
-    /// Adds a case that sends the value, which is taken out of the `Option`. A value that is not
-    /// sent stays there; with `None` the case is never ready. The closure gets an error if there
-    /// are no receivers.
-    ///
-    /// ```
-    /// use antiphon::{channel, select::Select};
-    /// use std::time::Duration;
-    ///
-    /// let (sender, receiver) = channel::bounded(1);
-    /// let mut value = Some(1);
-    /// let mut send = || Select::new().send(&sender, &mut value, |sent| sent.is_ok()).try_wait();
-    /// assert_eq!((send(), receiver.len()), (Some(true), 1));
-    /// // It is gone.
-    /// assert_eq!(send(), None);
-    /// ```
-    pub fn send<'b, T, F>(
-        self,
-        sender: &'b Sender<T>,
-        value: &'b mut Option<T>,
-        then: F,
-    ) -> Select<'a, R, And<C, Sends<'b, Linux, T>, F>>
-    where
-        T: Send,
-        F: FnOnce(Result<(), SendError<()>>) -> R,
-    {
-        self.and(Sends::new(sender.channel(), value), then)
-    }
-
-    /// Adds a case that waits until the event is set, and resets it.
-    pub fn event<F>(self, event: &Event, then: F) -> Select<'a, R, And<C, &Event, F>>
-    where
-        F: FnOnce() -> R,
-    {
-        self.and(event, then)
-    }
-
-    /// Adds a case that waits until the latch is open.
-    pub fn latch<F>(self, latch: &Latch, then: F) -> Select<'a, R, And<C, &Latch, F>>
-    where
-        F: FnOnce() -> R,
-    {
-        self.and(latch, then)
-    }
-
-    /// Adds a case that waits until `condition` returns `true`. The thread that makes it true must
-    /// notify `changed`. If the condition returns `true`, this case is chosen: so the condition may
-    /// take something.
-    ///
-    /// ```
-    /// use antiphon::{EventCount, select::Select};
-    /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-    ///
-    /// let (left, changed) = (AtomicU32::new(3), EventCount::new());
-    /// std::thread::scope(|scope| {
-    ///     scope.spawn(|| {
-    ///         for _ in 0..3 {
-    ///             left.fetch_sub(1, Relaxed);
-    ///             changed.notify_all();
-    ///         }
-    ///     });
-    ///     Select::new().when(&changed, || left.load(Relaxed) == 0, || ()).wait();
-    /// });
-    /// ```
-    pub fn when<W, F>(
-        self,
-        count: &EventCount,
-        condition: W,
-        then: F,
-    ) -> Select<'a, R, And<C, Holds<'_, Linux, W>, F>>
-    where
-        W: Fn() -> bool,
-        F: FnOnce() -> R,
-    {
-        self.and(Holds::new(count.count(), condition), then)
-    }
-
-    /// Adds a case that joins a task. If it is chosen, the closure gets the result or the panic of
-    /// the task, and the handle has nothing left.
-    pub fn join<T, F>(
-        self,
-        handle: &mut JoinHandle<T>,
-        then: F,
-    ) -> Select<'a, R, And<C, Joins<'_, T>, F>>
-    where
-        F: FnOnce(thread::Result<T>) -> R,
-    {
-        self.and(Awaits::new(handle.handle()), then)
-    }
-
-    /// Adds a case that waits for a promise. If it is chosen, the closure gets the value or the
-    /// error, and there is nothing left to wait for.
-    pub fn promise<T, F>(
-        self,
-        awaited: &mut Awaited<T>,
-        then: F,
-    ) -> Select<'a, R, And<C, Promised<'_, T>, F>>
-    where
-        F: FnOnce(Result<T, Broken>) -> R,
-    {
-        self.and(Promised(Awaits::new(awaited.handle())), then)
-    }
-
-    /// Adds a case that waits until the token is cancelled, by a call or by its deadline.
-    pub fn cancelled<F>(self, token: &Token, then: F) -> Select<'a, R, And<C, &Token, F>>
-    where
-        F: FnOnce() -> R,
-    {
-        self.and(token, then)
+        Select { cases: Each { before: cases, sources, then }, lot, returns }
     }
 
     /// Adds a case for a point in time. If the time has come and other cases are ready, the choice

@@ -7,7 +7,7 @@ use antiphon_linux::Linux;
 use antiphon_sync::shared::SharedBarrier;
 
 use crate::BarrierWaitResult;
-use crate::raw::deadline_after;
+use crate::deadline::deadline_after;
 
 /// Blocks threads of any processes until a given number have arrived; it can be used any number of
 /// times. It takes 8 bytes. Memory that is all zero holds a barrier for one thread.

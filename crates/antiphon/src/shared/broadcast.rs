@@ -8,7 +8,7 @@ use antiphon_sync::shared::SharedBroadcast;
 pub use antiphon_sync::shared::SharedGeneration as Generation;
 
 use super::Shared;
-use crate::raw::deadline_after;
+use crate::deadline::deadline_after;
 
 /// Tells all waiting threads, of any process, that something has happened. It takes 4 bytes.
 ///

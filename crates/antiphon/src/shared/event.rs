@@ -7,7 +7,7 @@ use antiphon_linux::Linux;
 use antiphon_sync::shared::SharedEvent;
 
 use super::Shared;
-use crate::raw::deadline_after;
+use crate::deadline::deadline_after;
 
 /// Tells one thread of any process that something has happened, and resets itself. It takes 4
 /// bytes.

@@ -7,7 +7,7 @@ use antiphon_linux::Linux;
 use antiphon_sync::shared::SharedLatch;
 
 use super::Shared;
-use crate::raw::deadline_after;
+use crate::deadline::deadline_after;
 
 /// Opens once, when it has been counted down to zero, and releases all waiters of all processes. It
 /// takes 8 bytes.

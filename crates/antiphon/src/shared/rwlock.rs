@@ -9,7 +9,7 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_sync::shared::{Acquired, SharedRwLock};
 
-use crate::raw::deadline_after;
+use crate::deadline::deadline_after;
 
 /// A readers-writer lock that processes share, 4 bytes beside its value. It prefers writers:
 /// readers wait behind a waiting writer, for a twentieth of a second.

@@ -10,7 +10,10 @@ use std::time::Duration;
 
 use antiphon::deterministic::{Failure, Pool, Runner, Why, sleep, work};
 use antiphon::generic::Platform;
-use antiphon::pool::{Deque, Full, Item, Others, Own, Policy, Stolen};
+use antiphon::pool::{
+    policy::{Others, Own, Policy},
+    queue::{Deque, Full, Item, Stolen},
+};
 
 /// Seeds within which a defect is found that shows in a good part of the schedules.
 const SEEDS: std::ops::Range<u64> = 0..200;

@@ -8,7 +8,7 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use antiphon::deterministic::{JoinHandle, Pool, Runner, Why, sleep, work};
-use antiphon::pool::{Aging, Fifo, Ranked, Scheme, Share, Steal};
+use antiphon::pool::policy::{Aging, Fifo, Ranked, Scheme, Share, Steal};
 
 use crate::failures::{CHILD, fails, said};
 

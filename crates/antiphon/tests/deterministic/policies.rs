@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
 use antiphon::deterministic::{BoxedPolicy, Pool, Run, Runner, Sim, What, sleep, work};
-use antiphon::pool::{
+use antiphon::pool::policy::{
     Aging, Deadlines, Fifo, Policy, Ranked, Requests, Scheme, Share, Spill, Staged, Steal, Tickets,
 };
 

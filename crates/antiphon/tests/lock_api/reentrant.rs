@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use antiphon::{ReentrantMutex, ThreadIdentity};
+use antiphon::{ReentrantMutex, raw::ThreadIdentity};
 use lock_api::{GetThreadId, RawMutex, ReentrantMutexGuard};
 
 use super::{SHORT, elsewhere};

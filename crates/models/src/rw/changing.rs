@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use antiphon_check::{Check, Data, probe};
 use antiphon_platform::{Atomic, Platform};
 
+use super::lock::{Lock, assert_free, others, read, unlock_read, unlock_write};
 use super::preferred::words;
-use super::{Lock, assert_free, others, read, unlock_read, unlock_write};
 use crate::forms::Sleepy;
 use crate::program::{Program, soon};
 

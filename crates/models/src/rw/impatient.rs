@@ -3,7 +3,7 @@
 use antiphon_check::{Data, probe};
 use antiphon_sync::lock::Refused;
 
-use super::{Lock, assert_free, others, unlock_read, unlock_write};
+use super::lock::{Lock, assert_free, others, unlock_read, unlock_write};
 use crate::forms::Sleepy;
 use crate::program::{Program, soon};
 

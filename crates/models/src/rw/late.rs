@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use antiphon_check::{Check, Data, probe};
 use antiphon_platform::{Atomic, Platform};
 
+use super::lock::{Lock, assert_free, read, unlock_read, unlock_write};
 use super::preferred::words;
-use super::{Lock, assert_free, read, unlock_read, unlock_write};
 use crate::arena::arena;
 use crate::forms::Overtaken;
 use crate::program::Program;

@@ -3,14 +3,13 @@
 mod changing;
 mod impatient;
 mod late;
+mod lock;
 mod preferred;
 mod seats;
 mod sharing;
 mod spread;
 
-use antiphon_check::{Check, Data, Scope};
-use antiphon_sync::lock::{Recursive, RwForm, ShflRwLock, Standard};
-use antiphon_sync::policy::{None, Policy};
+use antiphon_sync::lock::{Recursive, Standard};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
@@ -23,11 +22,10 @@ use changing::{
 };
 use impatient::{giving_up, inquiring, tries};
 use late::{beside_late_head, keeping_for_late_head};
+pub use lock::{Lock, assert_free, read, unlock_read, unlock_write};
 use preferred::{asking_again, asking_the_excused, fair_recursion, recursion, writer_first};
 pub use sharing::look_around;
 use sharing::{leaving, sharing, sorting_kinds};
-
-pub type Lock<F = Sleepy, Q = None> = ShflRwLock<Check, Q, F>;
 
 const PLAIN: Bounds = Bounds::PLAIN;
 /// One spurious wake, one spin cut short and one answer that the machine is crowded, for each
@@ -219,47 +217,4 @@ fn shipped() -> Vec<Entry> {
             .by_lot(5_000)
             .reaches(&["together"]),
     ]
-}
-
-pub fn read<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
-    assert_eq!(lock.read(), Ok(()));
-}
-
-pub fn unlock_read<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
-    // SAFETY: each caller has acquired it for reading.
-    unsafe { lock.unlock_read() }
-}
-
-pub fn unlock_write<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
-    // SAFETY: each caller has acquired it for writing.
-    unsafe { lock.unlock_write() }
-}
-
-/// At the end no thread is in, and nothing is reserved.
-pub fn assert_free<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
-    assert!(lock.write_uncontended(), "free at the end");
-}
-
-/// Plain readers and writers, one round each.
-fn others<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    lock: &'scope Lock,
-    data: &'scope Data<u32>,
-    readers: u32,
-    writers: u32,
-) {
-    for _ in 0..readers {
-        scope.spawn(move || {
-            read(lock);
-            let _ = data.get();
-            unlock_read(lock);
-        });
-    }
-    for _ in 0..writers {
-        scope.spawn(move || {
-            lock.write();
-            data.set(data.get() + 1);
-            unlock_write(lock);
-        });
-    }
 }

@@ -6,7 +6,7 @@ use antiphon_check::{Check, Data, probe};
 use antiphon_platform::{Atomic, Platform};
 use antiphon_sync::lock::{Recursive, Refused, RwForm};
 
-use super::{Lock, assert_free, read, unlock_read, unlock_write};
+use super::lock::{Lock, assert_free, read, unlock_read, unlock_write};
 use crate::forms::{Backed, Insistent, Sleepy};
 use crate::program::{Program, soon};
 

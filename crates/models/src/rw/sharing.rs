@@ -8,7 +8,7 @@ use antiphon_platform::{Atomic, Platform};
 use antiphon_sync::lock::RwForm;
 use antiphon_sync::policy::{None, Policy};
 
-use super::{Lock, assert_free, read, unlock_read, unlock_write};
+use super::lock::{Lock, assert_free, read, unlock_read, unlock_write};
 use crate::forms::Sleepy;
 use crate::program::Program;
 use crate::watched::{Watched, watch};

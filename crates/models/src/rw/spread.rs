@@ -11,9 +11,9 @@ use antiphon_sync::lock::{Form, Recursive, Refused, RwForm};
 
 use edges::{abandoned, both_trying, knowing, moving, reading_late, trying_beside};
 
+use super::lock::{Lock, read, unlock_read, unlock_write};
 use super::preferred::words;
 use super::sharing::look_around;
-use super::{Lock, read, unlock_read, unlock_write};
 use crate::bounds::Bounds;
 use crate::entry::Entry;
 use crate::program::{Program, soon};

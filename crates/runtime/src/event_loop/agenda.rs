@@ -17,7 +17,8 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 
-use super::event::{Callback, Due, Step};
+use super::context::Callback;
+use super::step::{Due, Step};
 use super::wait::Wait;
 
 /// The place of an event: its release or importance, and the turn at which it was put there.

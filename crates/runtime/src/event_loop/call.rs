@@ -2,9 +2,9 @@
 
 use super::agenda::Taken;
 use super::context::{Context, Current};
-use super::event::Step;
 use super::inbox::Post;
 use super::stats::{Ran, Trouble};
+use super::step::Step;
 use super::{EventLoop, Wait};
 
 impl<W: Wait> EventLoop<W> {

@@ -5,10 +5,22 @@ use core::fmt;
 
 use crate::coop::Cooperate;
 
-use super::event::{Callback, Event, EventId};
-use super::handle::{Handle, Lookout};
+use super::step::{EventId, Step};
 use super::wait::Wait;
 use super::{EventLoop, Stats};
+
+/// The code that an event calls.
+pub trait Callback<W: Wait>: 'static {
+    /// Does a part of the event, or all of it.
+    fn call(&mut self, context: &mut Context<'_, W>) -> Step;
+
+    /// Asks the callback to let its event be forgotten; returns whether it may be dropped now. Else
+    /// it stays, is called when it is woken or due as before, and says [`Step::Done`] as soon as it
+    /// may go. May be asked again.
+    fn cancel(&mut self) -> bool {
+        true
+    }
+}
 
 /// The event that is being called.
 pub(super) struct Current {
@@ -31,11 +43,6 @@ pub struct Context<'a, W: Wait> {
 }
 
 impl<W: Wait> Context<'_, W> {
-    /// As [`EventLoop::submit`].
-    pub fn submit<C: Callback<W>>(&mut self, event: Event<W, C>) -> EventId {
-        self.events.submit(event)
-    }
-
     /// As [`EventLoop::cancel`]; an event may cancel itself.
     pub fn cancel(&mut self, id: EventId) -> bool {
         self.events.cancel(id)
@@ -46,19 +53,6 @@ impl<W: Wait> Context<'_, W> {
         self.events.wake(id)
     }
 
-    /// As [`EventLoop::watch`].
-    ///
-    /// # Errors
-    ///
-    /// If the source can't be waited for.
-    pub fn watch<C: Callback<W>>(
-        &mut self,
-        source: W::Source,
-        event: Event<W, C>,
-    ) -> Result<EventId, W::Error> {
-        self.events.watch(source, event)
-    }
-
     /// Stops the loop after this callback.
     pub fn stop(&mut self) {
         self.events.stop();
@@ -67,18 +61,6 @@ impl<W: Wait> Context<'_, W> {
     /// As [`EventLoop::cooperate_by`].
     pub fn cooperate_by(&mut self, tier: Box<dyn Cooperate>) {
         self.events.cooperate_by(tier);
-    }
-
-    /// A handle for other threads.
-    #[must_use]
-    pub fn handle(&self) -> Handle<W> {
-        self.events.handle()
-    }
-
-    /// A lookout for threads that check that no callback takes too long.
-    #[must_use]
-    pub fn lookout(&self) -> Lookout<W> {
-        self.events.lookout()
     }
 
     /// As [`EventLoop::stats`].

@@ -3,10 +3,13 @@
 use alloc::sync::Arc;
 use core::fmt;
 
+use super::EventLoop;
 use super::agenda::Entry;
-use super::event::{Callback, Event, EventId};
+use super::context::{Callback, Context};
+use super::event::Event;
 use super::inbox::{Post, Shared};
 use super::name::Name;
+use super::step::EventId;
 use super::wait::Wait;
 
 /// A handle by which other threads give a loop something to do. A clone is of the same loop. While
@@ -29,6 +32,34 @@ pub struct Sighting {
     pub for_ns: u64,
     /// When the callback began, by the loop's clock: another call of it has another time.
     pub since_ns: u64,
+}
+
+impl<W: Wait> EventLoop<W> {
+    /// A handle for other threads. While there are any, the loop waits for what they submit.
+    #[must_use]
+    pub fn handle(&self) -> Handle<W> {
+        Handle::new(self.shared.clone())
+    }
+
+    /// A lookout for threads that check that no callback takes too long.
+    #[must_use]
+    pub fn lookout(&self) -> Lookout<W> {
+        Lookout::new(self.shared.clone())
+    }
+}
+
+impl<W: Wait> Context<'_, W> {
+    /// A handle for other threads.
+    #[must_use]
+    pub fn handle(&self) -> Handle<W> {
+        self.events.handle()
+    }
+
+    /// A lookout for threads that check that no callback takes too long.
+    #[must_use]
+    pub fn lookout(&self) -> Lookout<W> {
+        self.events.lookout()
+    }
 }
 
 impl<W: Wait> Handle<W> {

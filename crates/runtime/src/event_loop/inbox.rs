@@ -18,9 +18,10 @@ use antiphon_sync::lock::ShflMutex;
 use crate::sleep::Bell;
 
 use super::agenda::Entry;
-use super::event::{Callback, Due};
+use super::context::Callback;
 use super::name::Name;
 use super::sight::Sight;
+use super::step::Due;
 use super::wait::{Ring, Wait};
 
 /// A post to a loop.

@@ -44,7 +44,7 @@
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `event` | what is to be done: timers, work, steps |
+//! | `event`, `step` | what is to be done: timers, work, steps |
 //! | `agenda` | in which order |
 //! | `submit` | how events come in, and out again |
 //! | `turn` | the loop itself: what is called next, and when it polls |
@@ -78,6 +78,7 @@ mod name;
 mod options;
 mod sight;
 mod stats;
+mod step;
 mod submit;
 mod task;
 #[cfg(test)]
@@ -98,14 +99,15 @@ use inbox::{Post, Shared};
 use stats::Kinds;
 
 pub use colours::{Call, Colours, Next, Palette, Taken};
-pub use context::Context;
-pub use event::{Callback, Due, Event, EventId, Once, Step, Steps};
+pub use context::{Callback, Context};
+pub use event::{Event, Once, Steps};
 pub use handle::{Gone, Handle, Lookout, Sighting};
 pub use histogram::Histogram;
 
 pub use name::Name;
 pub use options::Options;
 pub use stats::{Stats, Trouble};
+pub use step::{Due, EventId, Step};
 pub use task::{Spawned, Task};
 pub use turn::{End, Turn};
 pub use wait::{Ring, Wait};
@@ -187,18 +189,6 @@ impl<W: Wait> EventLoop<W> {
     /// it is run.
     pub fn stop(&mut self) {
         self.stopped = true;
-    }
-
-    /// A handle for other threads. While there are any, the loop waits for what they submit.
-    #[must_use]
-    pub fn handle(&self) -> Handle<W> {
-        Handle::new(self.shared.clone())
-    }
-
-    /// A lookout for threads that check that no callback takes too long.
-    #[must_use]
-    pub fn lookout(&self) -> Lookout<W> {
-        Lookout::new(self.shared.clone())
     }
 
     /// Shares the CPU by `tier` from now on.

@@ -3,8 +3,10 @@
 use alloc::boxed::Box;
 
 use super::agenda::Entry;
-use super::event::{Callback, Due, Event, EventId};
+use super::context::{Callback, Context};
+use super::event::Event;
 use super::name::Name;
+use super::step::{Due, EventId};
 use super::{EventLoop, Wait};
 
 impl<W: Wait> EventLoop<W> {
@@ -103,5 +105,25 @@ impl<W: Wait> EventLoop<W> {
         }
         self.arm();
         there
+    }
+}
+
+impl<W: Wait> Context<'_, W> {
+    /// As [`EventLoop::submit`].
+    pub fn submit<C: Callback<W>>(&mut self, event: Event<W, C>) -> EventId {
+        self.events.submit(event)
+    }
+
+    /// As [`EventLoop::watch`].
+    ///
+    /// # Errors
+    ///
+    /// If the source can't be waited for.
+    pub fn watch<C: Callback<W>>(
+        &mut self,
+        source: W::Source,
+        event: Event<W, C>,
+    ) -> Result<EventId, W::Error> {
+        self.events.watch(source, event)
     }
 }

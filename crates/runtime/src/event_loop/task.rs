@@ -18,9 +18,9 @@ use core::task::{Poll, Waker};
 
 use antiphon_platform::{Atomic, Platform};
 
-use super::context::Context;
-use super::event::{Callback, EventId, Step};
+use super::context::{Callback, Context};
 use super::inbox::{Post, Shared};
+use super::step::{EventId, Step};
 use super::wait::Wait;
 
 /// The access that a future has to its task. It belongs to the loop's thread; clones are of the

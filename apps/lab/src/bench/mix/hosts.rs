@@ -14,7 +14,10 @@ use std::io;
 use std::sync::LazyLock;
 
 use antiphon::generic::Linux;
-use antiphon::pool::{BoxedPolicy, Policy, Pool};
+use antiphon::pool::{
+    Pool,
+    policy::{BoxedPolicy, Policy},
+};
 
 use super::conference::{Host, Part};
 use crate::bench::pools::policies::{self, Ranks, Take};

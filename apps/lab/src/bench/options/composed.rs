@@ -10,7 +10,7 @@
 use std::sync::LazyLock;
 
 use antiphon::generic::Linux;
-use antiphon::pool::{Policy, Pool};
+use antiphon::pool::{Pool, policy::Policy};
 
 use super::work::LONG_STAGE;
 use crate::bench::mix::hosts::POLICIES;

@@ -19,8 +19,11 @@ use std::sync::LazyLock;
 
 use antiphon::generic::Linux;
 use antiphon::pool::{
-    Adaptive, Aging, Deadlines, Fifo, Lazy, Lifo, LifoSlot, Neighbours, Order, Policy, Pool,
-    Ranked, Reverse, Scheme, Share, Spread, Staged, Steal, Stochastic, Switch,
+    Pool,
+    policy::{
+        Adaptive, Aging, Deadlines, Fifo, Lazy, Lifo, LifoSlot, Neighbours, Order, Policy, Ranked,
+        Reverse, Scheme, Share, Spread, Staged, Steal, Stochastic, Switch,
+    },
 };
 
 use super::runner::Kind;

@@ -31,9 +31,9 @@ use antiphon_runtime::event_loop::{EventId, Step};
 use corosensei::Yielder;
 
 use super::super::{Handle, Ready};
-use crate::fiber::{Fiber as OfPool, monotonic_ns, next_identity};
+use crate::fiber::{monotonic_ns, next_identity};
 use crate::local;
-use crate::pool::Notes;
+use crate::worker::Notes;
 
 /// Named by its address.
 #[repr(align(8))]
@@ -218,8 +218,9 @@ impl Drop for Lent<'_> {
 /// Sets what runs on the thread, a fiber or the thread itself, until this is dropped: then what ran
 /// before is set again.
 pub(super) struct AsThread {
-    looped: Option<NonNull<Control>>,
-    fiber: Option<OfPool>,
+    looped: Option<NonNull<()>>,
+    /// The fiber of a pool.
+    fiber: Option<NonNull<()>>,
 }
 
 impl AsThread {
@@ -230,7 +231,10 @@ impl AsThread {
 
     /// Marks that fiber as running, or the thread itself.
     pub(super) fn instead(looped: Option<NonNull<Control>>) -> Self {
-        local::with(|own| Self { looped: own.looped.replace(looped), fiber: own.fiber.take() })
+        local::with(|own| Self {
+            looped: own.looped.replace(looped.map(NonNull::cast)),
+            fiber: own.fiber.take(),
+        })
     }
 }
 

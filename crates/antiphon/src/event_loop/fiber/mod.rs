@@ -176,7 +176,7 @@ impl Fiber {
     ///
     /// If it is not the caller.
     fn here(&self) -> &Control {
-        let is_here = local::with(|own| own.looped.get()) == Some(self.0);
+        let is_here = local::with(|own| own.looped.get()) == Some(self.0.cast());
         assert!(is_here, "a fiber of an event loop is asked by itself, and not inside of `with`");
         // SAFETY: it runs, and so it is there.
         unsafe { self.0.as_ref() }

@@ -15,7 +15,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use super::super::{Context, Files};
 use super::Fiber;
 use super::control::{AsThread, Control, Said, Unwound, until};
-use crate::pool::Notes;
+use crate::worker::Notes;
 
 /// The event of a [fiber](super::Fibers), as a loop calls it.
 pub struct Suspendable<F>(State<F>);

@@ -6,7 +6,7 @@ use antiphon_platform::Deadline;
 
 use super::super::census::{Answer, Lock, Question, Wait};
 use super::super::control::{Fiber, Order, Said, Told};
-use super::super::hooks;
+use super::super::current;
 use super::Host;
 
 impl Host {
@@ -39,7 +39,7 @@ impl Host {
 fn told(fiber: Fiber) -> Told {
     let mut told = Told::default();
     let place = NonNull::from(&mut told);
-    if hooks::current_fiber() == Some(fiber) {
+    if current::current_fiber() == Some(fiber) {
         // The fiber waits on its stack, without leaving it: see `wait_here`.
         fiber.tell(place);
         return told;

@@ -7,7 +7,7 @@ use antiphon_linux::fiber::Sleep;
 use antiphon_platform::{Clock, Deadline};
 
 use super::super::control::Fiber;
-use super::super::hooks;
+use super::super::current;
 use super::{Host, monotonic_ns, now};
 use crate::local;
 
@@ -15,7 +15,7 @@ use crate::local;
 pub(in crate::fiber) fn below<'a>() -> Option<&'a Host> {
     let host = local::with(|own| own.fiber.get().and(own.host.get()));
     // SAFETY: where a fiber runs, its host is on the stack below, and stays for it.
-    host.map(|host| unsafe { host.as_ref() })
+    host.map(|host| unsafe { host.cast().as_ref() })
 }
 
 /// The number of the turn that the calling fiber has; `None`: it is none.
@@ -74,7 +74,7 @@ pub(in crate::fiber) fn wait_here(fiber: Fiber, sleep: Sleep) {
         }
         // As a thread, because the fiber waits already.
         local::with(|own| {
-            hooks::not_here(own, || host.mail.awaited().wait_until(deadline));
+            current::not_here(own, || host.mail.awaited().wait_until(deadline));
         });
     }
 }
@@ -84,7 +84,7 @@ pub(in crate::fiber) fn wait_here(fiber: Fiber, sleep: Sleep) {
 pub(in crate::fiber) fn rest(sleep: Sleep) {
     let host = local::with(|own| own.host.get()).expect("it rests in `resting`, of its host");
     // SAFETY: that is on the stack below.
-    let host = unsafe { host.as_ref() };
+    let host: &Host = unsafe { host.cast().as_ref() };
     // SAFETY: there is no stack to leave, as it is not switched to: the thread that resumes this
     // sleep ends a poll.
     if !unsafe { sleep.commit() } {

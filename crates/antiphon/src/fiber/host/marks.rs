@@ -3,17 +3,17 @@
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 
-use antiphon_platform::Deadline;
+use antiphon_platform::{Clock, Deadline};
 
-use super::super::clocked::{Clocked, woken_ns};
+use super::super::clocked::{Clocked, Thread, WANTED};
 use super::super::control::Fiber;
+use super::super::current;
 use super::below::Busy;
 use super::{Host, TIMERS_EVERY};
-use crate::local;
 
-impl Host {
+impl Thread for Host {
     /// A look at the clock, between two fibers or in one that leaves or goes on: what time it is.
-    pub(in super::super) fn mark(&self) -> u64 {
+    fn mark(&self) -> u64 {
         let _busy = Busy::of(self);
         let kept = self.looks.kept_ns();
         let (now, next) = self.looks.look(self.turn());
@@ -30,11 +30,27 @@ impl Host {
         now
     }
 
+    #[inline]
+    fn is_look_due(&self) -> bool {
+        // Relaxed: ours, but for ticks.
+        self.turns() >= self.desk.look_in.load(Relaxed)
+    }
+
+    fn kept_ns(&self) -> u64 {
+        self.looks.kept_ns()
+    }
+
+    fn looked_ns(&self) -> u64 {
+        self.looks.looked_ns()
+    }
+}
+
+impl Host {
     /// Tells the fiber that runs, if one does, that its task has kept the thread from its line for
     /// `kept` ns. Fibers in the line see it when they are suspended again: there may be very many.
     #[cold]
     fn tell_kept(kept: u64) {
-        let runs = local::with(|own| own.fiber.get());
+        let runs = current::current_fiber();
         if let Some(clocked) = runs.and_then(|fiber| fiber.get().clocked.get()) {
             // SAFETY: as in `woken`.
             unsafe { clocked.as_ref() }.has_kept(kept);
@@ -60,17 +76,6 @@ impl Host {
     pub(in super::super) fn forget(&self, fiber: Fiber) {
         let _busy = Busy::of(self);
         self.untold.forget(fiber);
-    }
-
-    /// The time for which tasks have kept the thread from its line, summed up; only long ones
-    /// count.
-    pub(in super::super) fn kept_ns(&self) -> u64 {
-        self.looks.kept_ns()
-    }
-
-    /// The time of its last look at the clock.
-    pub(in super::super) fn looked_ns(&self) -> u64 {
-        self.looks.looked_ns()
     }
 
     /// The thread has rested, or looked for tasks elsewhere, until `at`: that time is charged to no
@@ -121,5 +126,20 @@ impl Host {
         if fiber.get().clocked.get().is_some_and(is_to_note) {
             self.untold.note(fiber);
         }
+    }
+}
+
+/// The time from which a fiber could go on that waited until that deadline at the latest, and whose
+/// thread has found it now. `None`: it was not suspended.
+fn woken_ns(fiber: Fiber, deadline: Option<Deadline>, now_ns: u64) -> Option<u64> {
+    let woken_ns = &fiber.get().woken_ns;
+    // Relaxed: posted with the fiber, or our own.
+    let at_ns = woken_ns.load(Relaxed);
+    woken_ns.store(0, Relaxed);
+    let is_over = |it: &Deadline| it.clock == Clock::Monotonic && it.ns <= now_ns;
+    match at_ns {
+        0 => None,
+        WANTED => Some(deadline.filter(is_over).map_or(now_ns, |it| it.ns)),
+        at_ns => Some(at_ns.min(now_ns)),
     }
 }

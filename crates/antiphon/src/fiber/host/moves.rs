@@ -26,20 +26,8 @@ use antiphon_runtime::fiber::Turn;
 use antiphon_runtime::task::Task;
 use antiphon_sync::queue::Item;
 
-use super::super::control::{Fiber, Order, Said};
+use super::super::control::{Fiber, GoesOn, Order, Said};
 use super::{Host, Next};
-
-/// Where a fiber that may go on does so.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GoesOn {
-    /// On the queue where the policy puts tasks that a worker makes ready.
-    Own,
-    /// On the queue of tasks from outside: the fiber has yielded, and a policy that runs the last
-    /// one first would run it again for ever.
-    Outside,
-    /// On its own thread.
-    Here,
-}
 
 /// The bit of an item that marks a fiber that has begun: no address has it.
 const BEGUN: u64 = 1 << 63;

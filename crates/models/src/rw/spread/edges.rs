@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use antiphon_check::{Check, Data, probe};
 use antiphon_platform::{Atomic, AtomicInteger, Platform};
 
+use super::super::lock::{Lock, read, unlock_read, unlock_write};
 use super::super::preferred::words;
-use super::super::{Lock, read, unlock_read, unlock_write};
 use super::{Gathers, Returns, Stays, assert_free, lock, mode, note, write};
 use crate::program::Program;
 

@@ -39,8 +39,9 @@ use core::fmt;
 
 use super::EventLoop;
 use super::context::Context;
-use super::event::{Event, EventId, Step};
+use super::event::Event;
 use super::handle::Handle;
+use super::step::{EventId, Step};
 use super::wait::Wait;
 
 pub use palette::{Call, Next, Palette, Taken};

@@ -1,6 +1,7 @@
 //! What a machine file may say, and seldom means to.
 
-use super::{Number, Wrong};
+use super::number::Number;
+use super::wrong::Wrong;
 
 /// Costs of levels and hops that are less than what the same costs nearer in.
 ///

@@ -3,8 +3,9 @@
 use std::ops::RangeInclusive;
 
 use super::bound::Span;
+use super::number::Reader;
 use super::table::{Table, Value};
-use super::{Reader, Wrong};
+use super::wrong::Wrong;
 use crate::machine::topology::{CPUS, Level, Topology};
 
 /// Levels of a machine at most.

@@ -9,14 +9,14 @@ mod doubts;
 mod levels;
 mod number;
 mod table;
-
-use std::fmt;
-use std::path::Path;
+mod wrong;
 
 use bound::Span::{self, Access, Period, System};
 use doubts::doubts;
+use number::Reader;
 pub use number::{Kind, Number, Unit};
 use table::{Table, Value};
+pub use wrong::Wrong;
 
 use super::{Idle, Interrupt, Kernel, Link, Machine, Wakes};
 
@@ -36,39 +36,8 @@ pub struct Description {
     pub hash: u64,
 }
 
-/// An error in a machine file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
-    /// The line of the error, from 1.
-    pub line: usize,
-    /// The error, and what would be right.
-    pub what: String,
-}
-
-impl Wrong {
-    /// The error in one line, of the file at `path`.
-    #[must_use]
-    pub fn of(&self, path: &Path) -> String {
-        format!("{}:{}: {}", path.display(), self.line, self.what)
-    }
-}
-
-impl fmt::Display for Wrong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.what)
-    }
-}
-
-impl std::error::Error for Wrong {}
-
 /// Characters of a name at most.
 const LONGEST_NAME: usize = 32;
-
-/// Collects the numbers of a file as they are read.
-#[derive(Default)]
-struct Reader {
-    numbers: Vec<Number>,
-}
 
 impl Description {
     /// A machine file's bytes at most: the longest that is shipped has some thousand.

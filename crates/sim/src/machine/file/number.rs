@@ -2,7 +2,7 @@
 
 use super::bound::Span;
 use super::table::{Table, Value};
-use super::{Reader, Wrong};
+use super::wrong::Wrong;
 
 /// How well a number is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,6 +65,12 @@ pub struct Number {
 const MOST: u32 = 65_536;
 /// The most that work may take longer, in times.
 const SLOWEST: f64 = 100.0;
+
+/// Collects the numbers of a file as they are read.
+#[derive(Default)]
+pub(super) struct Reader {
+    pub(super) numbers: Vec<Number>,
+}
 
 impl Reader {
     /// A time in whole nanoseconds, more than none.

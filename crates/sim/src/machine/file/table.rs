@@ -4,7 +4,7 @@
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-use super::Wrong;
+use super::wrong::Wrong;
 
 /// Where things stand in a text.
 #[derive(Clone, Copy)]

@@ -48,7 +48,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use antiphon_platform::{Atomic, Platform, WaiterRef};
 
 use super::cohort::Cohorts;
-use super::mutex::{Form, PASS, ShflMutex};
+use super::form::Form;
+use super::mutex::{PASS, ShflMutex};
 use super::queue::{Place, Tail};
 use super::status::{self, Offer};
 use crate::arena;

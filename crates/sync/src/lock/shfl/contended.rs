@@ -19,9 +19,9 @@ use antiphon_platform::{
 use super::abandoned;
 use super::fair::Patience;
 use super::fence::Fence;
+use super::form::Form;
 use super::linger::{Lingers, Over};
 use super::moved;
-use super::mutex::Form;
 use super::queue::{Place, TailId};
 use super::shuffle;
 use super::sort::Sorted;
@@ -37,8 +37,6 @@ use crate::policy::Policy;
 /// How often a head that was not called finds the lock free and loses it to other threads, before
 /// its patience begins to run as if it had been called.
 const MISSES: u32 = 16;
-/// The backstop doubles up to this many times.
-pub(super) const DOUBLINGS: u32 = 5;
 
 /// A thing to wait for in a queue: a lock, or a way to hold it. The functions that concern the
 /// lock's own words come first; below them is the waiting, which is the same for all.

@@ -30,7 +30,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::{Atomic, Clock, Platform, Waiter};
 
-use super::mutex::Form;
+use super::form::Form;
 use crate::arena;
 
 /// At most one part in `SHARE` of the time may be lost to fairness.

@@ -33,7 +33,7 @@ use antiphon_platform::{Atomic, Budget, Deadline, Hint, Platform};
 
 use super::contended::Contended;
 use super::fair::Patience;
-use super::mutex::Form;
+use super::form::Form;
 use super::queue::Place;
 use super::status::Status;
 use super::turn::Stands;

@@ -15,8 +15,9 @@
 //! - MOVE-2: behind each waiter that sleeps on stands a rearguard that is awake: it sleeps with the
 //!   backstop. If it overtakes a head that does not run, it wakes all that sleep on in that queue,
 //!   and from then on they have backstops of their own.
-//! - MOVE-3: a waiter that was moved acquires the mutex by [`ShflMutex::lock_moved`], whatever has
-//!   ended its sleep: no waiter leaves the queue early.
+//! - MOVE-3: a waiter that was moved acquires the mutex by
+//!   [`ShflMutex::lock_moved`](super::ShflMutex::lock_moved), whatever has ended its sleep: no
+//!   waiter leaves the queue early.
 //!
 //! The first waiter is woken because it may be the head, and because the rearguard may have
 //! overtaken before the first was told. So a broadcast to many costs two wakes more than it has
@@ -26,23 +27,18 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::{Atomic, Platform, Waiter, WaiterId};
 
-use super::abandoned;
-use super::contended::Contended;
-use super::fair::Patience;
-use super::mutex::{Form, ShflMutex};
 use super::queue::{Place, Tail, TailId};
 use super::status;
-use super::turn::{Stands, Wait};
 use crate::arena;
-use crate::policy::Policy;
 
 /// [`Waiter::queue`] of the last of the waiters that were moved together. The rest is the address
 /// of the tail, which is even.
 const REARGUARD: u64 = 1;
 
-/// A waiter that was moved: it has to acquire the mutex by [`ShflMutex::lock_moved`].
+/// A waiter that was moved: it has to acquire the mutex by
+/// [`ShflMutex::lock_moved`](super::ShflMutex::lock_moved).
 #[must_use]
-pub struct Moved(WaiterId);
+pub struct Moved(pub(super) WaiterId);
 
 /// The answer to a waiter that looks at its own node.
 pub(crate) enum Look {
@@ -161,40 +157,6 @@ pub(super) fn relieve<P: Platform>(node: &Waiter<P>) {
             && let Some(reference) = reference
         {
             P::unpark(reference);
-        }
-    }
-}
-
-impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
-    /// Prepares the caller's node to be moved into this queue. Does nothing if the caller may have
-    /// to leave the node there, as its backstop may ask, and has left too many behind already.
-    pub(crate) fn invite(&self, bits: u32) {
-        if F::BACKSTOP_NS != 0 && !abandoned::thread_may_leave_one::<P>() {
-            return;
-        }
-        let Some(place) = Place::<P>::at(bits) else { return };
-        place.note(Contended::policy(self));
-        Patience::<F>::begin(place.node);
-        let tail = core::ptr::from_ref(&self.tail).expose_provenance();
-        // Relaxed, as the others: published by the lock of the list.
-        place.node.batch.store(0, Relaxed);
-        place.node.wants.store(0, Relaxed);
-        place.node.queue.store(tail as u64, Relaxed);
-    }
-
-    /// Acquires the lock for a waiter that was moved into its queue; blocks until the waiter has
-    /// it.
-    ///
-    /// The mutex must be the one that the waiter named when it began to wait.
-    pub fn lock_moved(&self, moved: Moved) {
-        let place = Place::<P>::at(moved.0.bits());
-        let wait = place.map_or(Wait::Lost, |me| {
-            status::arrive(me.node);
-            self.wait_in_queue(me, &Stands::First, None, Contended::untold(self))
-        });
-        if wait != Wait::Acquired {
-            // The child of a fork that came in between: there is no queue, and no waiter in it.
-            self.lock();
         }
     }
 }

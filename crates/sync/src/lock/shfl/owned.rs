@@ -24,22 +24,20 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{
-    Atomic, AtomicInteger, Budget, Clock, Deadline, Platform, ThreadId, Traced, Waiter,
+    Atomic, AtomicInteger, Budget, Deadline, Platform, ThreadId, Traced, Waiter,
 };
 
 use super::contended::Contended;
 use super::fence::Fence;
-use super::mutex::{Form, ShflMutex, Standard};
+use super::form::{Form, Standard};
+use super::held::now;
+use super::mutex::ShflMutex;
 use super::queue::{Place, TailId};
 use super::turn::{Ask, Wait};
 use crate::policy::{Chosen, Policy};
 
 /// The owner has something to give back.
 const LENT: u32 = 1 << 31;
-/// Hold times are in units of 1024 ns.
-const UNIT_BITS: u32 = 10;
-/// The time that a thread has held counts half after this many units: 17 ms.
-const HALF_LIFE: u32 = 1 << 14;
 
 /// [`ShflMutex`], with an owner: 16 bytes. For policies that lend the owner something
 /// ([`Boost`](crate::policy::Boost)) or measure it ([`Scl`](crate::policy::Scl)); with others it
@@ -157,26 +155,6 @@ impl<P: Platform, Q: Policy, F: Form> ShflOwned<P, Q, F> {
             P::reclaim(owner);
         }
     }
-}
-
-/// How long the calling thread has held locks that measure it, counting half for each half-life
-/// that has gone by; in units of 1024 ns.
-pub(crate) fn held<P: Platform>() -> u32 {
-    P::local(|local| {
-        let now = now::<P>();
-        let halves = now.wrapping_sub(local.held_at.load(Relaxed)) / HALF_LIFE;
-        let held = local.held.load(Relaxed).checked_shr(halves).unwrap_or(0);
-        if halves > 0 {
-            local.held.store(held, Relaxed);
-            local.held_at.store(now, Relaxed);
-        }
-        held
-    })
-}
-
-/// Now, in units of 1024 ns; wraps around after 73 minutes.
-fn now<P: Platform>() -> u32 {
-    (P::now(Clock::Monotonic) >> UNIT_BITS) as u32
 }
 
 /// Waiting is the mutex's, except for the loans.

@@ -42,7 +42,7 @@ use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform, Waiter};
 
 use super::contended::Contended;
 use super::fence::Fence;
-use super::mutex::Form;
+use super::form::Form;
 use super::queue::{Place, TailId};
 use super::status;
 use crate::arena;

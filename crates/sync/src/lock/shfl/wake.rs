@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use antiphon_platform::{Atomic, Clock, Platform, Waiter, WaiterRef};
 
 use super::fair::Patience;
-use super::mutex::Form;
+use super::form::Form;
 use super::queue::Place;
 use super::status;
 use super::watch;

@@ -23,8 +23,8 @@ use core::sync::atomic::Ordering::{Acquire, SeqCst};
 
 use antiphon_platform::{Atomic, Deadline, Platform, Waiter, WaiterRef};
 
-use super::contended::{Contended, DOUBLINGS};
-use super::mutex::Form;
+use super::contended::Contended;
+use super::form::Form;
 use super::queue::Place;
 use crate::policy::Policy;
 use crate::{arena, nap};
@@ -32,6 +32,8 @@ use crate::{arena, nap};
 /// How many places behind a head are searched for a sleeper. The search passes abandoned nodes, and
 /// does not go on for ever in a queue that changes meanwhile.
 const REACH: usize = 64;
+/// The backstop doubles up to this many times.
+const DOUBLINGS: u32 = 5;
 
 /// A waiter's watch over its head.
 pub(super) struct Watch {

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use antiphon_platform::Budget;
 
-use super::super::mutex::{Form, Standard};
+use super::super::form::{Form, Standard};
 
 /// Constants of a readers-writer lock's form (those of the mutex's, which mean the same), and
 /// whether it prefers readers or writers. Its heads always sleep.

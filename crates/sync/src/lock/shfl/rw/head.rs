@@ -13,7 +13,7 @@ use antiphon_platform::{Atomic, Budget, Deadline, Platform, Traced, TracedKind, 
 use super::super::contended::Contended;
 use super::super::fair::Patience;
 use super::super::fence::Fence;
-use super::super::mutex::Form;
+use super::super::form::Form;
 use super::super::queue::{Place, TailId};
 use super::super::status;
 use super::super::turn::{Ask, Wait};

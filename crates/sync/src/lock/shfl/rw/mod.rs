@@ -53,7 +53,7 @@ use core::sync::atomic::Ordering::{self, Relaxed, Release};
 use antiphon_platform::{Atomic, Platform, WaiterId};
 
 use super::fair::Patience;
-use super::mutex::Standard;
+use super::form::Standard;
 use super::queue::TailId;
 use super::wake::{self, call, wake_behind};
 use crate::policy::{Chosen, Policy};

@@ -38,7 +38,7 @@ use antiphon_platform::{
     Atomic, AtomicInteger, Budget, Clock, Deadline, Hint, Parked, Platform, SocketId,
 };
 
-use super::super::mutex::Standard;
+use super::super::form::Standard;
 use super::super::queue::Place;
 use super::wake::wake;
 use super::{Central, Refused, RwForm, ShflRwLock};

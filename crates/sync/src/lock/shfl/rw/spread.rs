@@ -53,7 +53,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use antiphon_platform::{Atomic, Budget, Clock, Deadline, Platform};
 
-use super::super::mutex::Form;
+use super::super::form::Form;
 use super::form::Lasting;
 use super::indicator::Lines;
 use super::state::{Mark, State};

@@ -11,7 +11,7 @@ use antiphon_platform::{Atomic, Budget, Platform, Traced, TracedKind, Waiter};
 use super::super::contended::Contended;
 use super::super::fair::Patience;
 use super::super::fence::Fence;
-use super::super::mutex::Form;
+use super::super::form::Form;
 use super::super::queue::{Place, TailId};
 use super::super::turn::Ask;
 use super::Semaphore;

@@ -31,7 +31,7 @@ use antiphon_platform::{Atomic, Deadline, Platform};
 
 use super::contended::Contended;
 use super::fair::Patience;
-use super::mutex::{Form, Standard};
+use super::form::{Form, Standard};
 use super::queue::TailId;
 use super::turn::Wait;
 use super::wake::call;

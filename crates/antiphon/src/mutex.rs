@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Deadline, Platform};
 use antiphon_sync::lock::{ShflMutex, ShflSpin};
 use antiphon_sync::policy::{Chosen, Policy};
 use lock_api::GuardSend;
 
-use crate::fiber::may_be_ready;
+use crate::budget::may_be_ready;
+use crate::deadline::deadline_after;
 
 /// The raw form of [`Mutex`](crate::Mutex), 8 bytes. Any thread may unlock it. `Q` orders its
 /// waiters.
@@ -75,19 +75,4 @@ unsafe impl<Q: Policy> lock_api::RawMutexTimed for RawMutex<Q> {
     fn try_lock_until(&self, timeout: Instant) -> Option<GuardSend> {
         self.try_lock_for(timeout.saturating_duration_since(Instant::now()))
     }
-}
-
-/// A time that is over: a wait until then is a look.
-pub const PAST: Option<Deadline> = Some(Deadline { clock: Clock::Monotonic, ns: 0 });
-
-/// The time `timeout` from now. What is too far to be counted is for ever.
-#[must_use]
-pub fn deadline_after(timeout: Duration) -> Deadline {
-    let ns = Linux::now(Clock::Monotonic).saturating_add(nanos(timeout));
-    Deadline { clock: Clock::Monotonic, ns }
-}
-
-/// The time in nanoseconds, or the most that can be counted.
-pub(crate) fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! By what fibers wait for sockets.
+//! How fibers wait for sockets, and event loops for files: decided once for the process.
 
 use std::fmt;
 

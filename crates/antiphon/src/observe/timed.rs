@@ -15,9 +15,10 @@ use std::panic::Location;
 
 use antiphon_runtime::flight::{Event, LONG_NS, Sample, What};
 
-use super::ledger::Spans;
+/// The line that has made a task.
+pub(crate) type Caller = &'static Location<'static>;
 
-/// A task that was timed: see [`Recording::tasks`](super::Recording).
+/// A task that was timed: see [`Recording::tasks`](crate::pool::Recording).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timed {
@@ -52,7 +53,14 @@ pub struct Timed {
     /// 64, in order.
     pub spans: Vec<Span>,
     /// The part of `hogged_ns` that was not in the queue.
-    pub(super) late_ns: u64,
+    pub(crate) late_ns: u64,
+}
+
+/// Whether the spans of a task are read: they may be larger than the rest of its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spans {
+    Kept,
+    Left,
 }
 
 /// A span of a task's time in which it did not run.
@@ -102,7 +110,7 @@ impl Part {
 
 impl Timed {
     /// The times of a task that begins.
-    pub(super) fn begin(number: u64, thread: String, sample: Sample, began_ns: u64) -> Self {
+    pub(crate) fn begin(number: u64, thread: String, sample: Sample, began_ns: u64) -> Self {
         Self {
             number,
             thread,
@@ -122,7 +130,7 @@ impl Timed {
     }
 
     /// A closure that a worker has recorded; it has no number of its own yet.
-    pub(super) fn closure(thread: &str, event: &Event) -> Option<Self> {
+    pub(crate) fn closure(thread: &str, event: &Event) -> Option<Self> {
         let What::Task(sample) = event.what else { return None };
         Some(Self {
             until_ns: event.ended_ns,
@@ -144,7 +152,7 @@ impl Timed {
         self.queued_ns().saturating_add(self.runnable_ns)
     }
 
-    pub(super) fn copy(&self, spans: Spans) -> Self {
+    pub(crate) fn copy(&self, spans: Spans) -> Self {
         let spans = if spans == Spans::Kept { self.spans.clone() } else { Vec::new() };
         Self { thread: self.thread.clone(), spans, ..*self }
     }
@@ -164,7 +172,7 @@ impl Timed {
 
 impl Span {
     /// Whether it is long enough to be kept.
-    pub(super) fn is_long(&self) -> bool {
+    pub(crate) fn is_long(&self) -> bool {
         self.to_ns.saturating_sub(self.from_ns) > LONG_NS
     }
 }

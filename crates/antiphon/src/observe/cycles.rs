@@ -12,7 +12,7 @@
 use antiphon_runtime::flight::LONG_NS;
 
 /// Cycles that are timed are so far apart, in nanoseconds: longer ones are timed each.
-pub(super) const PERIOD_NS: u64 = 32_000;
+pub(crate) const PERIOD_NS: u64 = 32_000;
 
 /// Running mean of the time of one part of the cycles, in nanoseconds; 0: it is not known.
 #[derive(Clone, Copy, Default)]
@@ -20,7 +20,7 @@ struct Mean(u64);
 
 /// The means of the parts of those cycles that were timed.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Cycles {
+pub(crate) struct Cycles {
     ran: Mean,
     waited: Mean,
     woken: Mean,
@@ -29,9 +29,9 @@ pub(super) struct Cycles {
 
 /// How many suspensions of a stretch were not timed.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Skipped {
-    pub(super) waits: u32,
-    pub(super) yields: u32,
+pub(crate) struct Skipped {
+    pub(crate) waits: u32,
+    pub(crate) yields: u32,
 }
 
 /// The times of a fiber in a stretch, beside running, in nanoseconds.
@@ -53,19 +53,19 @@ impl Mean {
 
 impl Cycles {
     /// Whether one was timed in which it was suspended that way.
-    pub(super) fn knows(&self, waits: bool) -> bool {
+    pub(crate) fn knows(&self, waits: bool) -> bool {
         (if waits { self.waited } else { self.yielded }).0 > 0
     }
 
     /// Notes a run of `ns` between two suspensions.
-    pub(super) fn ran(&mut self, ns: u64) {
+    pub(crate) fn ran(&mut self, ns: u64) {
         if ns <= PERIOD_NS {
             self.ran.add(ns);
         }
     }
 
     /// Notes a suspension of `away_ns`; at its end the fiber could go on for `runnable_ns`.
-    pub(super) fn away(&mut self, waits: bool, away_ns: u64, runnable_ns: u64) {
+    pub(crate) fn away(&mut self, waits: bool, away_ns: u64, runnable_ns: u64) {
         if away_ns > PERIOD_NS {
             return;
         }
@@ -83,7 +83,7 @@ impl Cycles {
     /// there is too little time for that, all of them were shorter, in proportion: a look takes
     /// time. The split is also in proportion where the stretch is long, because no look has told
     /// how its time was spent.
-    pub(super) fn split(&self, passed_ns: u64, runs: u32, skipped: Skipped) -> Parts {
+    pub(crate) fn split(&self, passed_ns: u64, runs: u32, skipped: Skipped) -> Parts {
         let (waits, yields) = (u64::from(skipped.waits), u64::from(skipped.yields));
         let waited_ns = waits * self.waited.0;
         let ready_ns = waits * self.woken.0 + yields * self.yielded.0;
@@ -101,12 +101,12 @@ impl Cycles {
 
 impl Skipped {
     /// Counts one more suspension.
-    pub(super) fn add(&mut self, waits: bool) {
+    pub(crate) fn add(&mut self, waits: bool) {
         *(if waits { &mut self.waits } else { &mut self.yields }) += 1;
     }
 
     /// The number of suspensions.
-    pub(super) fn all(&self) -> u32 {
+    pub(crate) fn all(&self) -> u32 {
         self.waits + self.yields
     }
 }

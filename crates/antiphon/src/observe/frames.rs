@@ -1,9 +1,9 @@
 //! Places where fibers wait, by the names in their backtraces.
 
+use std::backtrace::Backtrace;
 use std::collections::HashMap;
 use std::fmt;
 
-use super::census::Wait;
 use super::sources::Sources;
 
 /// A place where fibers wait. Its `Display` lists all of its frames.
@@ -29,6 +29,14 @@ pub struct Frame {
     pub place: Option<String>,
 }
 
+/// Where a thread was: its functions, the innermost first. The `Display` lists those of the task
+/// that it was in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// The frames, from the innermost to the first of the thread or fiber.
+    pub frames: Vec<Frame>,
+}
+
 impl Place {
     /// The first function that belongs neither to this crate nor to a lock's wrapper: the user's
     /// own.
@@ -51,8 +59,21 @@ impl fmt::Display for Place {
     }
 }
 
+impl Trace {
+    /// The frames of the task, as far as they say something to users.
+    pub(crate) fn telling(&self) -> Vec<Frame> {
+        telling(self.frames.clone())
+    }
+}
+
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_frames(f, &self.telling())
+    }
+}
+
 /// The words by which a wait is said to have a deadline.
-pub(super) fn until(has_deadline: bool) -> &'static str {
+pub(crate) fn until(has_deadline: bool) -> &'static str {
     if has_deadline { ", until a time at the latest" } else { "" }
 }
 
@@ -62,7 +83,7 @@ pub(crate) fn users(frames: &[Frame]) -> Option<&Frame> {
 }
 
 /// Writes where a fiber waits.
-pub(super) fn write(f: &mut fmt::Formatter<'_>, frames: &[Frame]) -> fmt::Result {
+pub(crate) fn write(f: &mut fmt::Formatter<'_>, frames: &[Frame]) -> fmt::Result {
     if frames.is_empty() {
         return writeln!(f, "  too deep on its stack to say where");
     }
@@ -70,18 +91,19 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, frames: &[Frame]) -> fmt::Result
 }
 
 /// Writes them on lines of their own.
-pub(crate) fn write_frames(f: &mut fmt::Formatter<'_>, frames: &[Frame]) -> fmt::Result {
+fn write_frames(f: &mut fmt::Formatter<'_>, frames: &[Frame]) -> fmt::Result {
     frames.iter().try_for_each(|frame| {
         writeln!(f, "  {}", frame.name)?;
         frame.place.as_ref().map_or(Ok(()), |place| writeln!(f, "    {place}"))
     })
 }
 
-/// The places of these waits, the most frequent place first.
-pub(super) fn places<'a>(waits: impl Iterator<Item = &'a Wait>) -> Vec<Place> {
+/// The places of waits, the most frequent place first. Of each wait, its backtrace and whether it
+/// has a deadline.
+pub(crate) fn places<'a>(waits: impl Iterator<Item = (Option<&'a Backtrace>, bool)>) -> Vec<Place> {
     let mut counts: HashMap<_, usize> = HashMap::new();
-    for wait in waits {
-        *counts.entry((of(wait), wait.has_deadline)).or_default() += 1;
+    for (backtrace, has_deadline) in waits {
+        *counts.entry((of(backtrace), has_deadline)).or_default() += 1;
     }
     let place = |((frames, has_deadline), count)| Place { count, has_deadline, frames };
     let mut places: Vec<_> = counts.into_iter().map(place).collect();
@@ -89,14 +111,14 @@ pub(super) fn places<'a>(waits: impl Iterator<Item = &'a Wait>) -> Vec<Place> {
     places
 }
 
-/// The frames of a fiber that say something to users.
-pub(super) fn of(wait: &Wait) -> Vec<Frame> {
-    let Some(backtrace) = &wait.backtrace else { return Vec::new() };
+/// The frames of a fiber's backtrace that say something to users.
+pub(crate) fn of(backtrace: Option<&Backtrace>) -> Vec<Frame> {
+    let Some(backtrace) = backtrace else { return Vec::new() };
     telling(parsed(&backtrace.to_string()))
 }
 
 /// Each has a number and a name, and on the next line its place.
-pub(super) fn parsed(text: &str) -> Vec<Frame> {
+pub(crate) fn parsed(text: &str) -> Vec<Frame> {
     let mut frames: Vec<Frame> = Vec::new();
     for line in text.lines().map(str::trim) {
         match line.split_once(": ").filter(|(number, _)| number.parse::<u32>().is_ok()) {
@@ -112,7 +134,7 @@ pub(super) fn parsed(text: &str) -> Vec<Frame> {
 }
 
 /// The frames that say something to users, of the fiber or of the thread.
-pub(crate) fn telling(frames: Vec<Frame>) -> Vec<Frame> {
+fn telling(frames: Vec<Frame>) -> Vec<Frame> {
     telling_by(Sources::get(), frames)
 }
 
@@ -145,17 +167,17 @@ const CATCHES: &str = "do_call";
 impl Frame {
     /// Whether it is of the function of that name, in whatever module: of a program that has only
     /// tables of lines, this is all that is known.
-    pub(super) fn is(&self, name: &str) -> bool {
+    pub(crate) fn is(&self, name: &str) -> bool {
         self.own().rsplit("::").next() == Some(name)
     }
 
     /// The function's name, without the types that it is for.
-    pub(super) fn own(&self) -> &str {
+    pub(crate) fn own(&self) -> &str {
         self.name.split('<').next().unwrap_or_default()
     }
 
     /// Whether its name has no module: tables of lines have no more.
-    pub(super) fn is_bare(&self) -> bool {
+    pub(crate) fn is_bare(&self) -> bool {
         !self.name.starts_with('<') && !self.own().contains("::")
     }
 
@@ -188,18 +210,21 @@ fn is_of_rust(place: &str) -> bool {
     place.contains("/rust/library/") || of_rustc()
 }
 
-const OURS: [&str; 16] = [
+const OURS: [&str; 19] = [
     "antiphon_linux::",
     "antiphon_platform::",
     "antiphon_runtime::",
     "antiphon_sim::",
     "antiphon_sync::",
+    "antiphon::budget::",
     "antiphon::fiber::",
+    "antiphon::observe::",
     "antiphon::pool::Pool<",
     "antiphon::pool::here::",
     "antiphon::pool::builder::",
     "antiphon::pool::ledger::",
     "antiphon::pool::shared::",
+    "antiphon::worker::",
     "antiphon::stage::Shared<",
     "alloc::",
     "core::",

@@ -26,10 +26,10 @@ pub struct Spawned {
 }
 
 impl Recording {
-    /// The parts of the time of tasks, by the line that [spawned](super::Pool::spawn) them. Returns
-    /// at most `most` lines, sorted by the total time in which their tasks could run and did not,
-    /// and one more entry for all other lines; so 0 returns all tasks in one entry. Tasks that have
-    /// not ended count too, unlike in [`latency`](Self::latency).
+    /// The parts of the time of tasks, by the line that [spawned](crate::pool::Pool::spawn) them.
+    /// Returns at most `most` lines, sorted by the total time in which their tasks could run and
+    /// did not, and one more entry for all other lines; so 0 returns all tasks in one entry. Tasks
+    /// that have not ended count too, unlike in [`latency`](Self::latency).
     ///
     /// ```
     /// use antiphon::{Event, fiber, pool::Pool};

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use antiphon_runtime::flight::{Event, Found, Sample, What};
 
-use super::Recording;
+use super::recording::Recording;
 use super::timed::{Part, Span, Timed};
 
 impl Recording {

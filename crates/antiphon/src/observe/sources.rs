@@ -7,8 +7,8 @@
 //!
 //! | | |
 //! |---|---|
-//! | a crate's file, as its compiler had it | `crates/antiphon/src/fiber/sources.rs` |
-//! | the same in a backtrace | `/srv/build/crates/antiphon/src/fiber/sources.rs` |
+//! | a crate's file, as its compiler had it | `crates/antiphon/src/observe/sources.rs` |
+//! | the same in a backtrace | `/srv/build/crates/antiphon/src/observe/sources.rs` |
 //! | what that is more is before those of all | `/srv/build/` |
 
 use std::backtrace::Backtrace;
@@ -33,11 +33,11 @@ const FILES: [(&str, &str); 5] = [
 
 /// Directories of sources, and whose they are.
 #[derive(Debug)]
-pub(super) struct Sources(Vec<(String, &'static str)>);
+pub(crate) struct Sources(Vec<(String, &'static str)>);
 
 impl Sources {
     /// The directories of the running program.
-    pub(super) fn get() -> &'static Self {
+    pub(crate) fn get() -> &'static Self {
         static SOURCES: OnceLock<Sources> = OnceLock::new();
         SOURCES.get_or_init(|| {
             let frames = parsed(&of_a_lock_of_ours().to_string());
@@ -63,12 +63,12 @@ impl Sources {
     }
 
     #[cfg(test)]
-    pub(super) fn of_a_test(before: &str) -> Self {
+    pub(crate) fn of_a_test(before: &str) -> Self {
         Self::told(Some(&format!("at {before}{}:1:1", file!())), None, &FILES)
     }
 
     /// The name with its module, if it is bare, and the library's.
-    pub(super) fn full_name(&self, frame: &Frame) -> Option<String> {
+    pub(crate) fn full_name(&self, frame: &Frame) -> Option<String> {
         if !frame.is_bare() {
             return None;
         }
@@ -107,7 +107,7 @@ fn file_of(place: &str) -> String {
 }
 
 /// Up to the `src` that it is in.
-pub(super) fn directory(file: &str) -> &str {
+pub(crate) fn directory(file: &str) -> &str {
     &file[..file.rfind("src/").map_or(0, |begin| begin + "src/".len())]
 }
 
@@ -196,7 +196,7 @@ mod tests {
         let Sources(known) = Sources::get();
         assert_eq!(known.len(), FILES.len() + 1, "{known:?}");
         let ours = known.iter().find(|(_, name)| *name == "antiphon").expect("it is there");
-        let file = Path::new(&ours.0).join("fiber/sources.rs");
+        let file = Path::new(&ours.0).join("observe/sources.rs");
         assert!(file.is_file() || !file.is_absolute(), "{known:?}");
     }
 }

@@ -3,16 +3,13 @@
 use std::fmt;
 use std::time::Duration;
 
-use antiphon_linux::Linux;
 use antiphon_runtime::flight::{Event, What};
 
-use super::ledger::Spans;
-use super::shared::Shared;
 use super::timed::{Part, Timed};
-use super::{Policy, Pool};
-use crate::raw::nanos;
+use crate::deadline::nanos;
 
-/// What the workers of a pool have done recently: see [`Pool::recording`].
+/// What the workers of a pool have done recently: see
+/// [`Pool::recording`](crate::pool::Pool::recording).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recording {
@@ -72,38 +69,6 @@ pub struct Times {
     pub max_ns: u64,
 }
 
-impl<Y: Policy<Linux> + 'static> Pool<Y> {
-    /// Reads what the workers have done recently. Does not block them. What they are doing now,
-    /// such as a task that has not ended, is not included.
-    ///
-    /// ```
-    /// use antiphon::pool::Pool;
-    /// use std::time::Duration;
-    ///
-    /// let pool = Pool::new(2)?;
-    /// pool.scope(|scope| (0..10_000).for_each(|_| scope.spawn(|| ())));
-    /// let recording = pool.recording();
-    /// let latency = recording.latency(Duration::from_millis(1));
-    /// println!("99 of 100 tasks began within {} ns", latency.queued.p99_ns);
-    /// // A file for ui.perfetto.dev:
-    /// recording.write_trace(std::io::sink())?;
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
-    #[must_use]
-    pub fn recording(&self) -> Recording {
-        self.shared.recording(Spans::Kept)
-    }
-}
-
-impl<Y: Policy<Linux>> Shared<Y> {
-    pub(super) fn recording(&self, spans: Spans) -> Recording {
-        let of = |(seat, events)| Recorded { name: self.bench.thread_name(seat), events };
-        let workers = self.crew.events().into_iter().enumerate().map(of).collect();
-        let ledger = self.ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.read(spans));
-        Recording::of(workers, ledger, self.hog_ns)
-    }
-}
-
 /// The spans in which workers were kept from their queues.
 struct Away {
     each: Vec<Vec<Span>>,
@@ -114,7 +79,7 @@ struct Away {
 impl Recording {
     /// Quantiles of how long recorded tasks that have ended waited and ran, and of how long they
     /// waited because a worker was kept from its queue for longer than `kept`, at least 250 µs
-    /// ([`LONG_NS`](super::LONG_NS)). The `Display` of the result is a table.
+    /// ([`LONG_NS`](antiphon_runtime::flight::LONG_NS)). The `Display` of the result is a table.
     #[must_use]
     pub fn latency(&self, kept: Duration) -> Latency {
         let away = Away::of(&self.workers, nanos(kept));
@@ -154,7 +119,8 @@ impl Recording {
         tasks
     }
 
-    fn of(workers: Vec<Recorded>, ledger: Vec<Timed>, hog_ns: u64) -> Self {
+    /// The recording of a pool whose workers have these events, and whose ledger these tasks.
+    pub(crate) fn of(workers: Vec<Recorded>, ledger: Vec<Timed>, hog_ns: u64) -> Self {
         let closures = workers.iter().flat_map(|worker| {
             worker.events.iter().filter_map(|event| Timed::closure(&worker.name, event))
         });
@@ -256,7 +222,7 @@ fn both(some: &[Span], others: &[Span]) -> Vec<Span> {
 
 impl Times {
     /// Quantiles of times, each with the number of tasks that it stands for.
-    pub(super) fn of(mut times: Vec<(u64, u32)>) -> Self {
+    pub(crate) fn of(mut times: Vec<(u64, u32)>) -> Self {
         times.sort_unstable();
         let tasks = times.iter().map(|&(_, tasks)| u64::from(tasks)).sum();
         let at = |share: f64| {

@@ -1,18 +1,21 @@
-//! How long a fiber has run without a break, for fibers that compute, and for fibers that never
+//! How long a fiber may run without a break, for fibers that compute, and for fibers that never
 //! have to wait.
+//!
+//! Locks, events and channels count their steps here, and know nothing else of fibers. The runtime
+//! of fibers [registers](register) what is done when the budget of one is used up.
 
 use std::cell::Cell;
+use std::sync::OnceLock;
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Platform as _};
 use antiphon_runtime::flight::Pace;
 
-use super::host;
 use crate::local;
 
-/// How long a fiber may run before a [checkpoint](super::checkpoint) lets others run, in
+/// How long a fiber may run before a [checkpoint](crate::fiber::checkpoint) lets others run, in
 /// nanoseconds: many times the cost of a turn, and as little as a deadline may be late.
-pub(super) const SLICE_NS: u64 = 100_000;
+pub(crate) const SLICE_NS: u64 = 100_000;
 /// Time between two looks at the clock, in nanoseconds, about.
 const LOOK_NS: u64 = SLICE_NS / 4;
 /// The greatest number of checkpoints between two looks at the clock.
@@ -32,15 +35,51 @@ struct Slice {
     began_ns: u64,
 }
 
+/// What the runtime of fibers does for the budget. Both functions are called rarely.
+pub(crate) struct Fibers {
+    /// The number of the turn that the calling fiber has; `None` if the caller is no fiber.
+    pub(crate) turn: fn() -> Option<u32>,
+    /// Lets other fibers of the thread run.
+    pub(crate) yield_now: fn(),
+}
+
+/// Set before the first fiber runs.
+static FIBERS: OnceLock<Fibers> = OnceLock::new();
+
 thread_local! {
     static SLICE: Cell<Slice> = const {
         Cell::new(Slice { pace: Pace::new(LOOK_NS, LOOK_EVERY), turns: 1, turn: 0, began_ns: 0 })
     };
 }
 
+/// Registers the runtime of fibers, once for the process. Further calls change nothing.
+pub(crate) fn register(fibers: Fibers) {
+    let _: Result<(), Fibers> = FIBERS.set(fibers);
+}
+
+/// A [checkpoint](crate::fiber::checkpoint) before a step that may not have to wait; also lets
+/// others run at each 128th such step. It is called before the step, so what the step takes is not
+/// held while others run.
+#[doc(hidden)] // Public for `antiphon-capi`.
+#[inline]
+pub fn may_be_ready() {
+    if is_tiring() {
+        others_go_on();
+    }
+}
+
+/// Out of line: it is called once in many steps, so the cost of another call does not matter.
+#[cold]
+#[inline(never)]
+fn others_go_on() {
+    if let Some(fibers) = FIBERS.get() {
+        (fibers.yield_now)();
+    }
+}
+
 /// Whether the calling fiber has run for longer than its slice, as far as it was looked.
 #[inline]
-pub(super) fn is_over() -> bool {
+pub(crate) fn is_over() -> bool {
     let left = local::with(|own| {
         let left = own.left.get().checked_sub(1);
         own.left.set(left.unwrap_or(0));
@@ -53,7 +92,7 @@ pub(super) fn is_over() -> bool {
 /// a fiber whose steps are always ready would have the thread for the whole of each slice. On a
 /// thread that runs no fiber it is a look at one word.
 #[inline]
-pub(super) fn is_tiring() -> bool {
+pub(crate) fn is_tiring() -> bool {
     let ready = local::with(|own| {
         own.fiber.get()?;
         let ready = own.ready.get() + 1;
@@ -67,7 +106,7 @@ pub(super) fn is_tiring() -> bool {
 #[cold]
 #[inline(never)]
 fn look() -> bool {
-    let Some(turn) = host::turn() else {
+    let Some(turn) = FIBERS.get().and_then(|fibers| (fibers.turn)()) else {
         local::with(|own| own.left.set(LOOK_EVERY));
         return false;
     };

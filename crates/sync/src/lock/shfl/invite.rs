@@ -1,0 +1,50 @@
+//! The mutex into whose queue waiters of a condition variable are [moved](super::moved).
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_platform::{Atomic, Platform};
+
+use super::abandoned;
+use super::contended::Contended;
+use super::fair::Patience;
+use super::form::Form;
+use super::moved::Moved;
+use super::mutex::ShflMutex;
+use super::queue::Place;
+use super::status;
+use super::turn::{Stands, Wait};
+use crate::policy::Policy;
+
+impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
+    /// Prepares the caller's node to be moved into this queue. Does nothing if the caller may have
+    /// to leave the node there, as its backstop may ask, and has left too many behind already.
+    pub(crate) fn invite(&self, bits: u32) {
+        if F::BACKSTOP_NS != 0 && !abandoned::thread_may_leave_one::<P>() {
+            return;
+        }
+        let Some(place) = Place::<P>::at(bits) else { return };
+        place.note(Contended::policy(self));
+        Patience::<F>::begin(place.node);
+        let tail = core::ptr::from_ref(&self.tail).expose_provenance();
+        // Relaxed, as the others: published by the lock of the list.
+        place.node.batch.store(0, Relaxed);
+        place.node.wants.store(0, Relaxed);
+        place.node.queue.store(tail as u64, Relaxed);
+    }
+
+    /// Acquires the lock for a waiter that was moved into its queue; blocks until the waiter has
+    /// it.
+    ///
+    /// The mutex must be the one that the waiter named when it began to wait.
+    pub fn lock_moved(&self, moved: Moved) {
+        let place = Place::<P>::at(moved.0.bits());
+        let wait = place.map_or(Wait::Lost, |me| {
+            status::arrive(me.node);
+            self.wait_in_queue(me, &Stands::First, None, Contended::untold(self))
+        });
+        if wait != Wait::Acquired {
+            // The child of a fork that came in between: there is no queue, and no waiter in it.
+            self.lock();
+        }
+    }
+}
