@@ -78,22 +78,17 @@ impl Links {
 impl Page {
     fn of(text: &str) -> Self {
         let mut page = Self::default();
-        let mut heading = None::<String>;
+        let mut heading = String::new();
         for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
             match event {
                 Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
                     let line = text[..range.start].matches('\n').count() + 1;
                     page.links.push((line, dest_url.into_string()));
                 }
-                Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
-                Event::End(TagEnd::Heading(_)) => {
-                    page.name(&slug(&heading.take().unwrap_or_default()));
-                }
-                Event::Text(part) | Event::Code(part) => {
-                    if let Some(heading) = &mut heading {
-                        heading.push_str(&part);
-                    }
-                }
+                Event::Start(Tag::Heading { .. }) => heading.clear(),
+                Event::End(TagEnd::Heading(_)) => page.name(&slug(&heading)),
+                // Outside of a heading it is forgotten where the next one begins.
+                Event::Text(part) | Event::Code(part) => heading.push_str(&part),
                 _ => {}
             }
         }
@@ -122,11 +117,7 @@ fn resolve(file: &str, path: &str) -> Option<String> {
     to.pop();
     for part in Path::new(path).components() {
         match part {
-            Component::ParentDir => {
-                if !to.pop() {
-                    return None;
-                }
-            }
+            Component::ParentDir => to.pop().then_some(())?,
             Component::Normal(name) => to.push(name),
             _ => {}
         }
