@@ -57,7 +57,7 @@ enum Selection {
 /// [--times F] [--release] [--record F [--resume]] [--list]`.
 ///
 /// `--file` names a file or a folder, and may be given several times. `--test` runs those tests
-/// only whose names begin so, as `PROGRAM::test`: what it kills is dead, and what survives it may
+/// only whose names begin so, as `SUBJECT::test`: what it kills is dead, and what survives it may
 /// be killed by others. `--limit` is the time in seconds after which a test is given up; by default
 /// it is far above what the slowest takes on the code as it is. `--minutes` is the time for all
 /// together, builds and the models as they are included. `--times` names a file that

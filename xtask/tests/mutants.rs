@@ -27,16 +27,18 @@ pub const fn one() -> u32 {
 ";
 
 const MODEL: &str = "\
-#[test]
-fn sees() {
-    assert_eq!(antiphon_sync::seen(), core::sync::atomic::Ordering::Acquire);
-}
-#[test]
-fn counts() {
-    while antiphon_sync::one() == 2 {
-        std::thread::yield_now();
+mod model_a {
+    #[test]
+    fn sees() {
+        assert_eq!(antiphon_sync::seen(), core::sync::atomic::Ordering::Acquire);
     }
-    assert_eq!(antiphon_sync::one(), 1);
+    #[test]
+    fn counts() {
+        while antiphon_sync::one() == 2 {
+            std::thread::yield_now();
+        }
+        assert_eq!(antiphon_sync::one(), 1);
+    }
 }
 ";
 
@@ -48,7 +50,7 @@ impl Tree {
         tree.write("crates/sync/src/lib.rs", LIBRARY);
         tree.write("crates/models/Cargo.toml", MODELS);
         tree.write("crates/models/src/lib.rs", "");
-        tree.write("crates/models/tests/model_a.rs", MODEL);
+        tree.write("crates/models/tests/models.rs", MODEL);
         tree.write(".gitignore", "/target\n");
         tree.git(&["init", "--quiet"]);
         tree
@@ -134,7 +136,7 @@ fn entries_of_the_table_meet_the_tests_that_they_name() {
         ("3", "", 0, "m [INV-1]: killed by model_a::counts"),
         ("3", "\"model_a::counts\"", 0, "m [INV-1]: killed by model_a::counts"),
         ("3", "\"model_a::counts\", \"model_a::sees\"", 1, "m [INV-1]: survived"),
-        ("3", "\"model_b\"", 2, "no test target named `model_b`"),
+        ("3", "\"model_b\"", 2, "no test model_b"),
         ("3", "\"model_a::none\"", 2, "no test model_a::none"),
         ("2", "", 1, "m [INV-1]: undecided by model_a"),
         ("()", "", 1, "m [INV-1]: unbuildable: error"),
@@ -149,7 +151,7 @@ fn entries_of_the_table_meet_the_tests_that_they_name() {
 #[test]
 fn models_that_fail_without_a_mutant_prove_nothing() {
     let tree = Tree::new("failing");
-    tree.write("crates/models/tests/model_a.rs", &MODEL.replace("one(), 1", "one(), 4"));
+    tree.write("crates/models/tests/models.rs", &MODEL.replace("one(), 1", "one(), 4"));
     let (code, text) = tree.mutants(&[]);
     assert_eq!(code, 2, "{text}");
     assert!(text.contains("model_a::counts fails without a mutant"), "{text}");

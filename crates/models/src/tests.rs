@@ -1,8 +1,8 @@
 //! Which test runs which models: the one table from which the tests are made, and by which
 //! `antiphon lab check` knows what a model is to notice.
 
-/// Hands the tests of one program to the macro `$then`, each with the beginnings of the names of
-/// the models that it runs. The program is the file of that name in `tests`.
+/// Hands the tests of one subject to the macro `$then`, each with the beginnings of the names of
+/// the models that it runs. A subject is a module of the test program `models`.
 #[macro_export]
 macro_rules! tests {
     (model_arena: $then:ident) => {
@@ -400,52 +400,67 @@ macro_rules! tests_of_locks {
     };
 }
 
+/// Hands the subjects to the macro `$then`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! subjects {
+    ($then:ident) => {
+        $then! {
+            model_arena,
+            model_barrier,
+            model_boost,
+            model_chunks,
+            model_classic,
+            model_clock,
+            model_condvar,
+            model_cst,
+            model_defects,
+            model_delegation,
+            model_events,
+            model_message,
+            model_mutex,
+            model_numa,
+            model_once,
+            model_queue,
+            model_rw,
+            model_sched,
+            model_semaphore,
+            model_shared,
+            model_spin,
+            model_stock,
+        }
+    };
+}
+
 /// A test, as `mutants.toml` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Test {
-    /// `PROGRAM::test`.
+    /// `SUBJECT::test`.
     pub name: &'static str,
-    /// It runs the models whose names begin with one of these, except the long ones.
+    /// It runs the models whose names begin with one of these, the long ones by lot.
     pub prefixes: &'static [&'static str],
 }
 
 macro_rules! table {
-    ($program:ident: $($test:ident: $prefixes:expr,)+) => {
+    ($subject:ident: $($test:ident: $prefixes:expr,)+) => {
         &[$(Test {
-            name: concat!(stringify!($program), "::", stringify!($test)),
+            name: concat!(stringify!($subject), "::", stringify!($test)),
             prefixes: &$prefixes,
         }),+]
     };
 }
 
-/// The tests, by program.
-pub const TESTS: [&[Test]; 22] = [
-    tests!(model_arena: table),
-    tests!(model_barrier: table),
-    tests!(model_boost: table),
-    tests!(model_chunks: table),
-    tests!(model_classic: table),
-    tests!(model_clock: table),
-    tests!(model_condvar: table),
-    tests!(model_cst: table),
-    tests!(model_defects: table),
-    tests!(model_delegation: table),
-    tests!(model_events: table),
-    tests!(model_message: table),
-    tests!(model_mutex: table),
-    tests!(model_numa: table),
-    tests!(model_once: table),
-    tests!(model_queue: table),
-    tests!(model_rw: table),
-    tests!(model_sched: table),
-    tests!(model_semaphore: table),
-    tests!(model_shared: table),
-    tests!(model_spin: table),
-    tests!(model_stock: table),
-];
+macro_rules! tables {
+    ($($subject:ident,)+) => {
+        /// The tests, by subject.
+        pub const TESTS: &[&[Test]] = &[$(tests!($subject: table)),+];
+    };
+}
+
+subjects!(tables);
 
 impl Test {
-    /// Whether it runs the model of this name, if that is not a long one.
+    /// Whether it runs the model of this name.
     #[must_use]
     pub fn runs(&self, model: &str) -> bool {
         self.prefixes.iter().any(|prefix| model.starts_with(prefix))

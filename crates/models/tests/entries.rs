@@ -37,19 +37,8 @@ fn every_model_is_run_by_one_test_and_once() {
     }
 }
 
-/// Cargo makes a program of each file of this folder.
-#[test]
-fn every_test_of_the_table_has_its_program() {
-    for test in tests() {
-        let (program, _) = test.name.split_once("::").expect("a program and a test");
-        let file = format!("{}/tests/{program}.rs", env!("CARGO_MANIFEST_DIR"));
-        let source = std::fs::read_to_string(&file).unwrap_or_default();
-        assert!(source.contains(&format!("tests! {{ {program}: models }}")), "{file}");
-    }
-}
-
 fn tests() -> impl Iterator<Item = &'static Test> {
-    TESTS.into_iter().flatten()
+    TESTS.iter().copied().flatten()
 }
 
 #[test]

@@ -10,19 +10,18 @@ use super::budget::Budget;
 use super::scratch::Scratch;
 use crate::{Failure, suite};
 
-/// One test of one program.
+/// One test of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// `PROGRAM::test`.
+    /// `SUBJECT::test`.
     pub name: String,
     program: PathBuf,
-    test: String,
 }
 
 impl Case {
-    /// Whether `name` is its own, or its program's.
+    /// Whether `name` is its own, or its subject's.
     pub fn is_called(&self, name: &str) -> bool {
-        self.name == name || self.name.split_once("::").is_some_and(|(program, _)| program == name)
+        self.name == name || self.name.split_once("::").is_some_and(|(subject, _)| subject == name)
     }
 }
 
@@ -41,17 +40,13 @@ pub enum Verdict {
 /// # Errors
 ///
 /// If it does not list them.
-pub fn of(name: &str, program: &Path) -> Result<Vec<Case>, Failure> {
+pub fn of(program: &Path) -> Result<Vec<Case>, Failure> {
     let listed = Command::new(program).args(["--list", "--format=terse"]).output()?;
     if !listed.status.success() {
         return Err(format!("{} does not list its tests", program.display()).into());
     }
     Ok(suite::listed(&String::from_utf8_lossy(&listed.stdout))
-        .map(|test| Case {
-            name: format!("{name}::{test}"),
-            program: program.to_owned(),
-            test: test.to_owned(),
-        })
+        .map(|test| Case { name: test.to_owned(), program: program.to_owned() })
         .collect())
 }
 
@@ -103,7 +98,7 @@ fn run_one(
     is_over: impl Fn() -> bool,
 ) -> Result<Verdict, std::io::Error> {
     let mut child = Command::new(&case.program)
-        .args([&case.test, "--exact"])
+        .args([&case.name, "--exact"])
         .current_dir(directory)
         .stdin(Stdio::null())
         .stdout(Stdio::null())

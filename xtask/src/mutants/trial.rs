@@ -5,7 +5,7 @@
 //! mutant that dies does so in seconds, and only one that survives costs the time of all models.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -18,9 +18,9 @@ use super::scratch::Scratch;
 use crate::metadata::Metadata;
 use crate::{Failure, suite};
 
-/// The package whose models are run, and which of its tests those are.
+/// The package whose models are run, and its test program that runs them.
 const PACKAGE: &str = "antiphon-models";
-const MODELS: &str = "model_*";
+const PROGRAM: &str = "models";
 
 /// The limit of a test on the code as it is.
 const BASELINE: Duration = Duration::from_secs(3600);
@@ -76,14 +76,14 @@ impl Bench {
     ///
     /// If they don't build or don't pass: then no mutant says anything.
     pub fn pass(&mut self, mutants: &[Mutant]) -> Result<bool, Failure> {
-        let mut cases = match self.build(&programs(mutants))? {
+        let mut cases = match self.build()? {
             Built::Cases(cases) => cases,
             Built::Refused(error) => return Err(format!("the models don't build:\n{error}").into()),
             Built::Late => return Ok(false),
         };
         if cases.is_empty() {
             let prefix = &self.prefix;
-            return Err(format!("{PACKAGE} has no tests `{MODELS}` called `{prefix}…`").into());
+            return Err(format!("{PACKAGE} has no tests `{PROGRAM}` called `{prefix}…`").into());
         }
         let needs = |mutant: &Mutant, case: &Case| {
             let names = &mutant.killed_by;
@@ -116,8 +116,7 @@ impl Bench {
 
     /// Tries one mutant.
     pub fn try_one(&self, mutant: &Mutant) -> Result<Fate, Failure> {
-        let programs = programs(std::slice::from_ref(mutant));
-        self.scratch.with(mutant, || match self.build(&programs)? {
+        self.scratch.with(mutant, || match self.build()? {
             Built::Refused(error) => Ok(Fate::Unbuildable(first_error(&error))),
             Built::Late => Ok(Fate::Skipped),
             Built::Cases(cases) if mutant.killed_by.is_empty() => {
@@ -150,7 +149,7 @@ impl Bench {
         Ok(named(Verdict::TimedOut).map_or(Fate::Survived, Fate::Undecided))
     }
 
-    /// Each of the named tests, or one of each named program, has to kill the mutant.
+    /// Each of the named tests, or one of each named subject, has to kill the mutant.
     fn all_fail(&self, cases: &[Case], names: &[String]) -> Result<Fate, Failure> {
         for name in names {
             let meant: Vec<Case> =
@@ -172,15 +171,14 @@ impl Bench {
         Ok(Fate::Killed(names.join(", ")))
     }
 
-    /// The tests of those programs, or what the compiler says.
-    fn build(&self, programs: &BTreeSet<&str>) -> Result<Built, Failure> {
+    /// The tests, or what the compiler says.
+    fn build(&self) -> Result<Built, Failure> {
         let Some(mut command) = self.budget.command(Instant::now(), &cargo()) else {
             return Ok(Built::Late);
         };
         command
             .args(["test", "--no-run", "--quiet", "--message-format=json-render-diagnostics"])
-            .args(["--package", PACKAGE])
-            .args(programs.iter().flat_map(|program| ["--test", program]))
+            .args(["--package", PACKAGE, "--test", PROGRAM])
             .args(self.release.then_some("--release"))
             .current_dir(self.scratch.tree())
             .env("CARGO_TARGET_DIR", self.scratch.builds())
@@ -203,21 +201,11 @@ impl Bench {
         }
         let mut all = Vec::new();
         for program in suite::executables(&String::from_utf8_lossy(&output.stdout)) {
-            all.extend(cases::of(&program.target, &program.executable)?);
+            all.extend(cases::of(&program.executable)?);
             all.retain(|case| case.name.starts_with(&self.prefix));
         }
         Ok(Built::Cases(all))
     }
-}
-
-/// The programs that have to be built for these mutants: of those that name their tests, only
-/// theirs. Most of the time of a mutant is the compiler's.
-fn programs(mutants: &[Mutant]) -> BTreeSet<&str> {
-    if mutants.iter().any(|mutant| mutant.killed_by.is_empty()) {
-        return BTreeSet::from([MODELS]);
-    }
-    let names = mutants.iter().flat_map(|mutant| &mutant.killed_by);
-    names.map(|name| name.split_once("::").map_or(name.as_str(), |(program, _)| program)).collect()
 }
 
 fn cargo() -> OsString {
@@ -232,15 +220,6 @@ fn first_error(output: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn programs_are_built_that_the_mutants_name() {
-        let mut named = Mutant::new("a.rs", "one", 0..3, "1");
-        named.killed_by = vec!["model_a::b".to_owned(), "model_c".to_owned()];
-        let any = Mutant::new("a.rs", "one", 0..3, "2");
-        assert_eq!(programs(std::slice::from_ref(&named)), BTreeSet::from(["model_a", "model_c"]));
-        assert_eq!(programs(&[named, any]), BTreeSet::from([MODELS]));
-    }
 
     #[test]
     fn a_compiler_error_is_named() {

@@ -26,11 +26,10 @@ pub struct Program {
 }
 
 impl Program {
-    /// Whether it has no real time in it: models for the checker (`model_*`) and for spin
+    /// Whether it has no real time in it: models for the checker (`models`) and for spin
     /// (`promela`), and simulations (`sim`, `sim_*`).
     pub fn is_timeless(&self) -> bool {
-        let is_one = ["promela", "sim"].contains(&self.name.as_str());
-        is_one || ["model_", "sim_"].iter().any(|start| self.name.starts_with(start))
+        ["models", "promela", "sim"].contains(&self.name.as_str()) || self.name.starts_with("sim_")
     }
 
     /// The name under which the program is shown.
@@ -182,7 +181,8 @@ mod tests {
             skips: Vec::new(),
         };
         for (name, expected) in [
-            ("model_rw", true),
+            ("models", true),
+            ("model", false),
             ("promela", true),
             ("sim", true),
             ("sim_rw", true),

@@ -17,11 +17,11 @@ use crate::Failure;
 /// begins last would keep one CPU busy and the others idle. A name without a test has no effect.
 const LONGEST: [&str; 6] = [
     "promela::barrier",
-    "model_rw::a_crowd_is_counted_by_socket",
-    "model_condvar::waiters_that_were_moved_pass_one_that_does_not_run",
-    "model_sched::each_task_is_handed_out_once",
+    "models::model_rw::a_crowd_is_counted_by_socket",
+    "models::model_condvar::waiters_that_were_moved_pass_one_that_does_not_run",
+    "models::model_sched::each_task_is_handed_out_once",
     "promela::handover",
-    "model_sched::no_worker_rests_while_there_is_work",
+    "models::model_sched::no_worker_rests_while_there_is_work",
 ];
 
 /// How many CPUs there are for tests.
@@ -137,7 +137,7 @@ impl<'a> Background<'a> {
             summary.add_output(&title, &output, status.success());
             summary.add_time(&title, &case.test, took);
             if status.success() {
-                summary.add_model(&case.program.name, &case.test, took);
+                summary.add_model(&case.test, took);
             }
             for line in output.lines().filter(|line| line.starts_with("skipped: ")) {
                 println!("{line}");

@@ -22,7 +22,7 @@ pub struct Summary {
     tests: BTreeMap<String, Duration>,
     /// The time and the CPU time of each program of the foreground.
     programs: BTreeMap<String, (Duration, Duration)>,
-    /// The time of each test of a model, as `PROGRAM::test`, if it passed.
+    /// The time of each test of a model, as `SUBJECT::test`, if it passed.
     models: BTreeMap<String, Duration>,
 }
 
@@ -57,8 +57,8 @@ impl Summary {
     }
 
     /// Takes in that a test of a model passed, and how long it took.
-    pub fn add_model(&mut self, program: &str, test: &str, took: Duration) {
-        self.models.insert(format!("{program}::{test}"), took);
+    pub fn add_model(&mut self, test: &str, took: Duration) {
+        self.models.insert(test.to_owned(), took);
     }
 
     /// Whether anything failed.
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn times_of_models_are_written_by_name() {
         let mut summary = Summary::default();
-        summary.add_model("model_a", "b", Duration::from_millis(1500));
+        summary.add_model("model_a::b", Duration::from_millis(1500));
         let read: BTreeMap<String, f64> = serde_json::from_str(&summary.times()).unwrap();
         assert_eq!(read, BTreeMap::from([("model_a::b".to_owned(), 1.5)]));
     }

@@ -1,10 +1,10 @@
-//! Runs the models of a test.
+//! The models: a module for each subject of the table in `src/tests.rs`, with its tests.
 
 use antiphon_models::{Limits, beginning_with};
 
 /// Runs the models whose names begin with one of `prefixes`, the long ones by lot.
 #[track_caller]
-pub fn check(prefixes: &[&str]) {
+fn check(prefixes: &[&str]) {
     for prefix in prefixes {
         let chosen = beginning_with(prefix);
         assert!(!chosen.is_empty(), "no model is called {prefix}…");
@@ -14,14 +14,25 @@ pub fn check(prefixes: &[&str]) {
     }
 }
 
-/// Makes the tests of a program's table.
-macro_rules! models {
-    ($program:ident: $($test:ident: $prefixes:expr,)+) => {
+macro_rules! tests {
+    ($subject:ident: $($test:ident: $prefixes:expr,)+) => {
         $(
             #[test]
             fn $test() {
-                common::check(&$prefixes);
+                crate::check(&$prefixes);
             }
         )+
     };
 }
+
+macro_rules! modules {
+    ($($subject:ident,)+) => {
+        $(
+            mod $subject {
+                antiphon_models::tests! { $subject: tests }
+            }
+        )+
+    };
+}
+
+antiphon_models::subjects!(modules);

@@ -1,6 +1,0 @@
-//! The barrier.
-
-#[macro_use]
-mod common;
-
-antiphon_models::tests! { model_barrier: models }

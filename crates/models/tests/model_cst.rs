@@ -1,6 +1,0 @@
-//! CST locks.
-
-#[macro_use]
-mod common;
-
-antiphon_models::tests! { model_cst: models }

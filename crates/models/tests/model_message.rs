@@ -1,6 +1,0 @@
-//! Active messages.
-
-#[macro_use]
-mod common;
-
-antiphon_models::tests! { model_message: models }

@@ -1,6 +1,0 @@
-//! Once.
-
-#[macro_use]
-mod common;
-
-antiphon_models::tests! { model_once: models }

@@ -1,6 +1,0 @@
-//! Queues.
-
-#[macro_use]
-mod common;
-
-antiphon_models::tests! { model_queue: models }
