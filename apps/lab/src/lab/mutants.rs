@@ -56,7 +56,8 @@ impl Mutants {
 
     /// The names of the mutants that the model is to notice, alone or with others of its test.
     pub fn of(&self, model: &str) -> Vec<&str> {
-        let runs: Vec<_> = TESTS.iter().copied().flatten().filter(|test| test.runs(model)).collect();
+        let runs: Vec<_> =
+            TESTS.iter().copied().flatten().filter(|test| test.runs(model)).collect();
         let is_run = |name: &String| runs.iter().any(|test| test.name == name);
         let all = self.table.mutant.iter().filter(|mutant| mutant.killed_by.iter().any(is_run));
         all.map(|mutant| mutant.name.as_str()).collect()
