@@ -71,7 +71,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
             findings.extend(unsafety::check(file, &text, &masked));
         }
     }
-    findings.extend(links.check(&root));
+    findings.extend(links.check(&files));
     findings.extend(modules::check(&root, &files, &metadata)?);
     findings.extend(crates::check(&root, &files, &metadata)?);
     findings.extend(rooms::check(&root, &metadata));

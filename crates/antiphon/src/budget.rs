@@ -5,7 +5,9 @@
 //! of fibers [registers](register) what is done when the budget of one is used up.
 
 use std::cell::Cell;
-use std::sync::OnceLock;
+use std::ptr;
+use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::Ordering::{Acquire, Release};
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Platform as _};
@@ -43,8 +45,8 @@ pub(crate) struct Fibers {
     pub(crate) yield_now: fn(),
 }
 
-/// Set before the first fiber runs.
-static FIBERS: OnceLock<Fibers> = OnceLock::new();
+/// The runtime of fibers. Null until it is registered, which is before the first fiber runs.
+static FIBERS: AtomicPtr<Fibers> = AtomicPtr::new(ptr::null_mut());
 
 thread_local! {
     static SLICE: Cell<Slice> = const {
@@ -52,9 +54,17 @@ thread_local! {
     };
 }
 
-/// Registers the runtime of fibers, once for the process. Further calls change nothing.
-pub(crate) fn register(fibers: Fibers) {
-    let _: Result<(), Fibers> = FIBERS.set(fibers);
+/// Registers the runtime of fibers. A store, so that the child of a fork never finds it half done.
+pub(crate) fn register(fibers: &'static Fibers) {
+    // Release: pairs with the acquire in `fibers`.
+    FIBERS.store(ptr::from_ref(fibers).cast_mut(), Release);
+}
+
+fn fibers() -> Option<&'static Fibers> {
+    // Acquire: pairs with the release in `register`.
+    let fibers = FIBERS.load(Acquire);
+    // SAFETY: null, or a reference that is good for ever; nothing writes through it.
+    unsafe { fibers.as_ref() }
 }
 
 /// A [checkpoint](crate::fiber::checkpoint) before a step that may not have to wait; also lets
@@ -72,7 +82,7 @@ pub fn may_be_ready() {
 #[cold]
 #[inline(never)]
 fn others_go_on() {
-    if let Some(fibers) = FIBERS.get() {
+    if let Some(fibers) = fibers() {
         (fibers.yield_now)();
     }
 }
@@ -106,7 +116,7 @@ pub(crate) fn is_tiring() -> bool {
 #[cold]
 #[inline(never)]
 fn look() -> bool {
-    let Some(turn) = FIBERS.get().and_then(|fibers| (fibers.turn)()) else {
+    let Some(turn) = fibers().and_then(|fibers| (fibers.turn)()) else {
         local::with(|own| own.left.set(LOOK_EVERY));
         return false;
     };

@@ -39,9 +39,26 @@ use crate::graph::Graph;
 use crate::model::{Failure, Mode, Model, Report};
 use crate::replay;
 use crate::run::{Program, run_once};
+use crate::scope::Scope;
+
+impl Model {
+    /// Runs `program` once for each execution: it builds the shared state and spawns the threads,
+    /// which start when it returns. Stops at the first failure.
+    ///
+    /// # Panics
+    ///
+    /// If a model is running on this OS thread already, if the program spawns more than 15
+    /// threads, or if the word of [`Mode::Replay`] can't be read.
+    pub fn run<'env, F>(&self, program: F) -> Report
+    where
+        F: for<'scope> Fn(&'scope Scope<'scope, 'env>),
+    {
+        explore(self, &program)
+    }
+}
 
 /// Runs `program` in all the ways that `model` asks for.
-pub(crate) fn explore<'env>(model: &Model, program: &Program<'_, 'env>) -> Report {
+fn explore<'env>(model: &Model, program: &Program<'_, 'env>) -> Report {
     let started = Instant::now();
     let way = first_way(&model.mode);
     let mut execution = Execution::new(model.config.clone(), Decider::new(way));

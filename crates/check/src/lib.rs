@@ -40,6 +40,7 @@ mod model;
 mod op;
 mod platform;
 mod replay;
+mod retire;
 mod revisit;
 mod run;
 mod sc;

@@ -4,10 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::{Index, IndexMut};
 
-use crate::execution::Execution;
-use crate::model::FailureKind;
-use crate::platform;
-
 /// One atomic word of the program.
 #[derive(Default)]
 pub(crate) struct Location {
@@ -106,6 +102,25 @@ impl Locations {
         }
     }
 
+    /// Declares the words between two addresses dead, on behalf of a thread. Returns the stamp of
+    /// an access that is not known to have been before, if there is one.
+    pub(crate) fn retire(
+        &mut self,
+        (from, to): (usize, usize),
+        by: usize,
+        is_before: impl Fn(u32) -> bool,
+    ) -> Option<u32> {
+        let mut late = None;
+        for location in &mut self.all {
+            if (from..to).contains(&location.address) {
+                location.retired = Some(by);
+                late = location.accesses.iter().copied().find(|&stamp| !is_before(stamp)).or(late);
+            }
+        }
+        self.retired.push((from, to, by));
+        late
+    }
+
     /// Gives a word a name in traces.
     pub(crate) fn name(&mut self, address: usize, name: &'static str) {
         self.names.insert(address, name);
@@ -126,43 +141,5 @@ impl Index<u16> for Locations {
 impl IndexMut<u16> for Locations {
     fn index_mut(&mut self, location: u16) -> &mut Location {
         &mut self.all[usize::from(location)]
-    }
-}
-
-impl Execution {
-    /// Declares memory dead: what was done there must happen before, and nothing may come after.
-    pub(crate) fn retire(&mut self, from: usize, to: usize) {
-        let by = self.current;
-        let known = self.threads[by].before;
-        let mut late = None;
-        for location in &mut self.locations.all {
-            if !(from..to).contains(&location.address) {
-                continue;
-            }
-            location.retired = Some(by);
-            let unordered = |&&stamp: &&u32| !known.covers(self.graph.events[stamp as usize].id);
-            if let Some(&stamp) = location.accesses.iter().find(unordered) {
-                late = Some(stamp as usize);
-            }
-        }
-        self.locations.retired.push((from, to, by));
-        if let Some(stamp) = late {
-            let event = &self.graph.events[stamp];
-            let what = format!(
-                "thread {by} retires memory while thread {} may still be at {}",
-                event.id.thread,
-                self.label(event.location),
-            );
-            self.fail(FailureKind::UseAfterRetire, what);
-        }
-    }
-
-    /// What to call a location.
-    pub(crate) fn label(&self, location: u16) -> String {
-        let state = &self.locations[location];
-        match state.name {
-            Some(name) => name.to_owned(),
-            None => platform::describe(state.address).unwrap_or_else(|| format!("word{location}")),
-        }
     }
 }

@@ -4,9 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use crate::explore;
-use crate::scope::Scope;
-
 /// Whether [`heavy_fence`](antiphon_platform::Platform::heavy_fence) works on the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HeavyFence {
@@ -235,20 +232,6 @@ impl Model {
     pub fn time(mut self, time: Duration) -> Self {
         self.time = time;
         self
-    }
-
-    /// Runs `program` once for each execution: it builds the shared state and spawns the threads,
-    /// which start when it returns. Stops at the first failure.
-    ///
-    /// # Panics
-    ///
-    /// If a model is running on this OS thread already, if the program spawns more than 15
-    /// threads, or if the word of [`Mode::Replay`] can't be read.
-    pub fn run<'env, F>(&self, program: F) -> Report
-    where
-        F: for<'scope> Fn(&'scope Scope<'scope, 'env>),
-    {
-        explore::explore(self, &program)
     }
 }
 

@@ -8,8 +8,8 @@
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
+use crate::futex;
 use crate::identity::Blocked;
-use crate::sys;
 
 /// Runs `f` while another thread fences as fast as it can. `None`, and `f` is not run, if there is
 /// no such thread to be had. Returns when that thread is gone.
@@ -26,7 +26,7 @@ pub(crate) fn while_fencing<R>(f: impl FnOnce() -> R) -> Option<R> {
     stop.store(1, Relaxed);
     // Acquire: it looks at neither word again; pairs with the kernel's store, when it is gone.
     while alive.load(Acquire) != 0 {
-        sys::yield_now();
+        futex::yield_now();
     }
     Some(result)
 }

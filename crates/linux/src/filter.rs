@@ -5,18 +5,18 @@
 //! machine is, memory for more waiters. A filter may answer such a question by killing the process,
 //! and there is no way to find out that doesn't ask.
 //!
-//! So a caller that sees that a filter is about to be installed says so first ([`expect_filter`]).
-//! What is needed is made ready then, and from then on **every** call of this crate is refused
-//! here, before the kernel could refuse it, but for those that a wait can't do without
-//! ([`crate::sys`]). All of the crate does without what is refused, as its README says for each
-//! facility.
+//! So a caller that sees that a filter is about to be installed says so first
+//! ([`expect_filter`](crate::expect_filter)). What is needed is made ready then (`expect.rs`), and
+//! from then on **every** call of this crate is refused here, before the kernel could refuse it,
+//! but for those that a wait can't do without ([`crate::sys`]). All of the crate does without what
+//! is refused, as its README says for each facility.
 //!
 //! | what | instead |
 //! |---|---|
-//! | `gettid` | the caller of [`expect_filter`] knows a way without a system call |
-//! | `sched_yield` | a sleep of [`NAP_NS`] on a futex |
-//! | `mmap`, `mprotect`: more nodes | [`AHEAD`] more are opened beforehand; then waits without |
-//! | `tkill`: is it dead? | it lives; threads that end give their nodes back ([`end_thread`]) |
+//! | `gettid` | the caller of `expect_filter` knows a way without a system call |
+//! | `sched_yield` | a sleep of 50 µs on a futex |
+//! | `mmap`, `mprotect`: more nodes | 4096 more are opened beforehand; then waits without |
+//! | `tkill`: is it dead? | it lives; threads that end give their nodes back (`end_thread`) |
 //! | `membarrier`, `rseq` | as where they are missing: see [`crate::light`] |
 //! | `getrusage`, `sched_getaffinity`, files | what was known before |
 //!
@@ -32,14 +32,7 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 
-use antiphon_platform::{Clock, Platform};
-
-use crate::{ARENA, Linux, clock, counter, distance, identity, local, nodes, sys, tsc};
-
-/// How many nodes are opened beforehand, at least.
-const AHEAD: u32 = 4096;
-/// How long a sleep is in place of a yield.
-pub(crate) const NAP_NS: u64 = 50_000;
+use crate::local;
 
 static IN_FORCE: AtomicBool = AtomicBool::new(false);
 
@@ -49,8 +42,6 @@ static IN_FORCE: AtomicBool = AtomicBool::new(false);
 struct Calls(AtomicU32);
 const LINES: usize = 16;
 static CALLS: [Calls; LINES] = [const { Calls(AtomicU32::new(0)) }; LINES];
-/// How long the installer waits for them. One may be its own, if it is a signal handler.
-const PATIENCE_NS: u64 = 50_000_000;
 /// The function that tells the calling thread's id, without a system call; written before
 /// `IN_FORCE`.
 static ID: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
@@ -60,7 +51,7 @@ static ID: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
 #[inline]
 #[must_use]
 pub fn filtered() -> bool {
-    // Acquire: `ID`; pairs with the release in `expect_filter`.
+    // Acquire: `ID`; pairs with the release in `put_in_force`.
     IN_FORCE.load(Acquire)
 }
 
@@ -73,10 +64,10 @@ pub fn optional<R>(call: impl FnOnce() -> R) -> Option<R> {
         let at = core::ptr::from_ref(thread).addr();
         &CALLS[(at >> 12 ^ at >> 20) % LINES].0
     });
-    // FILTER-1. SeqCst: with the store and the loads of `expect_filter`.
+    // FILTER-1. SeqCst: with the store of `put_in_force` and the loads of `is_calling`.
     calls.fetch_add(1, SeqCst);
     let result = if IN_FORCE.load(SeqCst) { None } else { Some(call()) };
-    // Release: the call has been made; pairs with the loads in `expect_filter`.
+    // Release: the call has been made; pairs with the loads in `is_calling`.
     calls.fetch_sub(1, Release);
     result
 }
@@ -87,54 +78,27 @@ pub fn forked() {
     CALLS.iter().for_each(|calls| calls.0.store(0, Relaxed));
 }
 
-/// Says that a filter of system calls is about to be installed, for this thread or all. For good:
-/// if the installation fails, the process does without the calls all the same. May open and read
-/// files.
-///
-/// `id` returns the kernel's id of the calling thread, and makes no system call.
-pub fn expect_filter(id: fn() -> u32) {
-    if filtered() {
-        return;
-    }
-    prepare();
-    // Relaxed: released below.
-    ID.store(id as *mut (), Relaxed);
-    // FILTER-1. Release: pairs with the acquire in `filtered`; SeqCst: with `optional`.
-    IN_FORCE.store(true, SeqCst);
-    let since = clock::now(Clock::Monotonic);
-    // FILTER-1, as above.
-    while CALLS.iter().any(|calls| calls.0.load(SeqCst) != 0)
-        && clock::now(Clock::Monotonic) - since < PATIENCE_NS
-    {
-        sys::yield_now();
-    }
-}
-
-/// Asks for what the first waiter would otherwise ask for.
-fn prepare() {
-    let _ = (identity::epoch(), Linux::thread(), Linux::crowded(), Linux::random());
-    let _ = (distance::tiered(), counter::source());
-    tsc::refine();
-    // They are opened in their order, in pieces of more than that.
-    const STEP: usize = 512;
-    let last = ARENA.high_water().saturating_add(AHEAD).min(nodes::WAITERS - 1);
-    for index in (1..last).step_by(STEP).chain([last]) {
-        let _ = nodes::node(index);
-    }
-}
-
 /// The id of the calling thread, where a filter is in force.
 pub(crate) fn id() -> u32 {
     let id = ID.load(Relaxed);
     if id.is_null() {
         return 1;
     }
-    // SAFETY: `expect_filter` has stored a function of that type.
+    // SAFETY: `put_in_force` has stored a function of that type.
     let id = unsafe { core::mem::transmute::<*mut (), fn() -> u32>(id) };
     id()
 }
 
-/// Gives up the nodes of the calling thread, which is about to end: others can't see that it has.
-pub fn end_thread() {
-    ARENA.give_up_cached();
+/// Puts a filter in force for good. `id` tells the calling thread's id without a system call.
+pub(crate) fn put_in_force(id: fn() -> u32) {
+    // Relaxed: released below.
+    ID.store(id as *mut (), Relaxed);
+    // FILTER-1. Release: pairs with the acquire in `filtered`; SeqCst: with `optional`.
+    IN_FORCE.store(true, SeqCst);
+}
+
+/// Whether a thread is at a call that may not have seen the filter.
+pub(crate) fn is_calling() -> bool {
+    // FILTER-1, as above.
+    CALLS.iter().any(|calls| calls.0.load(SeqCst) != 0)
 }

@@ -1,11 +1,15 @@
-//! The futex: sleeping until a word changes, of this process or of several.
+//! The futex: sleeping until a word changes, of this process or of several; and a yield, which is a
+//! short sleep where a filter refuses the call.
 
 use core::sync::atomic::AtomicU32;
 
 use antiphon_platform::{Clock, Deadline, Parked};
 
 use crate::clock::Slices;
-use crate::{clock, sys};
+use crate::{clock, filter, sys};
+
+/// How long a sleep is in place of a yield.
+const NAP_NS: u64 = 50_000;
 
 /// The reason why a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +104,7 @@ fn sleep(
         Err(sys::Errno(libc::EAGAIN | libc::EINTR)) => Slept::Maybe,
         // No futex here (a filter refuses it): what calls us is then a loop that lets others run.
         Err(_) => {
-            sys::yield_now();
+            yield_now();
             Slept::Maybe
         }
     }
@@ -111,6 +115,18 @@ fn sleep(
 pub(crate) fn nap(word: &AtomicU32, deadline: Option<Deadline>) {
     // How it ended is of no matter.
     let _ = ask(word, PRIVATE, 0, deadline);
+}
+
+/// Lets another thread run, if one wants to.
+pub fn yield_now() {
+    if filter::filtered() {
+        let ns = clock::now(Clock::Monotonic) + NAP_NS;
+        let until = Some(Deadline { clock: Clock::Monotonic, ns });
+        // A word that no other thread knows of.
+        return nap(&AtomicU32::new(0), until);
+    }
+    // SAFETY: takes nothing. On Linux it never fails.
+    let _ = unsafe { sys::call(libc::SYS_sched_yield, []) };
 }
 
 fn ask(

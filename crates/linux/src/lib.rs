@@ -17,6 +17,7 @@ mod cpu_time;
 mod cpus;
 mod crowd;
 mod distance;
+mod expect;
 mod fencer;
 pub mod fiber;
 pub mod files;
@@ -74,8 +75,10 @@ pub use cpu_time::{Account, account, cpu_time_ns};
 pub use cpus::survey;
 pub use crowd::{Crowding, crowding};
 pub use distance::{Whereabouts, whereabouts};
-pub use filter::{end_thread, expect_filter, filtered, forked, optional};
+pub use expect::{end_thread, expect_filter};
+pub use filter::{filtered, forked, optional};
 pub use foreign::{forget_shared, is_shared, note_shared};
+pub use futex::yield_now;
 pub use image::{Image, each_image};
 pub use lending::may_lend;
 pub use local::FIBERS_MAY_MOVE;
@@ -87,7 +90,6 @@ pub use rank::{ask_when_told, real_time_is_about};
 pub use slack::{set_timer_slack, timer_slack};
 #[doc(hidden)]
 pub use sys::instruction as system_call;
-pub use sys::yield_now;
 pub use tsc::{forbid_counter, ticks};
 
 // SAFETY: the one of this platform.

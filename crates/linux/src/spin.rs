@@ -13,7 +13,7 @@ use core::hint::spin_loop;
 
 use antiphon_platform::Budget;
 
-use crate::{crowd, pretend, sys, tsc, umwait};
+use crate::{crowd, futex, pretend, tsc, umwait};
 
 /// A gap between two looks that an interrupt or a kernel thread does not explain; [`crate::crowd`]
 /// has the figures.
@@ -73,7 +73,7 @@ impl Spin {
     fn relax(&self) {
         if pretend::is_on() {
             // There are more spinning threads than CPUs, then.
-            return sys::yield_now();
+            return futex::yield_now();
         }
         #[cfg(target_arch = "x86_64")]
         if let Some((rest, first)) = self.rest
@@ -142,7 +142,7 @@ impl Patience {
     #[inline]
     pub(crate) fn pause(&mut self) {
         if !self.0.pause() {
-            sys::yield_now();
+            futex::yield_now();
             // A new clock: what passed in the yield is no gap.
             self.0 = Spin::new(Budget::PATIENCE);
         }

@@ -7,11 +7,8 @@
 //! other libraries may stand in front of each of them, `syscall` too, as the preload library does.
 
 use core::ffi::{CStr, c_int, c_long};
-use core::sync::atomic::AtomicU32;
 
-use antiphon_platform::{Clock, Deadline};
-
-use crate::{clock, filter, futex};
+use crate::filter;
 
 /// The code that the kernel gave for a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,18 +134,6 @@ pub unsafe fn instruction(number: c_long, args: [usize; 6]) -> isize {
         // SAFETY: `errno` of this thread.
         if result == -1 { -unsafe { *libc::__errno_location() } as isize } else { result as isize }
     })
-}
-
-/// Lets another thread run, if one wants to.
-pub fn yield_now() {
-    if filter::filtered() {
-        let ns = clock::now(Clock::Monotonic) + filter::NAP_NS;
-        let until = Some(Deadline { clock: Clock::Monotonic, ns });
-        // A word that no other thread knows of.
-        return futex::nap(&AtomicU32::new(0), until);
-    }
-    // SAFETY: takes nothing. On Linux it never fails.
-    let _ = unsafe { call(libc::SYS_sched_yield, []) };
 }
 
 /// Reads the beginning of a small file, such as those of `/proc` and `/sys`.

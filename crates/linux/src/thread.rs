@@ -112,7 +112,7 @@ mod tests {
         assert!(alive(here));
         // The kernel forgets a joined thread a moment after `join` returns.
         while alive(there) {
-            sys::yield_now();
+            crate::futex::yield_now();
         }
     }
 }

@@ -408,7 +408,7 @@ fn adopt(cond: &Cond) {
 pub(crate) unsafe extern "C" fn signal(cond: *mut Cond) -> c_int {
     recorder::events::notifies(cond.addr(), false);
     if mode::theirs() {
-        return forward!(COND_SIGNAL(cond));
+        return forward!(COND_SIGNAL(cond.cast()));
     }
     // SAFETY: the caller of `pthread_cond_signal` gave us a condition variable.
     let cond = unsafe { &*cond };
@@ -429,7 +429,7 @@ pub(crate) unsafe extern "C" fn signal(cond: *mut Cond) -> c_int {
 pub(crate) unsafe extern "C" fn broadcast(cond: *mut Cond) -> c_int {
     recorder::events::notifies(cond.addr(), true);
     if mode::theirs() {
-        return forward!(COND_BROADCAST(cond));
+        return forward!(COND_BROADCAST(cond.cast()));
     }
     // SAFETY: as in `signal`.
     let cond = unsafe { &*cond };
@@ -452,7 +452,7 @@ pub(crate) unsafe extern "C" fn broadcast(cond: *mut Cond) -> c_int {
 /// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attributes: *const c_void) -> c_int {
     if mode::theirs() {
-        return forward!(COND_INIT(cond, attributes));
+        return forward!(COND_INIT(cond.cast(), attributes));
     }
     let mut flags = 0;
     if !attributes.is_null() {
@@ -479,7 +479,7 @@ pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attributes: *const c_void)
 /// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn destroy(cond: *mut Cond) -> c_int {
     if mode::theirs() {
-        return forward!(COND_DESTROY(cond));
+        return forward!(COND_DESTROY(cond.cast()));
     }
     // SAFETY: as in `signal`.
     let cond = unsafe { &*cond };

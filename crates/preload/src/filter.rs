@@ -123,12 +123,12 @@ fn own_id() -> u32 {
     // SAFETY: all bytes of a mutex are those of atomics, for which zero is valid.
     let mutex = unsafe { mutex.assume_init_ref() };
     mutex.set_kind(ERROR_CHECKING);
-    if forward!(MUTEX_LOCK(at)) != 0 {
+    if forward!(MUTEX_LOCK(at.cast())) != 0 {
         return 1;
     }
     let id = mutex.noted_owner();
     // The mutex is ours, so this can't fail.
-    let _ = forward!(MUTEX_UNLOCK(at));
+    let _ = forward!(MUTEX_UNLOCK(at.cast()));
     id
 }
 

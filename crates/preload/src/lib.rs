@@ -93,8 +93,18 @@ extern "C" fn load(_: c_int, _: *const *const c_char, environment: *mut *const c
     thread::find_single(real::single_threaded());
     // SAFETY: the handler touches its thread's state alone. If there is no room for it, `__owner`
     // of normal mutexes names the parent's thread in children, which nothing acts on.
-    unsafe { libc::pthread_atfork(None, None, Some(thread::forked)) };
+    unsafe { libc::pthread_atfork(None, None, Some(forked)) };
     inherit::settle(environment);
+}
+
+/// Called in the child of a fork.
+extern "C" fn forked() {
+    thread::forked();
+    antiphon_linux::forked();
+    if antiphon_linux::filtered() {
+        // The process's number is told only by the number of this thread, its first.
+        recorder::enter();
+    }
 }
 
 /// Makes the loader call [`load`].

@@ -222,7 +222,7 @@ pub(crate) unsafe extern "C" fn init(
         unsafe { mutex.write(Mutex::new()) };
     } else {
         // The C library knows what its attributes mean, and zeroes all but the kind.
-        let code = forward!(MUTEX_INIT(mutex, attributes));
+        let code = forward!(MUTEX_INIT(mutex.cast(), attributes));
         if code != 0 {
             return code;
         }
@@ -434,6 +434,6 @@ fn take_again(mutex: &Mutex, kind: Type, patience: Patience<'_>) -> c_int {
     0
 }
 
-fn pointer(mutex: &Mutex) -> *mut Mutex {
-    core::ptr::from_ref(mutex).cast_mut()
+fn pointer(mutex: &Mutex) -> *mut libc::pthread_mutex_t {
+    core::ptr::from_ref(mutex).cast_mut().cast()
 }

@@ -19,10 +19,8 @@ use core::ptr::{null_mut, without_provenance_mut};
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::Relaxed;
 
-use libc::{clockid_t, timespec};
+use libc::{clockid_t, pthread_cond_t, pthread_mutex_t, pthread_rwlock_t, timespec};
 
-use crate::abi::rwlock::RwLock;
-use crate::abi::{Cond, Mutex};
 use crate::{lookup, mode, objects};
 
 /// A function of type `F` in the C library.
@@ -95,11 +93,21 @@ const ABSENT: usize = usize::MAX;
 /// Where a function of the C library begins, for code that jumps there.
 pub(crate) type Entry = *const c_void;
 
-type OnMutex = unsafe extern "C" fn(*mut Mutex) -> c_int;
-type OnCond = unsafe extern "C" fn(*mut Cond) -> c_int;
-type OnRwLock = unsafe extern "C" fn(*mut RwLock) -> c_int;
-type TimedRwLock = unsafe extern "C" fn(*mut RwLock, *const timespec) -> c_int;
-type ClockedRwLock = unsafe extern "C" fn(*mut RwLock, clockid_t, *const timespec) -> c_int;
+type OnMutex = unsafe extern "C" fn(*mut pthread_mutex_t) -> c_int;
+type OnCond = unsafe extern "C" fn(*mut pthread_cond_t) -> c_int;
+type Waits = unsafe extern "C" fn(*mut pthread_cond_t, *mut pthread_mutex_t) -> c_int;
+type TimedWaits =
+    unsafe extern "C" fn(*mut pthread_cond_t, *mut pthread_mutex_t, *const timespec) -> c_int;
+type ClockedWaits = unsafe extern "C" fn(
+    *mut pthread_cond_t,
+    *mut pthread_mutex_t,
+    clockid_t,
+    *const timespec,
+) -> c_int;
+type OnRwLock = unsafe extern "C" fn(*mut pthread_rwlock_t) -> c_int;
+type TimedRwLock = unsafe extern "C" fn(*mut pthread_rwlock_t, *const timespec) -> c_int;
+type ClockedRwLock =
+    unsafe extern "C" fn(*mut pthread_rwlock_t, clockid_t, *const timespec) -> c_int;
 type OnSpin = unsafe extern "C" fn(*mut c_int) -> c_int;
 type Open = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
 /// The type of a function that is jumped to, whatever its arguments.
@@ -123,17 +131,17 @@ macro_rules! functions {
 
 functions! {
     MUTEX_INIT = c"pthread_mutex_init":
-        unsafe extern "C" fn(*mut Mutex, *const c_void) -> c_int;
+        unsafe extern "C" fn(*mut pthread_mutex_t, *const c_void) -> c_int;
     MUTEX_DESTROY = c"pthread_mutex_destroy": OnMutex;
     MUTEX_LOCK = c"pthread_mutex_lock": OnMutex;
     MUTEX_TRYLOCK = c"pthread_mutex_trylock": OnMutex;
     MUTEX_TIMEDLOCK = c"pthread_mutex_timedlock":
-        unsafe extern "C" fn(*mut Mutex, *const timespec) -> c_int;
+        unsafe extern "C" fn(*mut pthread_mutex_t, *const timespec) -> c_int;
     MUTEX_CLOCKLOCK = c"pthread_mutex_clocklock":
-        unsafe extern "C" fn(*mut Mutex, clockid_t, *const timespec) -> c_int;
+        unsafe extern "C" fn(*mut pthread_mutex_t, clockid_t, *const timespec) -> c_int;
     MUTEX_UNLOCK = c"pthread_mutex_unlock": OnMutex;
     RWLOCK_INIT = c"pthread_rwlock_init":
-        unsafe extern "C" fn(*mut RwLock, *const c_void) -> c_int;
+        unsafe extern "C" fn(*mut pthread_rwlock_t, *const c_void) -> c_int;
     RWLOCK_DESTROY = c"pthread_rwlock_destroy": OnRwLock;
     RWLOCK_RDLOCK = c"pthread_rwlock_rdlock": OnRwLock;
     RWLOCK_TRYRDLOCK = c"pthread_rwlock_tryrdlock": OnRwLock;
@@ -144,15 +152,14 @@ functions! {
     RWLOCK_TIMEDWRLOCK = c"pthread_rwlock_timedwrlock": TimedRwLock;
     RWLOCK_CLOCKWRLOCK = c"pthread_rwlock_clockwrlock": ClockedRwLock;
     RWLOCK_UNLOCK = c"pthread_rwlock_unlock": OnRwLock;
-    COND_INIT = c"pthread_cond_init": unsafe extern "C" fn(*mut Cond, *const c_void) -> c_int;
+    COND_INIT = c"pthread_cond_init":
+        unsafe extern "C" fn(*mut pthread_cond_t, *const c_void) -> c_int;
     COND_DESTROY = c"pthread_cond_destroy": OnCond;
     COND_SIGNAL = c"pthread_cond_signal": OnCond;
     COND_BROADCAST = c"pthread_cond_broadcast": OnCond;
-    COND_WAIT = c"pthread_cond_wait": unsafe extern "C" fn(*mut Cond, *mut Mutex) -> c_int;
-    COND_TIMEDWAIT = c"pthread_cond_timedwait":
-        unsafe extern "C" fn(*mut Cond, *mut Mutex, *const timespec) -> c_int;
-    COND_CLOCKWAIT = c"pthread_cond_clockwait":
-        unsafe extern "C" fn(*mut Cond, *mut Mutex, clockid_t, *const timespec) -> c_int;
+    COND_WAIT = c"pthread_cond_wait": Waits;
+    COND_TIMEDWAIT = c"pthread_cond_timedwait": TimedWaits;
+    COND_CLOCKWAIT = c"pthread_cond_clockwait": ClockedWaits;
     CONDATTR_GETCLOCK = c"pthread_condattr_getclock": AttrGet;
     CONDATTR_GETPSHARED = c"pthread_condattr_getpshared": AttrGet;
     VFORK = c"vfork": unsafe extern "C" fn() -> libc::pid_t;

@@ -10,6 +10,7 @@
 
 pub(crate) mod events;
 pub(crate) mod holds;
+pub(crate) mod span;
 mod stint;
 
 use core::ffi::CStr;

@@ -205,7 +205,7 @@ pub(crate) unsafe extern "C" fn init(
         unsafe { rwlock.write(RwLock::new()) };
     } else {
         // The C library knows what its attributes mean, and zeroes all but flags and `shared`.
-        let code = forward!(RWLOCK_INIT(rwlock, attributes));
+        let code = forward!(RWLOCK_INIT(rwlock.cast(), attributes));
         if code != 0 {
             return code;
         }
@@ -228,7 +228,7 @@ pub(crate) unsafe extern "C" fn destroy(rwlock: *mut RwLock) -> c_int {
     // SAFETY: as in `rdlock`.
     let lock = unsafe { &*rwlock };
     if lock.is_theirs() {
-        return forward!(RWLOCK_DESTROY(rwlock));
+        return forward!(RWLOCK_DESTROY(rwlock.cast()));
     }
     lock.gather();
     0

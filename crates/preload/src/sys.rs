@@ -3,9 +3,8 @@
 use core::ffi::{CStr, c_int, c_long};
 
 pub(crate) use antiphon_linux::yield_now;
-use antiphon_linux::{optional, system_call};
-
-use crate::thread;
+use antiphon_linux::{Linux, optional, system_call};
+use antiphon_platform::Platform as _;
 
 /// Runs `f` and puts `errno` back to what it was.
 pub(crate) fn errno_kept<R>(f: impl FnOnce() -> R) -> R {
@@ -35,7 +34,7 @@ pub(crate) unsafe fn call(number: c_long, args: [usize; 4]) -> Option<usize> {
 pub(crate) fn pid() -> u32 {
     // SAFETY: takes nothing. It never fails, but for a filter: then the process is the child of one
     // that knew its number, and the calling thread its first.
-    unsafe { call(libc::SYS_getpid, [0; 4]) }.map_or_else(thread::exact_id, |pid| pid as u32)
+    unsafe { call(libc::SYS_getpid, [0; 4]) }.map_or_else(|| Linux::thread().0, |pid| pid as u32)
 }
 
 /// The user and the group that the program runs as; the largest numbers where that is not known.

@@ -260,6 +260,6 @@ fn is_fraction(until: &timespec) -> bool {
     (0..1_000_000_000).contains(&until.tv_nsec)
 }
 
-fn pointer(mutex: &Mutex) -> *mut Mutex {
-    core::ptr::from_ref(mutex).cast_mut()
+fn pointer(mutex: &Mutex) -> *mut libc::pthread_mutex_t {
+    core::ptr::from_ref(mutex).cast_mut().cast()
 }

@@ -11,7 +11,7 @@ use antiphon_linux::Linux;
 use antiphon_platform::Platform;
 use antiphon_record::events::Pen;
 
-use crate::recorder::{self, events::Span};
+use crate::recorder::span::Span;
 
 /// How many locks a thread remembers to hold.
 pub(crate) const HELD: usize = 15;
@@ -156,16 +156,11 @@ fn ask() -> u32 {
     id
 }
 
-/// Called in the child of a fork: its thread has another id.
-pub(crate) extern "C" fn forked() {
+/// The child of a fork: its thread has another id.
+pub(crate) fn forked() {
     current().id.store(0, Relaxed);
     current().ready.store(0, Relaxed);
     current().begins_anew();
-    antiphon_linux::forked();
-    if antiphon_linux::filtered() {
-        // The process's number is told only by the number of this thread, its first.
-        recorder::enter();
-    }
 }
 
 static NEVER: AtomicU8 = AtomicU8::new(0);

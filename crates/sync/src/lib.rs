@@ -26,7 +26,7 @@ pub const FILE: &str = file!();
 
 /// The nodes, as the protocols of this crate use them.
 fn arena<P: Platform>() -> &'static Arena<P> {
-    // SAFETY: they are written here only: each file that asks says what it writes, when and why it
-    // may, and which access pairs with that.
+    // SAFETY: they are written here only while a lock or a wait of this crate has them: each file
+    // that asks says what it writes, when and why it may, and which access pairs with that.
     unsafe { P::arena() }
 }

@@ -1,9 +1,9 @@
 //! Which files of a crate a file names: by paths that begin with `crate`, `super` or `self`.
 //!
-//! A path is followed to the file that defines its name: `use crate::pool::Trace` names
-//! `pool/trace.rs` if `pool/mod.rs` has the name from there. A re-export by itself is no import: a
-//! module that shows its children to others does not use them. Tests at the end of a file are left
-//! out, because they may use what stands above them.
+//! A path is followed to the file that defines its name: `use crate::pool::Builder` names
+//! `pool/builder.rs` if `pool/mod.rs` has the name from there. A re-export by itself is no import:
+//! a module that shows its children to others does not use them. Tests at the end of a file are
+//! left out, because they may use what stands above them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

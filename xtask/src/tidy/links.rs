@@ -32,12 +32,13 @@ impl Links {
         self.pages.insert(file.to_owned(), Page::of(text));
     }
 
-    /// Links that lead nowhere, and pages that the book does not have, or has twice.
-    pub fn check(&self, root: &Path) -> Vec<Finding> {
+    /// Links that lead to none of the tree's `files` and folders, and pages that the book does not
+    /// have, or has twice.
+    pub fn check(&self, files: &[String]) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (file, page) in &self.pages {
             for (line, target) in &page.links {
-                if let Some(what) = self.defect(root, file, target) {
+                if let Some(what) = self.defect(files, file, target) {
                     findings.push(Finding::at(file, *line, what));
                 }
             }
@@ -46,15 +47,19 @@ impl Links {
         findings
     }
 
-    fn defect(&self, root: &Path, file: &str, target: &str) -> Option<String> {
+    fn defect(&self, files: &[String], file: &str, target: &str) -> Option<String> {
         if target.contains("://") || target.starts_with("mailto:") {
             return None;
         }
         let (path, heading) = target.split_once('#').unwrap_or((target, ""));
-        let path = if path.is_empty() { file.to_owned() } else { resolve(file, path)? };
-        if !root.join(&path).exists() {
-            return Some(format!("the link `{target}` leads to no file: there is no {path}"));
-        }
+        let path = if path.is_empty() { Some(file.to_owned()) } else { resolve(file, path) };
+        let is_there = |path: &String| {
+            let below = files.iter().filter_map(|file| file.strip_prefix(path.as_str()));
+            below.into_iter().any(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let Some(path) = path.filter(is_there) else {
+            return Some(format!("the link `{target}` leads to no file of the tree"));
+        };
         let page = self.pages.get(&path).filter(|_| !heading.is_empty())?;
         (!page.headings.contains(heading))
             .then(|| format!("the link `{target}` leads to no heading of {path}"))
@@ -119,7 +124,8 @@ fn resolve(file: &str, path: &str) -> Option<String> {
         match part {
             Component::ParentDir => to.pop().then_some(())?,
             Component::Normal(name) => to.push(name),
-            _ => {}
+            Component::CurDir => {}
+            Component::RootDir | Component::Prefix(_) => return None,
         }
     }
     to.to_str().map(str::to_owned)
@@ -137,11 +143,12 @@ mod tests {
 
     #[test]
     fn a_link_that_leads_nowhere_is_found_with_its_line() {
-        let root = std::env::temp_dir();
-        let text = "# A\n\n[x](https://example.org/none) [y](none.md)\n[z](#a) [w](#b)\n";
-        let found = links(&[("", text)]).check(&root);
+        let files = ["docs/a.md", "docs/b/c.rs"].map(str::to_owned);
+        let text = "# A\n\n[x](https://example.org/none) [y](none.md)\n[z](#a) [w](#b)\n\
+                    [v](../../docs/a.md)\n[u](/docs/a.md)\n[t](b) [s](b/c.rs) [r](../docs)\n";
+        let found = links(&[("docs/a.md", text)]).check(&files);
         let lines: Vec<_> = found.iter().map(|finding| finding.line).collect();
-        assert_eq!(lines, [3, 4], "{found:?}");
+        assert_eq!(lines, [3, 4, 5, 6], "{found:?}");
     }
 
     #[test]
@@ -156,6 +163,7 @@ mod tests {
         assert_eq!(resolve("docs/a.md", "../crates/b.md").as_deref(), Some("crates/b.md"));
         assert_eq!(resolve("docs/a.md", "results/").as_deref(), Some("docs/results"));
         assert_eq!(resolve("docs/a.md", "../../b.md"), None);
+        assert_eq!(resolve("docs/a.md", "/docs/b.md"), None);
     }
 
     #[test]

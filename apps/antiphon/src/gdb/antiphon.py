@@ -353,8 +353,8 @@ class Threads(gdb.Command):
             print("no thread sleeps in a queue of Antiphon's")
 
 
-RUST = re.compile(r"antiphon::(raw|rw)::Raw|antiphon_sync::lock")
-RUST_MUTEX = re.compile(r"lock_api::mutex::Mutex<antiphon::raw::RawMutex\b")
+RUST = re.compile(r"antiphon::(mutex|raw|rw)::Raw|antiphon_sync::lock")
+RUST_MUTEX = re.compile(r"lock_api::mutex::Mutex<antiphon::(mutex|raw)::RawMutex\b")
 RUST_RWLOCK = re.compile(r"lock_api::rwlock::RwLock<antiphon::rw::RawRwLock\b")
 
 

@@ -36,6 +36,9 @@ const _: () = assert!(align_of::<EventFd>() > BELL as usize);
 const LOOPED: u64 = 2;
 const _: () = assert!(align_of::<Looped>() > (BELL | LOOPED) as usize);
 
+/// What the budget of ready steps asks of fibers.
+static FIBERS: Fibers = Fibers { turn: host::turn, yield_now: others_go_on };
+
 /// Directs waits of fibers here, for good.
 ///
 /// # Errors
@@ -43,7 +46,7 @@ const _: () = assert!(align_of::<Looped>() > (BELL | LOOPED) as usize);
 /// If they go elsewhere: there is another fiber runtime in this process.
 fn installed() -> Result<(), AlreadyInstalled> {
     install(&HOOKS)?;
-    budget::register(Fibers { turn: host::turn, yield_now: others_go_on });
+    budget::register(&FIBERS);
     Ok(())
 }
 

@@ -103,7 +103,7 @@ impl Request {
                 let taken = State::Taken.is_in(word);
                 return if taken { State::Taken } else { State::Elsewhere };
             }
-            crate::sys::yield_now();
+            crate::futex::yield_now();
         }
     }
 

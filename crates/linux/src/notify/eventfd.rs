@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use antiphon_platform::{Deadline, Notify, Parked, Ticket};
 
 use super::{left, timed_out};
-use crate::{identity, sys};
+use crate::{futex, identity, sys};
 
 /// A file that is readable once its owner was notified. An event loop that waits for it too does so
 /// between dozing off and waking up; [`Notify::sleep`] waits for it alone.
@@ -59,7 +59,7 @@ impl Notify for EventFd {
             Ok(_) | Err(sys::Errno(libc::EINTR)) => Parked::Woken,
             // Refused by a filter: what calls us is then a loop that lets others run.
             Err(_) => {
-                sys::yield_now();
+                futex::yield_now();
                 timed_out(deadline)
             }
         }

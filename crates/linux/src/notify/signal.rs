@@ -18,7 +18,7 @@ use std::io;
 use antiphon_platform::{Deadline, Notify, Parked, Ticket};
 
 use super::{left, timed_out};
-use crate::{sys, thread};
+use crate::{futex, sys, thread};
 
 /// Bytes of the kernel's signal sets.
 const SET: usize = 8;
@@ -107,7 +107,7 @@ impl Notify for Signal {
             Ok(_) | Err(sys::Errno(libc::EINTR)) => Parked::Woken,
             // As of `EventFd`.
             Err(_) => {
-                sys::yield_now();
+                futex::yield_now();
                 timed_out(deadline)
             }
         }

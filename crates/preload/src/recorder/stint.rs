@@ -10,7 +10,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_record::events::Code;
 
-use super::events::{LONG_NS, Span, are_on};
+use super::events::are_on;
+use super::span::{LONG_NS, Span};
 use super::writer;
 use crate::{thread, ticks};
 

@@ -94,6 +94,6 @@ pub(crate) fn unlock(lock: &RwLock) -> c_int {
     forward!(RWLOCK_UNLOCK(pointer(lock)))
 }
 
-fn pointer(lock: &RwLock) -> *mut RwLock {
-    core::ptr::from_ref(lock).cast_mut()
+fn pointer(lock: &RwLock) -> *mut libc::pthread_rwlock_t {
+    core::ptr::from_ref(lock).cast_mut().cast()
 }

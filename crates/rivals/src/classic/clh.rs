@@ -98,4 +98,4 @@ impl<P: Platform> Clh<P> {
     }
 }
 
-antiphon_sync::impl_lock!([P: Platform] Clh<P>);
+antiphon_sync::impl_lock!(unsafe [P: Platform] Clh<P>);

@@ -218,4 +218,4 @@ impl<P: Platform> Futex<P> {
     }
 }
 
-antiphon_sync::impl_lock!([P: Platform] Futex<P>);
+antiphon_sync::impl_lock!(unsafe [P: Platform] Futex<P>);

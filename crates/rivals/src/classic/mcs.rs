@@ -118,4 +118,4 @@ impl<P: Platform> Mcs<P> {
     }
 }
 
-antiphon_sync::impl_lock!([P: Platform] Mcs<P>);
+antiphon_sync::impl_lock!(unsafe [P: Platform] Mcs<P>);

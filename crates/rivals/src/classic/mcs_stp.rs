@@ -69,4 +69,4 @@ impl<P: Platform, const SPIN_NS: u32> McsStp<P, SPIN_NS> {
     }
 }
 
-antiphon_sync::impl_lock!([P: Platform, const SPIN_NS: u32] McsStp<P, SPIN_NS>);
+antiphon_sync::impl_lock!(unsafe [P: Platform, const SPIN_NS: u32] McsStp<P, SPIN_NS>);

@@ -50,4 +50,4 @@ impl<P: Platform> Tas<P> {
     }
 }
 
-antiphon_sync::impl_lock!([P: Platform] Tas<P>);
+antiphon_sync::impl_lock!(unsafe [P: Platform] Tas<P>);

@@ -75,4 +75,4 @@ impl<P: Platform> Ticket<P> {
     }
 }
 
-antiphon_sync::impl_lock!([P: Platform] Ticket<P>);
+antiphon_sync::impl_lock!(unsafe [P: Platform] Ticket<P>);

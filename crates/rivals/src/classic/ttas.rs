@@ -91,4 +91,4 @@ pub(crate) fn stay_away<P: Platform>(ns: u32) {
     let _ = still.spin_while(Relaxed, Budget::ns(ns), |byte| byte == 0);
 }
 
-antiphon_sync::impl_lock!([P: Platform, const FIRST_NS: u32] Ttas<P, FIRST_NS>);
+antiphon_sync::impl_lock!(unsafe [P: Platform, const FIRST_NS: u32] Ttas<P, FIRST_NS>);

@@ -179,5 +179,5 @@ impl<P: Platform, F: CstForm, const READERS: bool> Drop for CstMutex<P, F, READE
 }
 
 antiphon_sync::impl_lock!(
-    [P: Platform, F: CstForm, const READERS: bool] CstMutex<P, F, READERS>
+    unsafe [P: Platform, F: CstForm, const READERS: bool] CstMutex<P, F, READERS>
 );

@@ -183,4 +183,4 @@ impl<P: Platform, F: CstForm> CstRwLock<P, F> {
     }
 }
 
-antiphon_sync::impl_lock!(writer: [P: Platform, F: CstForm] CstRwLock<P, F>);
+antiphon_sync::impl_lock!(unsafe writer: [P: Platform, F: CstForm] CstRwLock<P, F>);

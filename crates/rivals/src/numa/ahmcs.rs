@@ -116,6 +116,6 @@ impl<P: Platform> Adaptive<P> {
 }
 
 antiphon_sync::impl_lock!(
-    [P: Platform, const SOCKETS: usize, const BUDGET: u32, const HYSTERESIS: u32]
+    unsafe [P: Platform, const SOCKETS: usize, const BUDGET: u32, const HYSTERESIS: u32]
     Ahmcs<P, SOCKETS, BUDGET, HYSTERESIS>
 );

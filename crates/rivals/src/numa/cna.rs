@@ -215,4 +215,4 @@ fn here<P: Platform>() -> u16 {
     P::socket().0 as u16
 }
 
-antiphon_sync::impl_lock!([P: Platform, const KEEP: u32] Cna<P, KEEP>);
+antiphon_sync::impl_lock!(unsafe [P: Platform, const KEEP: u32] Cna<P, KEEP>);

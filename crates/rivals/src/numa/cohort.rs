@@ -190,6 +190,6 @@ impl<P: Platform> Socket<P> {
 }
 
 antiphon_sync::impl_lock!(
-    [P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32]
+    unsafe [P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32]
     Cohort<P, G, SOCKETS, BUDGET>
 );

@@ -161,7 +161,7 @@ impl<P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32, const P
 }
 
 antiphon_sync::impl_lock!(
-    writer:
+    unsafe writer:
     [P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32, const PATIENCE: u32]
     CohortRw<P, G, SOCKETS, BUDGET, PATIENCE>
 );

@@ -84,5 +84,5 @@ fn mine<P: Platform>() -> u16 {
 }
 
 antiphon_sync::impl_lock!(
-    [P: Platform, const NEAR_NS: u32, const FAR_NS: u32] Hbo<P, NEAR_NS, FAR_NS>
+    unsafe [P: Platform, const NEAR_NS: u32, const FAR_NS: u32] Hbo<P, NEAR_NS, FAR_NS>
 );

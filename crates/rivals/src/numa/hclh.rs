@@ -196,5 +196,5 @@ impl<P: Platform, const SOCKETS: usize, const GATHER_NS: u32> Hclh<P, SOCKETS, G
 }
 
 antiphon_sync::impl_lock!(
-    [P: Platform, const SOCKETS: usize, const GATHER_NS: u32] Hclh<P, SOCKETS, GATHER_NS>
+    unsafe [P: Platform, const SOCKETS: usize, const GATHER_NS: u32] Hclh<P, SOCKETS, GATHER_NS>
 );

@@ -250,5 +250,5 @@ impl<P: Platform> Root<P> {
 }
 
 antiphon_sync::impl_lock!(
-    [P: Platform, const SOCKETS: usize, const BUDGET: u32] Hmcs<P, SOCKETS, BUDGET>
+    unsafe [P: Platform, const SOCKETS: usize, const BUDGET: u32] Hmcs<P, SOCKETS, BUDGET>
 );

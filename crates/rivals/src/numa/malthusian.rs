@@ -211,5 +211,5 @@ impl<P: Platform, const SPIN_NS: u32, const LOT: u32> Malthusian<P, SPIN_NS, LOT
 }
 
 antiphon_sync::impl_lock!(
-    [P: Platform, const SPIN_NS: u32, const LOT: u32] Malthusian<P, SPIN_NS, LOT>
+    unsafe [P: Platform, const SPIN_NS: u32, const LOT: u32] Malthusian<P, SPIN_NS, LOT>
 );

@@ -201,4 +201,4 @@ impl<P: Platform> LinuxMutex<P> {
     }
 }
 
-antiphon_sync::impl_lock!([P: Platform] LinuxMutex<P>);
+antiphon_sync::impl_lock!(unsafe [P: Platform] LinuxMutex<P>);

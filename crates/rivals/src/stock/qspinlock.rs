@@ -152,4 +152,4 @@ impl<P: Platform> QSpinLock<P> {
     }
 }
 
-antiphon_sync::impl_lock!([P: Platform] QSpinLock<P>);
+antiphon_sync::impl_lock!(unsafe [P: Platform] QSpinLock<P>);

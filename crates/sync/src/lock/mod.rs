@@ -30,20 +30,21 @@ pub unsafe trait Lock: Send + Sync + 'static {
 }
 
 /// Implements [`Lock`] by the inherent methods of the same names; with `writer:` in front, by those
-/// of a readers-writer lock, whose owner is the writer.
+/// of a readers-writer lock, whose owner is the writer. It says `unsafe`, because [`Lock`] is.
 ///
 /// Exported for the locks of `antiphon-rivals`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! impl_lock {
-    ([$($parameters:tt)*] $lock:ty) => {
-        $crate::impl_lock!(lock, try_lock, unlock: [$($parameters)*] $lock);
+    (unsafe [$($parameters:tt)*] $lock:ty) => {
+        $crate::impl_lock!(unsafe lock, try_lock, unlock: [$($parameters)*] $lock);
     };
-    (writer: [$($parameters:tt)*] $lock:ty) => {
-        $crate::impl_lock!(write, try_write, unlock_write: [$($parameters)*] $lock);
+    (unsafe writer: [$($parameters:tt)*] $lock:ty) => {
+        $crate::impl_lock!(unsafe write, try_write, unlock_write: [$($parameters)*] $lock);
     };
-    ($take:ident, $try:ident, $give:ident: [$($parameters:tt)*] $lock:ty) => {
-        // SAFETY: the inherent methods are the lock's own; each file argues for them.
+    (unsafe $take:ident, $try:ident, $give:ident: [$($parameters:tt)*] $lock:ty) => {
+        // SAFETY: the macro is given `unsafe`: the inherent methods are the lock's own,
+        // and its file argues for them.
         unsafe impl<$($parameters)*> $crate::lock::Lock for $lock {
             const NEW: Self = Self::NEW;
             #[inline]

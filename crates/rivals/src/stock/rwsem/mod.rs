@@ -236,4 +236,6 @@ fn wake<P: Platform>(sleeper: Option<WaiterRef>) {
     }
 }
 
-antiphon_sync::impl_lock!(writer: [P: Platform, const PATIENCE_NS: u64] LinuxRwSem<P, PATIENCE_NS>);
+antiphon_sync::impl_lock!(
+    unsafe writer: [P: Platform, const PATIENCE_NS: u64] LinuxRwSem<P, PATIENCE_NS>
+);

@@ -327,4 +327,4 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     }
 }
 
-super::super::impl_lock!([P: Platform, Q: Policy, F: Form] ShflMutex<P, Q, F>);
+super::super::impl_lock!(unsafe [P: Platform, Q: Policy, F: Form] ShflMutex<P, Q, F>);

@@ -197,4 +197,4 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflOwned<P, Q, F> 
     }
 }
 
-super::super::impl_lock!([P: Platform, Q: Policy, F: Form] ShflOwned<P, Q, F>);
+super::super::impl_lock!(unsafe [P: Platform, Q: Policy, F: Form] ShflOwned<P, Q, F>);

@@ -278,4 +278,4 @@ impl<P: Platform, Q: Policy, F: Form> Cohorts<P> for ShflSpin<P, Q, F> {
     }
 }
 
-super::super::impl_lock!([P: Platform, Q: Policy, F: Form] ShflSpin<P, Q, F>);
+super::super::impl_lock!(unsafe [P: Platform, Q: Policy, F: Form] ShflSpin<P, Q, F>);

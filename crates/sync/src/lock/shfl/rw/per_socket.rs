@@ -352,5 +352,6 @@ fn now<P: Platform>() -> u64 {
 }
 
 super::super::super::impl_lock!(
-    writer: [P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize] PerSocket<P, Q, F, SOCKETS>
+    unsafe writer: [P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize]
+    PerSocket<P, Q, F, SOCKETS>
 );

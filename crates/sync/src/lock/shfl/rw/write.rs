@@ -106,4 +106,6 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     }
 }
 
-super::super::super::impl_lock!(writer: [P: Platform, Q: Policy, F: RwForm] ShflRwLock<P, Q, F>);
+super::super::super::impl_lock!(
+    unsafe writer: [P: Platform, Q: Policy, F: RwForm] ShflRwLock<P, Q, F>
+);

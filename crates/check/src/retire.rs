@@ -1,0 +1,32 @@
+//! Memory that is declared dead, and names for words in what is said of it.
+
+use crate::execution::Execution;
+use crate::model::FailureKind;
+use crate::platform;
+
+impl Execution {
+    /// Declares memory dead: what was done there must happen before, and nothing may come after.
+    pub(crate) fn retire(&mut self, from: usize, to: usize) {
+        let by = self.current;
+        let known = self.threads[by].before;
+        let is_before = |stamp: u32| known.covers(self.graph.events[stamp as usize].id);
+        if let Some(stamp) = self.locations.retire((from, to), by, is_before) {
+            let event = &self.graph.events[stamp as usize];
+            let what = format!(
+                "thread {by} retires memory while thread {} may still be at {}",
+                event.id.thread,
+                self.label(event.location),
+            );
+            self.fail(FailureKind::UseAfterRetire, what);
+        }
+    }
+
+    /// What to call a location.
+    pub(crate) fn label(&self, location: u16) -> String {
+        let state = &self.locations[location];
+        match state.name {
+            Some(name) => name.to_owned(),
+            None => platform::describe(state.address).unwrap_or_else(|| format!("word{location}")),
+        }
+    }
+}
