@@ -1,7 +1,7 @@
 //! Which files of a crate a file names: by paths that begin with `crate`, `super` or `self`.
 //!
-//! A path is followed to the file that defines its name: `use crate::pool::Trace` names
-//! `pool/trace.rs` if `pool/mod.rs` has the name from there. A re-export by itself is no import: a
+//! A path is followed to the file that defines its name: `use crate::pool::Hog` names
+//! `pool/hogs.rs` if `pool/mod.rs` has the name from there. A re-export by itself is no import: a
 //! module that shows its children to others does not use them. Tests at the end of a file are left
 //! out, because they may use what stands above them.
 
