@@ -3,7 +3,7 @@
 //! | verb | what it checks |
 //! |---|---|
 //! | `claims` | `docs/claims.toml`: well formed, commands alive, the counts in `docs/claims.md` |
-//! | `tidy` | style as a test: columns, lengths, banned words, fences, rooms and their edges |
+//! | `tidy` | style as a test: columns, lengths, banned words, fences, links, rooms and edges |
 //! | `tests` | the whole test suite, several programs at a time where that changes nothing |
 //! | `mutants` | the models: each weakened ordering and each broken invariant must be noticed |
 //! | `hunt` | the preload library: no hang under a program made to find one |

@@ -26,9 +26,9 @@
 //!
 //! A few models are of forms that are known to be bad: they pass when that is found.
 //!
-//! The tests run every model but the long ones, which `antiphon lab check` runs by their whole
-//! name. [`TESTS`] says which test runs which. `mutants.toml` breaks each invariant in turn and
-//! names the tests that must notice.
+//! The tests run every model; of the long ones they draw some executions by lot.
+//! `antiphon lab check --whole` runs those to their end, too. [`TESTS`] says which test runs which.
+//! `mutants.toml` breaks each invariant in turn and names the tests that must notice.
 
 mod arena;
 mod barrier;

@@ -6,8 +6,9 @@
 //! forks that become tasks if that pays. [`channel`] has channels, [`fiber`] what a thread needs
 //! that runs fibers, [`timer`] the deadlines of what it waits for, and [`select`](mod@select) waits
 //! for the first of several things, such as that a [`cancel`] token is cancelled; [`stage`] has
-//! what stages of a pipeline are. [`coop`] shares a CPU among programs that must be on time. Users
-//! import the `antiphon` crate, where the machine is filled in.
+//! what stages of a pipeline are. [`event_loop`] has timers first and then the most important work;
+//! [`coop`] shares a CPU among programs that must be on time. Users import the `antiphon` crate,
+//! where the machine is filled in.
 #![no_std]
 
 extern crate alloc;

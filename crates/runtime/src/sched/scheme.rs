@@ -58,7 +58,6 @@ pub struct Deques {
 /// what it, or one before it, has made, even if other workers have nothing to do; and a task that
 /// waits for such a task by other means than the worker's waits for ever.
 /// [`Worker::share`](super::Worker::share) lets other workers find these tasks.
-/// has others find it.
 #[derive(Clone, Copy, Debug)]
 pub struct InBlocks<const SIZE: usize = 16> {
     /// The number of blocks that other workers find, at most.
