@@ -1,4 +1,4 @@
-//! Waiting for a [`ShflMutex`]: how its waiters change its words. `contended.rs` has the rest.
+//! The words of a [`ShflMutex`], as its waiters change them. `contended.rs` has the waiting.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -6,7 +6,6 @@ use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform, Traced, TracedK
 
 use super::cohort::Cohorts;
 use super::comer;
-use super::contended::Contended;
 use super::fair::Patience;
 use super::fence::Fence;
 use super::form::Form;
@@ -14,10 +13,11 @@ use super::mutex::{FAIR, LOCKED, PASS, ShflMutex, WAKE};
 use super::queue::{Place, TailId};
 use super::turn::Ask;
 use super::wake;
+use super::words::Words;
 use crate::arena;
 use crate::policy::Policy;
 
-impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> {
+impl<P: Platform, Q: Policy, F: Form> Words<P, Q, F> for ShflMutex<P, Q, F> {
     fn tail(&self) -> &TailId<P> {
         &self.tail
     }

@@ -71,6 +71,7 @@ use super::sort::Sorted;
 use super::status::{self, Offer};
 use super::turn::Wait;
 use super::urgent::{self, Urgency};
+use super::words::Words;
 use crate::arena;
 use crate::policy::Policy;
 
@@ -83,7 +84,7 @@ impl<P: Platform, Q: Policy, F: Form> Cohorts<P> for ShflMutex<P, Q, F> {
     }
 
     fn has_cohorts(&self) -> bool {
-        F::LINGER.ns != 0 && self.hands_over() && Contended::policy(self).by_socket::<P>()
+        F::LINGER.ns != 0 && self.hands_over() && Words::policy(self).by_socket::<P>()
     }
 
     fn offer(next: Place<P>) -> Offer {
@@ -169,7 +170,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         // Relaxed: written before the lock was handed over.
         let times = first.node.passed.load(Relaxed);
         // Without cohorts as many waiters have their turn in the queue as in a cohort.
-        let is_over = times >= F::COHORT || Contended::policy(self).by_socket::<P>();
+        let is_over = times >= F::COHORT || Words::policy(self).by_socket::<P>();
         let sleeper = if is_over { Self::turn_out(first) } else { None };
         let handed = self.hand_over_in_queue(first, if is_over { 0 } else { times + 1 });
         if let Some(sleeper) = sleeper {

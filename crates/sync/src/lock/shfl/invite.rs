@@ -13,6 +13,7 @@ use super::mutex::ShflMutex;
 use super::queue::Place;
 use super::status;
 use super::turn::{Stands, Wait};
+use super::words::Words;
 use crate::policy::Policy;
 
 impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
@@ -23,7 +24,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             return;
         }
         let Some(place) = Place::<P>::at(bits) else { return };
-        place.note(Contended::policy(self));
+        place.note(Words::policy(self));
         Patience::<F>::begin(place.node);
         let tail = core::ptr::from_ref(&self.tail).expose_provenance();
         // Relaxed, as the others: published by the lock of the list.

@@ -31,13 +31,13 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use antiphon_platform::{Atomic, Budget, Deadline, Hint, Platform};
 
-use super::contended::Contended;
 use super::fair::Patience;
 use super::form::Form;
 use super::queue::Place;
 use super::status::Status;
 use super::turn::Stands;
 use super::urgent::Urgency;
+use super::words::Words;
 use crate::nap;
 use crate::policy::Policy;
 
@@ -75,7 +75,7 @@ pub(super) enum Over {
     Urgent,
 }
 
-pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Contended<P, Q, F> {
+pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
     /// Spins for a moment and barges if the lock comes free. The spin is shorter where a head
     /// sleeps or was called: one more thread that fights for the lock is one too many then, but a
     /// thread that sleeps costs two switches, and heads may be named for most of the time.
@@ -199,7 +199,7 @@ pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Contended<P, Q, F> {
     }
 }
 
-impl<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>> Lingers<P, Q, F> for C {}
+impl<P: Platform, Q: Policy, F: Form, C: Words<P, Q, F>> Lingers<P, Q, F> for C {}
 
 /// `ns`, or the time that is left until the deadline.
 fn until<P: Platform>(deadline: Option<Deadline>, ns: u32) -> u32 {

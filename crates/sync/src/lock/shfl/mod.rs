@@ -31,6 +31,7 @@ mod turn;
 mod urgent;
 mod wake;
 mod watch;
+mod words;
 
 pub use form::{Form, Published, Standard};
 pub(crate) use held::held;

@@ -40,6 +40,7 @@ use super::queue::TailId;
 use super::turn::Wait;
 use super::wake;
 use super::watch;
+use super::words::Words;
 use crate::arena;
 use crate::policy::{Chosen, Policy};
 

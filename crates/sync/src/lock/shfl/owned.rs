@@ -34,6 +34,7 @@ use super::held::now;
 use super::mutex::ShflMutex;
 use super::queue::{Place, TailId};
 use super::turn::{Ask, Wait};
+use super::words::Words;
 use crate::policy::{Chosen, Policy};
 
 /// The owner has something to give back.
@@ -161,12 +162,12 @@ impl<P: Platform, Q: Policy, F: Form> ShflOwned<P, Q, F> {
 macro_rules! of_the_mutex {
     ($(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)+) => {
         $(fn $name(&self, $($argument: $type),*) -> $result {
-            Contended::$name(&self.mutex, $($argument),*)
+            Words::$name(&self.mutex, $($argument),*)
         })+
     };
 }
 
-impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflOwned<P, Q, F> {
+impl<P: Platform, Q: Policy, F: Form> Words<P, Q, F> for ShflOwned<P, Q, F> {
     of_the_mutex! {
         fn tail() -> &TailId<P>;
         fn policy() -> Q;

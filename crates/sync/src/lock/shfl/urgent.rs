@@ -40,11 +40,11 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform, Waiter};
 
-use super::contended::Contended;
 use super::fence::Fence;
 use super::form::Form;
 use super::queue::{Place, TailId};
 use super::status;
+use super::words::Words;
 use crate::arena;
 use crate::policy::Policy;
 
@@ -292,7 +292,7 @@ impl Step {
 
 /// URGENT-1: makes a more urgent waiter the head in the place of the caller, which is the head.
 #[inline]
-pub(super) fn step_down<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
+pub(super) fn step_down<P: Platform, Q: Policy, F: Form, C: Words<P, Q, F>>(
     lock: &C,
     me: Place<P>,
     role: &mut bool,
@@ -308,7 +308,7 @@ pub(super) fn step_down<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
 /// Does what [`step_down`] does, where the lock was seen free: all waiters count that stood in line
 /// when it was released.
 #[inline]
-pub(super) fn step_down_at_last<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
+pub(super) fn step_down_at_last<P: Platform, Q: Policy, F: Form, C: Words<P, Q, F>>(
     lock: &C,
     me: Place<P>,
     role: &mut bool,
@@ -323,7 +323,7 @@ pub(super) fn step_down_at_last<P: Platform, Q: Policy, F: Form, C: Contended<P,
 
 #[cold]
 #[inline(never)]
-fn look_behind<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
+fn look_behind<P: Platform, Q: Policy, F: Form, C: Words<P, Q, F>>(
     lock: &C,
     me: Place<P>,
     role: &mut bool,
@@ -360,7 +360,7 @@ fn look_behind<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
 }
 
 /// URGENT-2, for the caller, which leaves the head of the queue; returns whether it has the role.
-pub(super) fn raise<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
+pub(super) fn raise<P: Platform, Q: Policy, F: Form, C: Words<P, Q, F>>(
     lock: &C,
     me: Place<P>,
     mut role: bool,
@@ -375,7 +375,7 @@ pub(super) fn raise<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
 /// URGENT-4: wakes a head that sleeps and is less urgent than the caller, which has joined the
 /// queue: the head then steps down.
 #[cold]
-pub(super) fn rouse_head<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
+pub(super) fn rouse_head<P: Platform, Q: Policy, F: Form, C: Words<P, Q, F>>(
     lock: &C,
     me: Place<P>,
 ) {

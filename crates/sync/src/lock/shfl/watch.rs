@@ -23,9 +23,9 @@ use core::sync::atomic::Ordering::{Acquire, SeqCst};
 
 use antiphon_platform::{Atomic, Deadline, Platform, Waiter, WaiterRef};
 
-use super::contended::Contended;
 use super::form::Form;
 use super::queue::Place;
+use super::words::Words;
 use crate::policy::Policy;
 use crate::{arena, nap};
 
@@ -51,7 +51,7 @@ impl Watch {
     /// itself.
     pub(super) fn until<P: Platform, Q: Policy, F: Form>(
         &mut self,
-        lock: &impl Contended<P, Q, F>,
+        lock: &impl Words<P, Q, F>,
         deadline: Option<Deadline>,
         in_cohort: bool,
     ) -> Option<Deadline> {
@@ -79,7 +79,7 @@ impl Watch {
 /// that other processes share, the owner may be a thread that knows nothing of our waiters and
 /// wakes another one or none.
 pub(super) fn as_head<P: Platform, Q: Policy, F: Form>(
-    lock: &impl Contended<P, Q, F>,
+    lock: &impl Words<P, Q, F>,
     deadline: Option<Deadline>,
 ) -> Option<Deadline> {
     if F::BACKSTOP_NS == 0 || !P::is_foreign(core::ptr::from_ref(lock.tail()).addr()) {
@@ -101,7 +101,7 @@ pub(super) fn wake_head<P: Platform>(head: WaiterRef) -> bool {
 /// WATCH-4, for a waiter that has just left the queue at its deadline: it may have kept watch. Its
 /// node may be another's by now: then the headship has passed it, and with that its watch.
 pub(super) fn give_on<P: Platform, Q: Policy, F: Form>(
-    lock: &impl Contended<P, Q, F>,
+    lock: &impl Words<P, Q, F>,
     node: &Waiter<P>,
 ) {
     if F::BACKSTOP_NS == 0 {

@@ -17,6 +17,7 @@ use super::super::form::Form;
 use super::super::queue::{Place, TailId};
 use super::super::status;
 use super::super::turn::{Ask, Wait};
+use super::super::words::Words;
 use super::form::Lasting;
 use super::kind::Kind;
 use super::state::{Heed, Mark, State};
@@ -105,9 +106,7 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Entry<'_, P, Q, F, K> {
 }
 
 /// In any form that differs from the lock's form only in how long its waiters spin.
-impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Contended<P, Q, G>
-    for Entry<'_, P, Q, F, K>
-{
+impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Words<P, Q, G> for Entry<'_, P, Q, F, K> {
     fn tail(&self) -> &TailId<P> {
         &self.lock.tail
     }

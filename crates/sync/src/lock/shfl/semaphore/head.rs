@@ -8,12 +8,12 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Budget, Platform, Traced, TracedKind, Waiter};
 
-use super::super::contended::Contended;
 use super::super::fair::Patience;
 use super::super::fence::Fence;
 use super::super::form::Form;
 use super::super::queue::{Place, TailId};
 use super::super::turn::Ask;
+use super::super::words::Words;
 use super::Semaphore;
 use super::state::{Heed, State};
 use crate::arena;
@@ -25,7 +25,7 @@ pub(super) struct Entry<'a, P: Platform, Q: Policy, F: Form> {
     pub(super) wanted: u32,
 }
 
-impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for Entry<'_, P, Q, F> {
+impl<P: Platform, Q: Policy, F: Form> Words<P, Q, F> for Entry<'_, P, Q, F> {
     /// It is unknown when permits come.
     const HELD_BRIEFLY: bool = false;
     /// Waiters that want different numbers of permits stay in the order in which they came.
