@@ -53,10 +53,12 @@ enum Selection {
     Files(Vec<String>),
 }
 
-/// `cargo xtask mutants [--changed BASE | --all | --file F] [--test T] [--limit S] [--minutes N]
-/// [--times F] [--release] [--record F [--resume]] [--list]`.
+/// `cargo xtask mutants [--changed BASE | --all | --file F] [--killed-by T] [--test T] [--limit S]
+/// [--minutes N] [--times F] [--release] [--record F [--resume]] [--list]`.
 ///
-/// `--file` names a file or a folder, and may be given several times. `--test` runs those tests
+/// `--file` names a file or a folder, and may be given several times. `--killed-by` leaves the
+/// mutants of the table that name a test which begins so, and may be given several times: those to
+/// try again after a change of that test's models. `--test` runs those tests
 /// only whose names begin so, as `SUBJECT::test`: what it kills is dead, and what survives it may
 /// be killed by others. `--limit` is the time in seconds after which a test is given up; by default
 /// it is far above what the slowest takes on the code as it is. `--minutes` is the time for all
@@ -73,7 +75,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     let (mut limit, mut length, mut record) = (None, None, None);
     let (mut release, mut resume, mut list) = (false, false, false);
     let mut times = BTreeMap::new();
-    let mut test = String::new();
+    let (mut test, mut killed_by) = (String::new(), Vec::new());
     while let Some(argument) = arguments.next()? {
         match argument {
             Long("all") => selection = Selection::All,
@@ -85,6 +87,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
                     _ => selection = Selection::Files(vec![file]),
                 }
             }
+            Long("killed-by") => killed_by.push(arguments.value()?.string()?),
             Long("limit") => limit = Some(Duration::from_secs(arguments.value()?.parse()?)),
             Long("minutes") => {
                 let minutes: u32 = arguments.value()?.parse()?;
@@ -102,6 +105,9 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
 
     let root = tree::root()?;
     let mut mutants = select(&root, &selection)?;
+    if !killed_by.is_empty() {
+        mutants.retain(|mutant| names_one_of(mutant, &killed_by));
+    }
     let mut record = match record {
         Some(path) => Some(Record::open(&root, path, &of_table(&root)?)?),
         None if resume => {
@@ -132,6 +138,12 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
         println!("skipped: {skipped} mutants, the time is over (all: cargo xtask mutants {all})");
     }
     Ok(judge(&mutants, &fates))
+}
+
+/// Whether the mutant names a test whose name begins with one of these.
+fn names_one_of(mutant: &Mutant, beginnings: &[String]) -> bool {
+    let begins = |name: &String| beginnings.iter().any(|beginning| name.starts_with(beginning));
+    mutant.killed_by.iter().any(begins)
 }
 
 /// The tests that have passed, and how long each took: seconds by name, as JSON.

@@ -146,6 +146,11 @@ fn entries_of_the_table_meet_the_tests_that_they_name() {
         assert_eq!(code, expected_code, "{text}");
         assert!(text.contains(expected), "{text}");
     }
+    tree.entry("3", "\"model_a::counts\"");
+    for (named, count) in [("model_a", 1), ("model_a::counts", 1), ("model_b", 0)] {
+        let (_, text) = tree.mutants(&["--killed-by", named, "--list"]);
+        assert!(text.ends_with(&format!("{count} mutants\n")), "{text}");
+    }
 }
 
 #[test]

@@ -6,6 +6,10 @@
 //! grown, is a finding; so is one that has become smaller, until the file says so:
 //! `cargo xtask tidy --fewer` writes that down. `cargo xtask tidy --edges FOLDER` lists the arrows
 //! of a folder's circles, each with the names that make it: those to cut.
+//!
+//! Two stay in `crates/`. In `runtime`, the event loop, its agenda, its inbox and the trait of its
+//! callbacks take each other. In `sim`, each step of a thread reads and changes the state of the
+//! whole simulation (`World`), and that is made of what the steps' files define.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -14,9 +14,9 @@ use antiphon_record::Recording;
 use antiphon_record::events::{Batch, Code, Head};
 use antiphon_trace::{Cost, Error, Event, Tables, Thread, What, Writer};
 
-use super::Written;
 use super::names::Names;
 use super::story::{Shared, Story};
+use super::written::Written;
 
 /// How often is looked for full chunks. In that time two busy threads fill a tenth of all.
 const PERIOD: Duration = Duration::from_millis(2);

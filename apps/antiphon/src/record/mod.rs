@@ -5,13 +5,14 @@
 //! | [`collector`] | takes the events from CMD's threads while they run |
 //! | [`story`] | makes of one thread's notes what a trace says |
 //! | [`names`] | the tables of locks and call sites |
+//! | [`written`] | says what was written |
 
 mod collector;
 mod names;
 mod story;
+mod written;
 
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -20,15 +21,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use antiphon_record::Scope;
 use antiphon_report::failure::Failure;
-use antiphon_report::table::{count, duration};
-use antiphon_report::words::{noun, several};
 use antiphon_trace::{About, Writer};
 use clap::Args;
-use serde_json::{Value, json};
 
 use crate::preload;
 use crate::run::{ReportFile, Session, tell};
 use collector::Collector;
+pub use written::Written;
 
 /// Run CMD, and write what its threads did to their locks
 #[derive(Args)]
@@ -60,62 +59,6 @@ pub struct Arguments {
     /// The program and its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
-}
-
-/// A trace that was written.
-#[derive(Clone, Debug)]
-pub struct Written {
-    /// The path of the trace.
-    pub path: PathBuf,
-    /// How long the file is.
-    pub bytes: u64,
-    /// How many events it has.
-    pub events: u64,
-    /// How many events are not in it, because they came too fast, or of too many threads
-    /// or processes.
-    pub dropped: u64,
-    /// The time that recording took of the threads; `None` if nothing was timed.
-    pub recorder_ns: Option<u64>,
-}
-
-impl Written {
-    /// Says that events are missing, if they are.
-    fn unseen(&self) -> Option<String> {
-        (self.dropped > 0).then(|| {
-            format!(
-                "{} are not in the trace: they came faster than they could be written, or were of \
-                 too many threads or processes. What `replay` makes of it has gaps.",
-                several(self.dropped, "event")
-            )
-        })
-    }
-
-    /// The object for scripts.
-    pub fn json(&self) -> Value {
-        json!({
-            "path": self.path, "bytes": self.bytes, "events": self.events,
-            "dropped": self.dropped, "recorder_s": self.recorder_ns.map(|ns| ns as f64 / 1e9),
-        })
-    }
-}
-
-impl fmt::Display for Written {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = self.path.display();
-        let of = |number, one| format!("{} {}", count(number), noun(number, one));
-        let (events, bytes) = (of(self.events, "event"), of(self.bytes, "byte"));
-        write!(out, "Trace: {path}, {events}, {bytes}")?;
-        if let Some(ns) = self.recorder_ns {
-            let (all, each) = (ns as f64, ns as f64 / self.events.max(1) as f64);
-            write!(
-                out,
-                "; recording took {} of the threads' time, {} an event",
-                duration(all),
-                duration(each)
-            )?;
-        }
-        Ok(())
-    }
 }
 
 /// Runs CMD, writes its trace, and reports.

@@ -16,6 +16,8 @@
 //! | [`ends`] | when waits ended that went on to the end |
 //! | [`waits`] | what kind of waiting a system call is |
 //! | [`symbols`] | names of call sites |
+//! | [`facts`] | what is known without the recording |
+//! | [`names`] | names of processes and call sites of a recording |
 //! | [`summary`] | puts the recording and the samples together |
 //! | [`order`] | which locks are taken within which |
 //! | [`notes`] | what there is to say beside the tables |
@@ -30,8 +32,10 @@ mod coop;
 mod door;
 mod ends;
 pub mod execute;
+mod facts;
 mod html;
 pub mod inherited;
+pub mod names;
 mod notes;
 mod order;
 mod room;

@@ -4,7 +4,7 @@
 use antiphon_record::Snapshot;
 
 use super::children::{self, Unreached};
-use super::summary::Run;
+use super::facts::Run;
 use crate::{preload, sites};
 
 /// The notes on a run, the one that matters most first; `unseen` are those of [`super::unseen`].
@@ -124,7 +124,7 @@ fn strangers(snapshot: &Snapshot) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::summary::KeptOut;
+    use super::super::facts::KeptOut;
     use super::super::unseen;
     use super::*;
     use antiphon_record::{Histogram, Process, Row, Strangers};

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use antiphon_record::{Edge, Snapshot};
 use serde_json::{Value, json};
 
-use super::summary;
+use super::names;
 use super::symbols::Symbols;
 
 /// Everything about the order of locks.
@@ -60,7 +60,7 @@ impl Order {
     /// The order that a recording shows.
     pub fn new(snapshot: &Snapshot, symbols: &mut Symbols) -> Self {
         let mut step = |edge: &Edge| Step {
-            pid: summary::pid(snapshot, snapshot.locks[edge.held].process),
+            pid: names::pid(snapshot, snapshot.locks[edge.held].process),
             held: place(snapshot, edge.held, edge.rows[0], symbols),
             taken: place(snapshot, edge.taken, edge.rows[1], symbols),
             count: edge.count,
@@ -108,8 +108,8 @@ fn place(snapshot: &Snapshot, lock: usize, row: Option<usize>, symbols: &mut Sym
     Place {
         address: lock.address,
         kind: lock.kind.name(),
-        site: summary::site(snapshot, site, symbols),
-        first_site: summary::site(snapshot, lock.first_site, symbols),
+        site: names::site(snapshot, site, symbols),
+        first_site: names::site(snapshot, lock.first_site, symbols),
     }
 }
 

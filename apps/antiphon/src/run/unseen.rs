@@ -7,8 +7,8 @@ use antiphon_record::{Dropped, Snapshot};
 use antiphon_report::words::several;
 
 use super::children;
+use super::facts::Run;
 use super::notes::done_to_locks;
-use super::summary::Run;
 
 /// The sentences on a run. `running` is there if a process still ran when CMD had ended: how many
 /// are known by their ids. `refused` is how many looks at a thread the kernel refused.

@@ -10,6 +10,7 @@ use antiphon_record::{Scope, Snapshot};
 use serde_json::{Value, json};
 
 use super::find::Source;
+use crate::run::names;
 use crate::run::summary::{self, LockRow};
 use crate::run::symbols::Symbols;
 
@@ -123,9 +124,9 @@ impl Lookout {
         let of = |thread: &antiphon_record::Thread| {
             let waiting = thread.waiting?;
             Some(Waiting {
-                pid: summary::pid(snapshot, thread.process),
+                pid: names::pid(snapshot, thread.process),
                 tid: thread.tid,
-                site: summary::site(snapshot, waiting.site, symbols),
+                site: names::site(snapshot, waiting.site, symbols),
                 kind: snapshot.locks[waiting.lock].kind.name(),
                 since_ns: now_ns.saturating_sub(waiting.since_ns),
             })

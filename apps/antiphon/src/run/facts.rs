@@ -1,0 +1,88 @@
+//! The facts about a run that are known without its recording.
+
+use std::time::Duration;
+
+use crate::preload;
+use crate::program::Obstacle;
+
+/// The facts about a run that are known without looking at the recording.
+pub struct Run {
+    /// CMD and its arguments.
+    pub command: Vec<String>,
+    /// Our lock, or `glibc`.
+    pub lock: String,
+    /// Whether every acquisition was recorded.
+    pub profile: bool,
+    /// The time from start to end.
+    pub wall: Duration,
+    /// How it ended.
+    pub ended: String,
+    /// The obstacle that kept the library out of CMD, as far as the file tells.
+    pub kept_out: Option<KeptOut>,
+    /// Whether the library was for what CMD executes, too.
+    pub children: bool,
+    /// Entries of `--sites` that matched nothing; `None` without that option.
+    pub unmatched: Option<Vec<String>>,
+    /// Why CMD's threads were not looked at from outside, if they were not.
+    pub unsampled: Option<String>,
+    /// Why there is no recording, if there is none.
+    pub untaped: Option<String>,
+}
+
+#[cfg(test)]
+impl Run {
+    /// A run of `program` under `lock` that succeeded, with nothing to remark on.
+    pub fn of_program(lock: &str) -> Run {
+        Run {
+            command: vec!["program".to_owned()],
+            lock: lock.to_owned(),
+            profile: false,
+            wall: Duration::ZERO,
+            ended: "exit code 0".to_owned(),
+            kept_out: None,
+            children: true,
+            unmatched: None,
+            unsampled: None,
+            untaped: None,
+        }
+    }
+}
+
+/// Why the library does not get into CMD.
+pub struct KeptOut {
+    /// Which program, why, and what to do.
+    pub why: String,
+    /// Whether it gets into the programs that CMD starts.
+    pub only_cmd: bool,
+}
+
+impl KeptOut {
+    /// Describes `obstacle`; `no_children` says whether only CMD was to be reached.
+    pub fn new(obstacle: Obstacle, no_children: bool) -> Self {
+        Self { why: obstacle.why, only_cmd: obstacle.hands_on && !no_children }
+    }
+
+    /// The sentence before the run; `what` would be done to locks.
+    pub fn beforehand(&self, what: &str) -> String {
+        let why = &self.why;
+        if self.only_cmd {
+            format!("nothing will be {what} in CMD, only in programs that it starts: {why}")
+        } else {
+            format!("nothing will be {what}: {why}")
+        }
+    }
+
+    /// The sentence after the run.
+    pub fn afterwards(&self, what: &str) -> String {
+        let why = &self.why;
+        let where_not = if self.only_cmd { " in CMD itself" } else { "" };
+        format!("Nothing was {what}{where_not}: {why}.")
+    }
+}
+
+impl Run {
+    /// Whether CMD was seen from outside: nothing of ours was to be in it.
+    pub fn is_outside(&self) -> bool {
+        self.lock == preload::GLIBC && !self.profile
+    }
+}
