@@ -16,8 +16,8 @@ const PLAIN: Bounds = Bounds::PLAIN;
 
 pub fn entries() -> Vec<Entry> {
     vec![
-        Entry::new("channel/in-order-1+1", passing(1, 1, 2, 1), PLAIN),
-        Entry::new("channel/in-order-spurious-1+1", passing(1, 1, 2, 1), PLAIN.spurious(1)).long(),
+        Entry::new("channel/in-order-once-1+1", passing(1, 1, 1, 1), PLAIN.spurious(1)),
+        Entry::new("channel/in-order-1+1", passing(1, 1, 2, 1), PLAIN.spurious(1)).long(),
         Entry::new("channel/in-order-roomy-1+1", passing(1, 1, 3, 2), PLAIN).by_lot(2_000),
         Entry::new("channel/in-order-2+1", passing(2, 1, 1, 1), PLAIN).by_lot(2_000),
         Entry::new("channel/in-order-1+2", passing(1, 2, 2, 1), PLAIN).by_lot(2_000),
