@@ -58,16 +58,15 @@ enum Selection {
 ///
 /// `--file` names a file or a folder, and may be given several times. `--killed-by` leaves the
 /// mutants of the table that name a test which begins so, and may be given several times: those to
-/// try again after a change of that test's models. `--test` runs those tests
-/// only whose names begin so, as `SUBJECT::test`: what it kills is dead, and what survives it may
-/// be killed by others. `--limit` is the time in seconds after which a test is given up; by default
-/// it is far above what the slowest takes on the code as it is. `--minutes` is the time for all
-/// together, builds and the models as they are included. `--times` names a file that
-/// `cargo xtask tests --times` has written of this very tree: the tests in it have passed on the
-/// code as it is, and are not run again for that. `--record` notes what became of the mutants of
-/// the table in a file, which `antiphon lab check` reads when it is built ([`record`]); with
-/// `--resume`, only mutants of the table are tried that the file does not know yet. `--list` prints
-/// the mutants and tries none.
+/// try again after a change of that test's models. `--test` runs those tests only whose names begin
+/// so, as `SUBJECT::test`: what it kills is dead, and what survives it may be killed by others.
+/// `--limit` is the time in seconds after which a test is given up; by default it is far above what
+/// the slowest takes on the code as it is. `--minutes` is the time for all together, builds and the
+/// models as they are included. `--times` names a file that `cargo xtask tests --times` has written
+/// of this very tree: the tests in it have passed on the code as it is, and are not run again for
+/// that. `--record` notes what became of the mutants of the table in a file, which `antiphon lab
+/// check` reads when it is built ([`record`]); with `--resume`, only mutants of the table are tried
+/// that the file does not know yet. `--list` prints the mutants and tries none.
 pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     use lexopt::prelude::*;
     let start = Instant::now();

@@ -81,21 +81,12 @@ impl Summary {
 
     /// The slowest programs of the foreground, a line for each.
     fn slowest_programs(&self) -> String {
-        let mut all: Vec<_> = self.programs.iter().collect();
-        all.sort_by_key(|(_, (took, _))| std::cmp::Reverse(*took));
-        let line = |(name, (took, cpu)): (&String, &(Duration, Duration))| {
-            format!("{:8.1} s {:8.1} s  {name}\n", took.as_secs_f64(), cpu.as_secs_f64())
-        };
-        all.into_iter().take(SLOWEST).map(line).collect()
+        slowest(&self.programs, |(took, _)| *took, |(took, cpu)| seconds(*took) + &seconds(*cpu))
     }
 
     /// The slowest tests, a line for each.
     fn slowest_tests(&self) -> String {
-        let mut all: Vec<_> = self.tests.iter().collect();
-        all.sort_by_key(|(_, took)| std::cmp::Reverse(**took));
-        let line =
-            |(name, took): (&String, &Duration)| format!("{:8.1} s  {name}\n", took.as_secs_f64());
-        all.into_iter().take(SLOWEST).map(line).collect()
+        slowest(&self.tests, |took| *took, |took| seconds(*took))
     }
 
     /// How long each test of a model took, as JSON: seconds by name.
@@ -104,6 +95,22 @@ impl Summary {
             self.models.iter().map(|(name, took)| (name, took.as_secs_f64())).collect();
         format!("{:#}\n", serde_json::json!(seconds))
     }
+}
+
+/// The names with the longest times, a line for each.
+fn slowest<T>(
+    all: &BTreeMap<String, T>,
+    took: impl Fn(&T) -> Duration,
+    shown: impl Fn(&T) -> String,
+) -> String {
+    let mut all: Vec<_> = all.iter().collect();
+    all.sort_by_key(|(_, one)| std::cmp::Reverse(took(one)));
+    all.into_iter().take(SLOWEST).map(|(name, one)| format!("{}  {name}\n", shown(one))).collect()
+}
+
+/// In a column.
+fn seconds(time: Duration) -> String {
+    format!("{:8.1} s", time.as_secs_f64())
 }
 
 impl fmt::Display for Summary {
@@ -162,7 +169,7 @@ mod tests {
         summary.add_program("s: p", Duration::from_secs(3), Duration::from_secs(5));
         summary.add_program("s: q", Duration::from_secs(4), Duration::from_secs(1));
         let shown = summary.report();
-        let lines = "     4.0 s      1.0 s  s: q\n     3.0 s      5.0 s  s: p\n";
+        let lines = "     4.0 s     1.0 s  s: q\n     3.0 s     5.0 s  s: p\n";
         assert!(shown.contains(lines) && shown.contains("of 7 s in a row"), "{shown}");
     }
 

@@ -54,8 +54,8 @@ impl Links {
         let (path, heading) = target.split_once('#').unwrap_or((target, ""));
         let path = if path.is_empty() { Some(file.to_owned()) } else { resolve(file, path) };
         let is_there = |path: &String| {
-            let below = files.iter().filter_map(|file| file.strip_prefix(path.as_str()));
-            below.into_iter().any(|rest| rest.is_empty() || rest.starts_with('/'))
+            let mut below = files.iter().filter_map(|file| file.strip_prefix(path.as_str()));
+            below.any(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         let Some(path) = path.filter(is_there) else {
             return Some(format!("the link `{target}` leads to no file of the tree"));
