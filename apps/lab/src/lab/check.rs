@@ -188,11 +188,9 @@ fn text(checked: &[(Entry, Outcome)]) -> String {
     }
     let mut text = table.render(colour_stdout());
     let sampled = checked.iter().filter(|(entry, _)| entry.is_long() && !entry.is_exhaustive());
-    match sampled.count() {
-        0 => {}
-        long => {
-            text += &format!("{long} models that take minutes were drawn by lot: see --whole.\n");
-        }
+    let sampled = sampled.count();
+    if sampled > 0 {
+        text += &format!("{sampled} models that take minutes were drawn by lot: see --whole.\n");
     }
     text
 }
