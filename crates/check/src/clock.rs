@@ -31,6 +31,9 @@ impl fmt::Display for Id {
 pub(crate) struct Clock([i16; SLOTS]);
 
 impl Clock {
+    /// All events: nothing was [restricted](Self::restrict) yet.
+    pub(crate) const ALL: Self = Self([i16::MAX; SLOTS]);
+
     pub(crate) fn covers(&self, id: Id) -> bool {
         self.0[usize::from(id.thread)] >= id.index as i16
     }
@@ -44,5 +47,21 @@ impl Clock {
         for (mine, theirs) in self.0.iter_mut().zip(other.0) {
             *mine = (*mine).max(theirs);
         }
+    }
+
+    /// Whether all of `other` is in this.
+    pub(crate) fn includes(&self, other: &Self) -> bool {
+        self.0.iter().zip(other.0).fold(true, |all, (&mine, theirs)| all & (mine >= theirs))
+    }
+
+    /// Lowers the slot of the event's thread to it: of several, the first is left.
+    pub(crate) fn restrict(&mut self, id: Id) {
+        let slot = &mut self.0[usize::from(id.thread)];
+        *slot = (*slot).min(id.index as i16);
+    }
+
+    /// Whether one of the events that this was [restricted](Self::restrict) to is in `other`.
+    pub(crate) fn touches(&self, other: &Self) -> bool {
+        self.0.iter().zip(other.0).fold(false, |any, (&mine, theirs)| any | (mine <= theirs))
     }
 }

@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering;
 
 use crate::clock::{Clock, Id, SLOTS};
 use crate::decide::Decider;
+use crate::fences::Fences;
 use crate::graph::{Event, Graph, Index, Kind, Meta};
-use crate::location::{Addresses, Locations};
+use crate::location::{Access, Addresses, Locations};
 use crate::model::{Config, FailureKind};
-use crate::sc;
+use crate::step::Source;
 use crate::thread::{Status, Thread};
 
 /// How an execution ended, if it was not by itself.
@@ -46,11 +47,16 @@ pub(crate) struct Execution {
     /// Words that only one thread touches, and what destructors do when all threads have ended.
     pub(crate) private: Addresses<u64>,
     pub(crate) probes: HashMap<&'static str, u64>,
+    /// Memory for [`sources`](Self::sources) and [`ranks`](Self::ranks).
+    pub(crate) spare_sources: Vec<Source>,
+    pub(crate) spare_ranks: Vec<u16>,
     pub(crate) ending: Option<Ending>,
     /// All threads have ended or will never run again: destructors only.
     pub(crate) over: bool,
-    /// How many fences and sections have taken place.
-    nodes: usize,
+    /// The order of the fences and sections that have taken place.
+    pub(crate) fences: Fences,
+    /// What they would be with one event more.
+    tried: Fences,
     /// Whether the graph that the run was started with was found to be an execution.
     checked: bool,
 }
@@ -73,9 +79,12 @@ impl Execution {
             locations: Locations::default(),
             private: HashMap::default(),
             probes: HashMap::new(),
+            spare_sources: Vec::new(),
+            spare_ranks: Vec::new(),
             ending: None,
             over: false,
-            nodes: 0,
+            fences: Fences::default(),
+            tried: Fences::default(),
             checked: false,
         }
     }
@@ -98,7 +107,7 @@ impl Execution {
         self.private.clear();
         self.ending = None;
         self.over = false;
-        self.nodes = 0;
+        self.fences.clear();
         self.checked = false;
     }
 
@@ -129,21 +138,32 @@ impl Execution {
         self.index.get(write).map_or(0, |stamp| self.graph.events[stamp].value)
     }
 
-    /// The place in modification order of an access or of what it reads from.
-    pub(crate) fn place(&self, event: &Event) -> u16 {
-        if event.is_write() { event.rank } else { self.rank(event.from) }
+    /// An access of the graph, to take place now.
+    fn access(&self, stamp: usize, event: &Event) -> Option<Access> {
+        let place = match event.kind {
+            Kind::Read => 2 * u32::from(self.rank(event.from)) + 1,
+            Kind::Write => 2 * u32::from(event.rank),
+            _ => return None,
+        };
+        Some(Access { id: event.id, stamp: stamp as u32, place })
     }
 
     /// The latest place in `location`'s modification order that a thread has seen if it knows the
     /// events of `known` and waited until those before the stamp `settled` had become visible.
     pub(crate) fn bound(&self, location: u16, known: &Clock, settled: usize) -> u16 {
-        let accesses = &self.locations[location].accesses;
-        let seen = accesses.iter().map(|&stamp| stamp as usize).filter_map(|stamp| {
-            let event = &self.graph.events[stamp];
-            let seen = known.covers(event.id) || (stamp < settled && event.is_write());
-            seen.then(|| self.place(event))
-        });
-        seen.max().unwrap_or(0)
+        let location = &self.locations[location];
+        let most = location.latest().map_or(0, Access::rank);
+        let mut bound = 0;
+        for access in location.accesses.iter().rev() {
+            if bound == most {
+                break;
+            }
+            let is_settled = (access.stamp as usize) < settled && access.is_write();
+            if access.rank() > bound && (is_settled || known.covers(access.id)) {
+                bound = access.rank();
+            }
+        }
+        bound
     }
 
     /// The place that the current thread must not go back behind.
@@ -154,20 +174,15 @@ impl Execution {
 
     /// The last write in modification order.
     pub(crate) fn latest(&self, location: u16) -> Id {
-        let accesses = &self.locations[location].accesses;
-        let events = accesses.iter().map(|&stamp| &self.graph.events[stamp as usize]);
-        events
-            .filter(|event| event.is_write())
-            .max_by_key(|event| event.rank)
-            .map_or(Id::INIT, |event| event.id)
+        self.locations[location].latest().map_or(Id::INIT, |access| access.id)
     }
 
     /// The exclusive write that follows `write` at once, if there is one.
     pub(crate) fn successor(&self, location: u16, write: Id) -> Option<Id> {
-        let accesses = &self.locations[location].accesses;
-        accesses.iter().map(|&stamp| &self.graph.events[stamp as usize]).find_map(|event| {
-            (event.is_write() && event.exclusive && self.source(event) == write).then_some(event.id)
-        })
+        let place = 2 * (u32::from(self.rank(write)) + 1);
+        let next = self.locations[location].accesses.iter().find(|access| access.place == place)?;
+        let event = &self.graph.events[next.stamp as usize];
+        (event.exclusive && self.source(event) == write).then_some(event.id)
     }
 
     /// What the read half of an exclusive write read from.
@@ -180,13 +195,29 @@ impl Execution {
     pub(crate) fn append(&mut self, event: Event) -> usize {
         let stamp = self.graph.events.len();
         if event.is_write() {
-            self.graph.make_room(event.location, event.rank);
+            self.make_room(event.location, event.rank);
         }
         self.graph.events.push(event);
         self.index.insert(event.id, stamp);
         self.meta.push(Meta::default());
         self.commit(stamp);
+        #[cfg(test)]
+        self.compare_fences();
         stamp
+    }
+
+    /// Makes room at `rank` of `location` for a write to come, once all events have taken place.
+    fn make_room(&mut self, location: u16, rank: u16) {
+        let location = &mut self.locations[location];
+        if location.latest().is_none_or(|latest| latest.rank() < rank) {
+            return;
+        }
+        for access in location.accesses.iter_mut().filter(|access| access.rank() >= rank) {
+            if access.is_write() {
+                self.graph.events[access.stamp as usize].rank += 1;
+            }
+            access.place += 2;
+        }
     }
 
     /// Makes an event of the graph, the current thread's next one, take place.
@@ -206,10 +237,12 @@ impl Execution {
             time: thread.time,
         };
         self.order.push(stamp as u32);
-        self.nodes += usize::from(sc::is_node(&event));
-        if event.is_access() {
+        let access = self.access(stamp, &event);
+        let before = &self.meta[stamp].before;
+        self.fences.take(&event, access.as_ref(), before, &self.locations, &self.meta);
+        if let Some(access) = access {
             let location = &mut self.locations[event.location];
-            location.accesses.push(stamp as u32);
+            location.add(access);
             if let Some(by) = location.retired {
                 let (me, label) = (event.id.thread, self.label(event.location));
                 let what = format!("thread {me} touches {label} after thread {by} retired it");
@@ -269,10 +302,7 @@ impl Execution {
     /// Whether the current thread's next access could break the order of the fences: only if a
     /// fence happens before it.
     pub(crate) fn after_node(&self) -> bool {
-        self.nodes >= 2 && {
-            let known = &self.threads[self.current].before;
-            self.graph.events.iter().any(|event| sc::is_node(event) && known.covers(event.id))
-        }
+        self.fences.len() >= 2 && self.fences.any_in(&self.threads[self.current].before)
     }
 
     /// Whether `event`, the current thread's next, leaves the fences in order.
@@ -285,19 +315,16 @@ impl Execution {
         {
             before.join(&self.meta[source].message);
         }
-        if event.is_write() {
-            self.graph.make_room(event.location, event.rank);
-        }
-        self.index.insert(event.id, self.graph.events.len());
-        self.graph.events.push(event);
-        self.meta.push(Meta { before, ..Meta::default() });
-        let allowed = sc::admits(&self.graph, &self.index, &self.meta);
-        self.meta.pop();
-        self.graph.events.pop();
-        self.index.remove(event.id);
-        if event.is_write() {
-            self.graph.close_room(event.location, event.rank);
-        }
+        let access = self.access(self.graph.events.len(), &event).expect("it is an access");
+        let allowed = if event.section {
+            self.tried.clone_from(&self.fences);
+            self.tried.take(&event, Some(&access), &before, &self.locations, &self.meta);
+            !self.tried.is_broken()
+        } else {
+            self.fences.admit(&event, &access, &before, &self.locations)
+        };
+        #[cfg(test)]
+        assert_eq!(allowed, self.axiom_allows(event, Meta { before, ..Meta::default() }));
         allowed
     }
 
@@ -306,7 +333,9 @@ impl Execution {
     pub(crate) fn caught_up_well(&mut self) -> bool {
         if !self.checked {
             self.checked = true;
-            if self.nodes >= 2 && !sc::consistent(&self.graph, &self.index, &self.meta) {
+            #[cfg(test)]
+            self.compare_fences();
+            if self.fences.is_broken() {
                 self.ending.get_or_insert(Ending::Discarded);
                 return false;
             }

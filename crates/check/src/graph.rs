@@ -125,15 +125,6 @@ impl Graph {
             }
         }
     }
-
-    /// Undoes [`make_room`](Self::make_room).
-    pub(crate) fn close_room(&mut self, location: u16, rank: u16) {
-        for event in &mut self.events {
-            if event.is_write() && event.location == location && event.rank > rank {
-                event.rank -= 1;
-            }
-        }
-    }
 }
 
 /// Stamps by event name.
@@ -161,6 +152,7 @@ impl Index {
         stamps[place] = stamp as u32;
     }
 
+    #[cfg(test)]
     pub(crate) fn remove(&mut self, id: Id) {
         self.stamps[usize::from(id.thread)][usize::from(id.index) - 1] = u32::MAX;
     }

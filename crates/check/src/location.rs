@@ -4,15 +4,62 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::{Index, IndexMut};
 
+use crate::clock::{Clock, Id};
+
+/// An access that has taken place.
+#[derive(Clone, Copy)]
+pub(crate) struct Access {
+    pub(crate) id: Id,
+    pub(crate) stamp: u32,
+    /// Where it is in the coherence order of its location: after those with smaller ones. Each
+    /// write has an even place, and is followed by those that read it.
+    pub(crate) place: u32,
+}
+
+impl Access {
+    pub(crate) fn is_write(&self) -> bool {
+        self.place.is_multiple_of(2)
+    }
+
+    /// The place in modification order of the access or of what it reads from.
+    pub(crate) fn rank(&self) -> u16 {
+        (self.place / 2) as u16
+    }
+}
+
 /// One atomic word of the program.
 #[derive(Default)]
 pub(crate) struct Location {
     pub(crate) address: usize,
     pub(crate) name: Option<&'static str>,
-    /// Stamps of its executed accesses.
-    pub(crate) accesses: Vec<u32>,
+    /// Its accesses, in the order in which they took place.
+    pub(crate) accesses: Vec<Access>,
+    /// The last of each thread.
+    pub(crate) extent: Clock,
+    /// The last write in modification order, as an index of `accesses`.
+    last: Option<usize>,
     /// The thread that declared the memory dead.
     pub(crate) retired: Option<usize>,
+}
+
+impl Location {
+    /// Adds an access, which takes place now.
+    pub(crate) fn add(&mut self, access: Access) {
+        self.extent.include(access.id);
+        if access.is_write() && self.latest().is_none_or(|latest| latest.place < access.place) {
+            self.last = Some(self.accesses.len());
+        }
+        self.accesses.push(access);
+    }
+
+    /// The last write in modification order.
+    pub(crate) fn latest(&self) -> Option<&Access> {
+        self.last.map(|last| &self.accesses[last])
+    }
+
+    pub(crate) fn writes(&self) -> impl Iterator<Item = &Access> {
+        self.accesses.iter().filter(|access| access.is_write())
+    }
 }
 
 /// Addresses are hash enough.
@@ -54,6 +101,8 @@ impl Locations {
             location.address = 0;
             location.name = None;
             location.accesses.clear();
+            location.extent = Clock::default();
+            location.last = None;
             location.retired = None;
         }
         self.all.resize_with(used, Location::default);
@@ -61,6 +110,10 @@ impl Locations {
         self.names.clear();
         self.retired.clear();
         self.revived.clear();
+    }
+
+    pub(crate) fn all(&self) -> &[Location] {
+        &self.all
     }
 
     /// The location at `address`, which gets its next free number if it is new.
@@ -77,6 +130,11 @@ impl Locations {
     /// The location at `address`, if it was touched.
     pub(crate) fn located(&self, address: usize) -> Option<u16> {
         self.addresses.get(&address).copied()
+    }
+
+    /// The location at `address`, and how many accesses there were, if it was touched.
+    pub(crate) fn touched(&self, address: usize) -> Option<(u16, usize)> {
+        self.located(address).map(|at| (at, self[at].accesses.len()))
     }
 
     /// The graph says which location `address` is.
@@ -108,13 +166,15 @@ impl Locations {
         &mut self,
         (from, to): (usize, usize),
         by: usize,
-        is_before: impl Fn(u32) -> bool,
+        is_before: impl Fn(Id) -> bool,
     ) -> Option<u32> {
         let mut late = None;
         for location in &mut self.all {
             if (from..to).contains(&location.address) {
                 location.retired = Some(by);
-                late = location.accesses.iter().copied().find(|&stamp| !is_before(stamp)).or(late);
+                let mut accesses = location.accesses.iter();
+                let first = accesses.find(|access| !is_before(access.id));
+                late = first.map(|access| access.stamp).or(late);
             }
         }
         self.retired.push((from, to, by));

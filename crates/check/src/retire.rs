@@ -9,8 +9,7 @@ impl Execution {
     pub(crate) fn retire(&mut self, from: usize, to: usize) {
         let by = self.current;
         let known = self.threads[by].before;
-        let is_before = |stamp: u32| known.covers(self.graph.events[stamp as usize].id);
-        if let Some(stamp) = self.locations.retire((from, to), by, is_before) {
+        if let Some(stamp) = self.locations.retire((from, to), by, |id| known.covers(id)) {
             let event = &self.graph.events[stamp as usize];
             let what = format!(
                 "thread {by} retires memory while thread {} may still be at {}",

@@ -27,11 +27,10 @@ impl Execution {
         }
         causes.include(write.id);
         before.include(write.id);
-        let accesses = self.locations[write.location].accesses.clone();
-        for stamp in accesses {
-            let stamp = stamp as usize;
-            let event = &self.graph.events[stamp];
-            if event.is_read() && !causes.covers(event.id) && self.canonical(stamp, &causes) {
+        for at in 0..self.locations[write.location].accesses.len() {
+            let access = self.locations[write.location].accesses[at];
+            let stamp = access.stamp as usize;
+            if !access.is_write() && !causes.covers(access.id) && self.canonical(stamp, &causes) {
                 self.redirect(stamp, write, read, &causes, &before);
             }
         }
@@ -47,7 +46,6 @@ impl Execution {
 
     fn canonically_added(&self, stamp: usize, causes: &Clock) -> bool {
         let event = &self.graph.events[stamp];
-        let there = |other: usize| other <= stamp || causes.covers(self.graph.events[other].id);
         match event.kind {
             Kind::Choice(_) => event.value == 0,
             Kind::Start | Kind::Fence | Kind::Heavy | Kind::Light | Kind::Timeout => true,
@@ -56,14 +54,14 @@ impl Execution {
                 // A source that is not there is dropped itself, and this reader spoils it.
                 let rank = self.rank(source);
                 let accesses = &self.locations[event.location].accesses;
-                !accesses.iter().map(|&other| other as usize).any(|other| {
-                    let o = &self.graph.events[other];
-                    let spoils = if o.is_write() {
-                        o.rank > rank
+                !accesses.iter().any(|other| {
+                    // Later writes; and of a write its own readers.
+                    let spoils = if other.is_write() {
+                        other.rank() > rank
                     } else {
-                        event.is_write() && o.from == event.id
+                        event.is_write() && other.rank() == rank
                     };
-                    spoils && there(other)
+                    spoils && (other.stamp as usize <= stamp || causes.covers(other.id))
                 })
             }
         }
@@ -79,7 +77,6 @@ impl Execution {
         causes: &Clock,
         before: &Clock,
     ) {
-        let kept = |other: usize, event: &Event| other <= stamp || causes.covers(event.id);
         let location = write.location;
         let mut writes: Vec<(u16, Id, Option<Id>)> = Vec::new();
         let mut bound = 0;
@@ -94,19 +91,19 @@ impl Execution {
         let mut known = reader.before;
         known.join(before);
         let settled = reader.settled.max(self.threads[self.current].settled);
-        for &other in &self.locations[location].accesses {
-            let other = other as usize;
-            let event = &self.graph.events[other];
-            if !kept(other, event) {
+        for access in &self.locations[location].accesses {
+            let other = access.stamp as usize;
+            if other > stamp && !causes.covers(access.id) {
                 continue;
             }
-            if event.is_write() {
+            if access.is_write() {
+                let event = &self.graph.events[other];
                 let source = event.exclusive.then(|| self.source(event));
-                writes.push((event.rank, event.id, source));
+                writes.push((access.rank(), access.id, source));
             }
-            let seen = known.covers(event.id) || (other < settled && event.is_write());
+            let seen = known.covers(access.id) || (other < settled && access.is_write());
             if other != stamp && seen {
-                bound = bound.max(self.place(event));
+                bound = bound.max(access.rank());
             }
         }
         writes.sort_unstable_by_key(|&(rank, ..)| rank);

@@ -45,10 +45,11 @@ pub(crate) fn run_once<'env>(program: &Program<'_, 'env>, graph: Graph) {
 
 /// Runs the threads until all have ended or the execution has.
 fn drive(fibers: &mut [Fiber]) {
+    let mut runnable = Vec::with_capacity(fibers.len());
     loop {
         let going =
             if context::with(|execution| execution.caught_up() && execution.decider.schedules()) {
-                drive_scheduled(fibers)
+                drive_scheduled(fibers, &mut runnable)
             } else {
                 drive_in_turn(fibers)
             };
@@ -118,42 +119,46 @@ fn drive_in_turn(fibers: &mut [Fiber]) -> Going {
     Going::Stuck
 }
 
-/// One event of a thread that the decider picks.
-fn drive_scheduled(fibers: &mut [Fiber]) -> Going {
-    let open = context::with(|execution| unfinished(execution));
-    if open.is_empty() {
-        return Going::Ended;
-    }
-    let mut runnable = Vec::new();
-    for &number in &open {
-        let status = context::with(|execution| execution.threads[number].status);
-        if matches!(status, Status::Unknown | Status::Waiting { .. }) {
+/// One event of a thread that the decider picks. `runnable` is memory.
+fn drive_scheduled(fibers: &mut [Fiber], runnable: &mut Vec<usize>) -> Going {
+    for number in 1..=fibers.len() {
+        if context::with(|execution| execution.may_say_otherwise(number)) {
             resume(fibers, number);
+            if context::with(|execution| execution.ending.is_some()) {
+                return Going::Ended;
+            }
         }
-        let (status, ended) = context::with(|execution| {
-            (execution.threads[number].status, execution.ending.is_some())
-        });
-        if ended {
-            return Going::Ended;
-        }
-        if status == Status::Ready {
-            runnable.push(number);
-        }
-    }
-    if runnable.is_empty() {
-        let left = context::with(|execution| unfinished(execution));
-        return if left.is_empty() { Going::Ended } else { Going::Stuck };
     }
     let number = context::with(|execution| {
-        let number = execution.decider.schedule(&runnable, execution.order.len());
-        execution.granted = Some(number);
-        number
+        let threads = execution.threads.iter().enumerate();
+        let ready = threads.filter(|(_, thread)| thread.status == Status::Ready);
+        runnable.clear();
+        runnable.extend(ready.map(|(number, _)| number));
+        if !runnable.is_empty() {
+            let number = execution.decider.schedule(runnable, execution.order.len());
+            execution.granted = Some(number);
+        }
+        execution.granted.filter(|_| !runnable.is_empty())
     });
+    let Some(number) = number else {
+        let left = context::with(|execution| unfinished(execution));
+        return if left.is_empty() { Going::Ended } else { Going::Stuck };
+    };
     resume(fibers, number);
     if context::with(|execution| execution.ending.is_some()) { Going::Ended } else { Going::On }
 }
 
 impl Execution {
+    /// Whether the thread has not said what it waits for, or its wait may have found an end: there
+    /// are other accesses of its word than it has seen.
+    fn may_say_otherwise(&self, number: usize) -> bool {
+        match self.threads[number].status {
+            Status::Unknown => true,
+            Status::Waiting { address, seen, .. } => seen != self.locations.touched(address),
+            Status::Ready | Status::Blocked { .. } | Status::Finished => false,
+        }
+    }
+
     /// No thread can go on. Returns the thread whose wait has to end for that, or ends the
     /// execution.
     fn resolve_stuck(&mut self) -> Option<usize> {

@@ -21,8 +21,13 @@ pub(crate) enum Step {
     Stop,
 }
 
-/// A write that the operation could read from, and its value.
-type Source = (Id, u64);
+/// A write that an operation could read from.
+#[derive(Clone, Copy)]
+pub(crate) struct Source {
+    rank: u16,
+    from: Id,
+    value: u64,
+}
 
 impl Execution {
     /// Does what `op` asks for, as far as it can be done now.
@@ -167,19 +172,20 @@ impl Execution {
     fn outlook(&mut self, op: &Op) -> Status {
         match op {
             Op::Await { .. } | Op::Spin { .. } | Op::Take { .. } => {
-                if self.sources(op).is_empty() {
-                    self.waiting(op)
-                } else {
-                    Status::Ready
-                }
+                let sources = self.sources(op);
+                let has_none = sources.is_empty();
+                self.spare_sources = sources;
+                if has_none { self.waiting(op) } else { Status::Ready }
             }
             _ => Status::Ready,
         }
     }
 
     fn waiting(&self, op: &Op) -> Status {
+        let address = op.read_address().unwrap_or(0);
         Status::Waiting {
-            address: op.read_address().unwrap_or(0),
+            address,
+            seen: self.locations.touched(address),
             timed: op.is_timed(),
             parked: matches!(op, Op::Take { .. }),
         }
@@ -223,44 +229,46 @@ impl Execution {
             return self.proceed(op, stamp);
         }
         let address = op.read_address().expect("the operation reads");
-        let sources = if forced {
+        let mut sources = if forced {
             let latest = self.locations.located(address).map_or(Id::INIT, |at| self.latest(at));
-            vec![(latest, self.value(latest))]
+            vec![Source { rank: self.rank(latest), from: latest, value: self.value(latest) }]
         } else {
             self.sources(op)
         };
         if sources.is_empty() {
+            self.spare_sources = sources;
             self.threads[self.current].status = self.waiting(op);
             return Step::Wait;
         }
         let location = self.locations.locate(address);
-        let mut events = Vec::with_capacity(sources.len());
-        for (from, value) in sources {
-            let order = op.read_order(value);
-            let section = op.is_section();
-            let read = Event::new(id, Kind::Read, order);
-            let event = Event { location, from, value, section, forced, ..read };
-            if op.modifies(value) && self.successor(location, from).is_some() {
+        let event = |&Source { from, value, .. }: &Source| {
+            let read = Event::new(id, Kind::Read, op.read_order(value));
+            Event { location, from, value, section: op.is_section(), forced, ..read }
+        };
+        sources.retain(|source| {
+            let is_taken =
+                op.modifies(source.value) && self.successor(location, source.from).is_some();
+            if is_taken && self.decider.explores() {
                 // Another thread has modified that value. The two can't be in one graph; but with
                 // this one there, the other might have read something else.
-                if self.decider.explores() {
-                    self.revisit_from_conflict(op, event);
-                }
-                continue;
+                self.revisit_from_conflict(op, event(source));
             }
-            events.push(event);
-        }
-        if events.is_empty() {
+            !is_taken
+        });
+        if sources.is_empty() {
+            self.spare_sources = sources;
             self.ending.get_or_insert(Ending::Discarded);
             return Step::Stop;
         }
-        let picked = self.decider.pick(events.len());
+        let picked = self.decider.pick(sources.len());
         if self.decider.explores() {
-            for &event in events[1..].iter().rev() {
-                self.decider.later.push(self.graph.with(event));
+            for source in sources[1..].iter().rev() {
+                self.decider.later.push(self.graph.with(event(source)));
             }
         }
-        let stamp = self.append(events[picked]);
+        let picked = event(&sources[picked]);
+        self.spare_sources = sources;
+        let stamp = self.append(picked);
         self.proceed(op, stamp)
     }
 
@@ -277,48 +285,51 @@ impl Execution {
     }
 
     /// The writes that a read may read from, latest first. Empty if a wait has nothing to end it.
+    /// The caller gives the memory back to `spare_sources`.
     fn sources(&mut self, op: &Op) -> Vec<Source> {
         let address = op.read_address().expect("the operation reads");
         let waits = matches!(op, Op::Await { .. } | Op::Spin { .. } | Op::Take { .. })
             && !self.may_expire(op);
+        let mut found = std::mem::take(&mut self.spare_sources);
+        found.clear();
+        let initial = Source { rank: 0, from: Id::INIT, value: 0 };
         let Some(location) = self.locations.located(address) else {
-            return if waits && op.keeps(0) { Vec::new() } else { vec![(Id::INIT, 0)] };
+            if !waits || !op.keeps(0) {
+                found.push(initial);
+            }
+            return found;
         };
         let bound = self.bound_now(location);
-        let mut found: Vec<(u16, Source)> = Vec::new();
-        for &stamp in &self.locations[location].accesses {
-            let event = &self.graph.events[stamp as usize];
-            if event.is_write() && event.rank >= bound {
-                found.push((event.rank, (event.id, event.value)));
-            }
+        for access in self.locations[location].writes().filter(|write| write.rank() >= bound) {
+            let value = self.graph.events[access.stamp as usize].value;
+            found.push(Source { rank: access.rank(), from: access.id, value });
         }
         if bound == 0 {
-            found.push((0, (Id::INIT, 0)));
+            found.push(initial);
         }
-        found.sort_unstable_by_key(|&(rank, _)| std::cmp::Reverse(rank));
-        let latest = found[0].1;
+        found.sort_unstable_by_key(|source| std::cmp::Reverse(source.rank));
+        let latest = found[0];
         if waits {
-            found.retain(|(_, (_, value))| !op.keeps(*value));
+            found.retain(|source| !op.keeps(source.value));
         }
         // The latest can't disturb the fences; a wait may be left with others alone.
-        let others = found.iter().any(|&(_, (from, _))| from != latest.0);
+        let others = found.iter().any(|source| source.from != latest.from);
         if others && (self.after_node() || op.is_section()) {
             let read = Event {
                 location,
                 section: op.is_section(),
                 ..Event::new(self.next_id(), Kind::Read, Relaxed)
             };
-            found.retain(|&(_, (from, value))| {
+            found.retain(|&Source { from, value, .. }| {
                 let order = op.read_order(value);
-                from == latest.0 || self.fences_allow(Event { from, value, order, ..read })
+                from == latest.from || self.fences_allow(Event { from, value, order, ..read })
             });
         }
-        let mut sources: Vec<Source> = found.into_iter().map(|(_, source)| source).collect();
         // It may have missed its chance: then it has seen the latest value and waits on.
-        if waits && !sources.is_empty() && op.keeps(latest.1) {
-            sources.push(latest);
+        if waits && !found.is_empty() && op.keeps(latest.value) {
+            found.push(latest);
         }
-        sources
+        found
     }
 
     fn extend_write(&mut self, op: &Op) -> Step {
@@ -338,6 +349,7 @@ impl Execution {
         }
         let ranks = self.ranks(write);
         if ranks.is_empty() {
+            self.spare_ranks = ranks;
             self.ending.get_or_insert(Ending::Discarded);
             return Step::Stop;
         }
@@ -350,28 +362,33 @@ impl Execution {
                 self.decider.later.push(graph);
             }
         }
-        let stamp = self.append(Event { rank: ranks[picked], ..write });
+        let rank = ranks[picked];
+        self.spare_ranks = ranks;
+        let stamp = self.append(Event { rank, ..write });
         self.proceed(op, stamp)
     }
 
-    /// The places that a write may take in its modification order, latest first.
+    /// The places that a write may take in its modification order, latest first. The caller gives
+    /// the memory back to `spare_ranks`.
     fn ranks(&mut self, write: Event) -> Vec<u16> {
         let location = write.location;
         let last = self.rank(self.latest(location)) + 1;
-        let mut ranks: Vec<u16> = if write.exclusive {
+        let mut ranks = std::mem::take(&mut self.spare_ranks);
+        ranks.clear();
+        if write.exclusive {
             let source = self.source(&write);
             let taken = self.successor(location, source).is_some();
-            if taken { Vec::new() } else { vec![self.rank(source) + 1] }
+            ranks.extend((!taken).then(|| self.rank(source) + 1));
         } else {
             let bound = self.bound_now(location);
-            (bound + 1..=last).rev().collect()
-        };
-        let accesses = &self.locations[location].accesses;
-        for &stamp in accesses {
-            let event = &self.graph.events[stamp as usize];
-            if event.is_write() && event.exclusive {
-                // No room between a read-modify-write and what it has read.
-                ranks.retain(|&rank| rank != event.rank);
+            ranks.extend((bound + 1..=last).rev());
+        }
+        if ranks.len() > 1 {
+            for access in self.locations[location].writes() {
+                if self.graph.events[access.stamp as usize].exclusive {
+                    // No room between a read-modify-write and what it has read.
+                    ranks.retain(|&rank| rank != access.rank());
+                }
             }
         }
         // The latest place can't disturb the fences, but for a section: that is one node with its

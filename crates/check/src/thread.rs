@@ -9,8 +9,9 @@ pub(crate) enum Status {
     Unknown,
     /// Before a visible operation that can be done at any time.
     Ready,
-    /// Before a wait for the word at `address`, with or without an end of its own.
-    Waiting { address: usize, timed: bool, parked: bool },
+    /// Before a wait for the word at `address`, with or without an end of its own. It has `seen`
+    /// which location that is, and how many accesses there were.
+    Waiting { address: usize, timed: bool, parked: bool, seen: Option<(u16, usize)> },
     /// In a wait that has looked, at the event with that stamp, and goes on waiting.
     Blocked { stamp: usize, timed: bool },
     /// Done.
