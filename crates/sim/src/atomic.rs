@@ -117,7 +117,7 @@ macro_rules! word {
             fn store(&self, value: $value, _: Ordering) {
                 if simulated() {
                     let stored = word::store(self, u64::from(value), |_| false);
-                    debug_assert!(stored, "nobody refuses it");
+                    assert!(stored, "nobody refuses it");
                 } else {
                     self.0.store(value, Relaxed);
                 }
