@@ -18,10 +18,10 @@ use crate::Failure;
 const LONGEST: [&str; 6] = [
     "promela::barrier",
     "models::model_rw::a_crowd_is_counted_by_socket",
-    "models::model_condvar::waiters_that_were_moved_pass_one_that_does_not_run",
-    "models::model_sched::each_task_is_handed_out_once",
     "promela::handover",
-    "models::model_sched::no_worker_rests_while_there_is_work",
+    "models::model_mutex::the_most_urgent_goes_first",
+    "models::model_mutex::excludes",
+    "models::model_events::a_try_is_honest",
 ];
 
 /// How many CPUs there are for tests.
