@@ -64,6 +64,7 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Platform as _};
 use antiphon_runtime::channel::NotSent;
+use antiphon_runtime::sched::{Put, Room};
 use antiphon_runtime::stage::{self as line, Next};
 
 use crate::deadline::deadline_after;
@@ -238,9 +239,11 @@ impl Builder {
         let width = width.unwrap_or_else(|| pool.threads());
         let pool = pool.clone();
         let caller = Location::caller();
-        let begin = move |shared, work: Work<T>, at| match (rank, at) {
-            (None, At::End) => pool.begin_behind(caller, move || work(&shared)),
-            _ => pool.begin(rank, caller, move || work(&shared)),
+        let begin = move |shared, work: Work<T>, at| {
+            // Whatever the policy prefers, the worker's own tasks come first.
+            let outside = rank.is_none() && matches!(at, At::End);
+            let how = Put { rank, room: Room::Make, outside, ..Put::PLAIN };
+            pool.begin(how, caller, move || work(&shared));
         };
         let shared = Arc::new(Shared {
             name,

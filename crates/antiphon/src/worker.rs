@@ -20,25 +20,41 @@ use antiphon_sync::queue::{Full, Item};
 use crate::budget::may_be_ready;
 use crate::local;
 
-/// A worker without the type of its policy: on its thread's stack.
-pub(crate) struct Known {
-    pub(crate) crew: *const (),
-    pub(crate) here: *const (),
-    pub(crate) help: unsafe fn(*const (), &Awaited<'_, Linux>),
-    pub(crate) put: unsafe fn(*const (), Item) -> Result<(), Full>,
-    pub(crate) has_idle: unsafe fn(*const ()) -> bool,
-    pub(crate) leave: unsafe fn(*const ()),
-    pub(crate) record: unsafe fn(*const (), Event),
-    pub(crate) passes: unsafe fn(*const (), u64),
+/// A worker, whatever the type of its policy.
+pub(crate) trait AnyWorker {
+    /// Runs tasks until `awaited` is done, or the worker has lost its seat.
+    fn help(&self, awaited: &Awaited<'_, Linux>);
+
+    /// Puts a task in that the worker has made, for all workers to find. Hands it back if there is
+    /// no room, or the policy is being asked.
+    fn put(&self, item: Item) -> Result<(), Full>;
+
+    /// Whether a worker of the pool has nothing to do; may be stale at once.
+    fn has_idle(&self) -> bool;
+
+    /// Lets another thread take the seat, if there is another.
+    fn leave(&self);
+
+    /// Records what the worker has done.
+    fn record(&self, event: Event);
+
+    /// Notes that the fibers of the worker went on, and that the clock was read between two.
+    fn passes(&self, now_ns: u64);
 }
 
-impl Known {
+/// The worker that a thread is: on the stack of that thread.
+pub(crate) struct Known<'a> {
+    /// The address of its crew. Crews with the same address have workers of the same type.
+    pub(crate) crew: *const (),
+    pub(crate) worker: &'a dyn AnyWorker,
+}
+
+impl Known<'_> {
     /// Makes the calling thread this worker until the result is dropped, though the policy panics.
     ///
     /// # Safety
     ///
-    /// The addresses and functions are of one worker, which stays until the result is dropped; and
-    /// that is dropped, not forgotten.
+    /// The result is dropped, not forgotten.
     pub(crate) unsafe fn show(&self) -> Shown<'_> {
         local::with(|own| {
             own.here.set(Some(NonNull::from(self).cast()));
@@ -49,7 +65,7 @@ impl Known {
 }
 
 /// The calling thread is a worker.
-pub(crate) struct Shown<'a>(PhantomData<&'a Known>);
+pub(crate) struct Shown<'a>(PhantomData<&'a Known<'a>>);
 
 impl Drop for Shown<'_> {
     fn drop(&mut self) {
@@ -59,7 +75,7 @@ impl Drop for Shown<'_> {
 
 /// The worker that the calling thread is known as.
 #[inline]
-pub(crate) fn known<'a>(own: &local::Thread) -> Option<&'a Known> {
+pub(crate) fn known<'a>(own: &local::Thread) -> Option<&'a Known<'a>> {
     // SAFETY: on the stack of the worker, below us, or below the fiber that we are; `Shown` ends
     // it. The user of the reference does not wait as a fiber, and so is on that thread.
     own.here.get().map(|known| unsafe { known.cast().as_ref() })
@@ -68,16 +84,14 @@ pub(crate) fn known<'a>(own: &local::Thread) -> Option<&'a Known> {
 /// Records what the calling thread has done, if it is a worker of the crew that is there.
 pub(crate) fn note(crew: *const (), event: Event) {
     if let Some(known) = local::with(known).filter(|known| ptr::eq(known.crew, crew)) {
-        // SAFETY: as in `known`, and `record` is that of the type.
-        unsafe { (known.record)(known.here, event) };
+        known.worker.record(event);
     }
 }
 
 /// The calling thread, whose fibers went on, has looked at the clock between two of them.
 pub(crate) fn passes(now_ns: u64) {
     if let Some(known) = local::with(known) {
-        // SAFETY: as in `known`, and `passes` is that of the type.
-        unsafe { (known.passes)(known.here, now_ns) };
+        known.worker.passes(now_ns);
     }
 }
 
@@ -94,16 +108,14 @@ pub(crate) fn wait_for(awaited: &Awaited<'_, Linux>) {
         leave();
     }
     if let Some(known) = known.filter(|_| fiber.is_none() && Linux::waits_on_words()) {
-        // SAFETY: as in `known`, and `help` is that of the type.
-        unsafe { (known.help)(known.here, awaited) };
+        known.worker.help(awaited);
     }
 }
 
 /// Lets another thread take the seat of the calling one, if this is a worker, and there is another.
 pub(crate) fn leave() {
     if let Some(known) = local::with(|own| known(own).filter(|_| !on_fiber(own))) {
-        // SAFETY: as in `known`, and `leave` is that of the type.
-        unsafe { (known.leave)(known.here) };
+        known.worker.leave();
     }
 }
 
@@ -115,16 +127,12 @@ impl Drop for Waits<'_, '_> {
     }
 }
 
-/// Puts a task in by `push`. Hands it back if there is no room.
-pub(crate) fn put(
-    task: Task<Linux>,
-    push: impl FnOnce(Item) -> Result<(), Full>,
-) -> Result<(), Task<Linux>> {
-    let item = task.into_item();
-    let Err(Full(back)) = surely(|| push(item)) else {
+/// The task that a policy was given as `item`, if it was refused.
+pub(crate) fn refused(item: Item, put: Result<(), Full>) -> Result<(), Task<Linux>> {
+    let Err(Full(back)) = put else {
         return Ok(());
     };
-    // SAFETY: it is back: made above, or before.
+    // SAFETY: the policy was given it, and hands it back: it was made of a task.
     let task = unsafe { Task::from_item(back) };
     if back == item {
         return Err(task);
@@ -234,16 +242,15 @@ unsafe impl Forker for Forking {
     }
 
     fn is_wanted() -> bool {
-        // SAFETY: as in `known`, and `has_idle` is that of the type.
-        local::with(known).is_some_and(|known| unsafe { (known.has_idle)(known.crew) })
+        local::with(known).is_some_and(|known| known.worker.has_idle())
     }
 
     fn put(task: Task<Linux>) -> Result<(), Task<Linux>> {
         let Some(known) = local::with(known) else {
             return Err(task);
         };
-        // SAFETY: as in `known`, and `put` is that of the type.
-        put(task, |item| unsafe { (known.put)(known.here, item) })
+        let item = task.into_item();
+        refused(item, surely(|| known.worker.put(item)))
     }
 
     fn wait(awaited: &Awaited<'_, Linux>) {

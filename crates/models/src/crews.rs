@@ -7,8 +7,8 @@ use antiphon_check::Check;
 use antiphon_platform::{Atomic, AtomicInteger, Platform};
 use antiphon_runtime::fiber;
 use antiphon_runtime::sched::{
-    self, Fifo, InBlocks, Lifo, Order, Others, Own, Policy, Requests, Scheme, Share, Staged, Steal,
-    Worker,
+    self, Fifo, InBlocks, Lifo, Order, Others, Own, Policy, Put, Requests, Room, Scheme, Share,
+    Staged, Steal, Worker,
 };
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen};
 
@@ -86,7 +86,7 @@ fn asked() -> Program {
             let mut worker = crew.worker(0).expect("a seat");
             for numbers in [0..3, 3..4] {
                 for number in numbers {
-                    worker.push(ledger.make(number)).expect("there is room");
+                    worker.push(ledger.make(number), Put::PLAIN).expect("there is room");
                 }
                 while let Some(task) = worker.try_next_task() {
                     ledger.take(task);
@@ -133,7 +133,7 @@ fn working_by<Y: Policy<Check> + 'static>(
         }
         scope.spawn(move || {
             for number in 0..outside {
-                crew.submit(ledger.make(number)).expect("there is room");
+                crew.submit(ledger.make(number), Put::PLAIN).expect("there is room");
             }
         });
         scope.finally(move || ledger.assert_all_taken());
@@ -153,7 +153,7 @@ fn run<Y: Policy<Check>>(
         ledger.take(task);
         if ledger.number(task) == 0 {
             for number in others.clone() {
-                worker.push(ledger.make(number)).expect("there is room");
+                worker.push(ledger.make(number), Put::PLAIN).expect("there is room");
             }
         }
         if left.fetch_sub(1, Relaxed) == 1 {
@@ -169,7 +169,7 @@ fn closed_in_a_task() -> Program {
         let crew = scope.share(Crew::new(Scheme::new(Fifo, HALF).capacity(4, 4), 2, 4));
         let ledger = scope.share(Ledger::new(2));
         let ran = scope.share(U32::ZERO);
-        crew.submit(ledger.make(0)).expect("there is room");
+        crew.submit(ledger.make(0), Put::PLAIN).expect("there is room");
         crew.close();
         let workers = [0, 1].map(|seat| crew.worker(seat).expect("a seat"));
         for mut worker in workers {
@@ -177,7 +177,7 @@ fn closed_in_a_task() -> Program {
                 while let Some(task) = worker.next_task() {
                     ledger.take(task);
                     if ledger.number(task) == 0 {
-                        worker.push(ledger.make(1)).expect("there is room");
+                        worker.push(ledger.make(1), Put::PLAIN).expect("there is room");
                         ran.wait_while(Relaxed, |ran| ran == 0);
                     } else {
                         ran.fetch_add(1, Relaxed);
@@ -201,7 +201,7 @@ fn closed_while_one_waits() -> Program {
         scope.spawn(move || said.tell());
         scope.spawn(move || {
             assert_eq!(waits.next_until(&said.awaited(), None), None);
-            waits.push(ledger.make(0)).expect("there is room");
+            waits.push(ledger.make(0), Put::PLAIN).expect("there is room");
             ran.wait_while(Relaxed, |ran| ran == 0);
             while waits.next_task().is_some() {}
         });
@@ -231,7 +231,8 @@ fn surplus(workers: usize, others: usize, each: usize) -> Program {
         for other in 0..others {
             scope.spawn(move || {
                 for number in other * each..(other + 1) * each {
-                    crew.submit_always(ledger.make(number));
+                    let put = Put { room: Room::Make, ..Put::PLAIN };
+                    crew.submit(ledger.make(number), put).expect("room is made");
                 }
             });
         }
@@ -259,7 +260,8 @@ fn waiting<Y: Policy<Check> + 'static>(
         for other in 0..others {
             scope.spawn(move || {
                 for number in other * each..(other + 1) * each {
-                    crew.submit_waiting(ledger.make(number)).expect("not closed before");
+                    let put = Put { room: Room::Wait, ..Put::PLAIN };
+                    crew.submit(ledger.make(number), put).expect("not closed before");
                 }
             });
         }
@@ -311,7 +313,8 @@ fn waiting_closed() -> Program {
         let ledger = scope.share(Ledger::new(4));
         scope.spawn(move || {
             let refused = (0..3).filter_map(|number| {
-                crew.submit_waiting(ledger.make(number)).err().map(|full| ledger.take(full.0))
+                let put = Put { room: Room::Wait, ..Put::PLAIN };
+                crew.submit(ledger.make(number), put).err().map(|full| ledger.take(full.0))
             });
             // There is room for two.
             assert!(refused.count() >= 1);
@@ -335,7 +338,7 @@ fn closed(workers: usize) -> Program {
             });
         }
         scope.spawn(move || {
-            crew.submit(ledger.make(0)).expect("there is room");
+            crew.submit(ledger.make(0), Put::PLAIN).expect("there is room");
             crew.close();
         });
         scope.finally(move || ledger.assert_all_taken());

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use antiphon_check::{Check, Data, probe};
 use antiphon_platform::{Atomic, AtomicInteger, Platform};
-use antiphon_runtime::sched::{Crew, Lifo, Scheme, Share, Steal, Worker};
+use antiphon_runtime::sched::{Crew, Lifo, Put, Scheme, Share, Steal, Worker};
 use antiphon_runtime::{fiber, task};
 use antiphon_sync::queue::{Item, Link};
 
@@ -215,7 +215,7 @@ fn beside_tasks() -> Program {
         let ready = scope.share(Ready::NEW);
         let all: &Vec<Fiber> = scope.share(vec![Fiber::new()]);
         scope.spawn(move || {
-            crew.submit(Item::new(8 * 512).expect("an item")).expect("there is room");
+            crew.submit(Item::new(8 * 512).expect("an item"), Put::PLAIN).expect("there is room");
             all[0].post(ready, 0);
         });
         scope.spawn(move || {

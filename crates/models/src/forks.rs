@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use antiphon_check::{Check, Data, probe};
 use antiphon_platform::Platform as _;
 use antiphon_runtime::fork::{self, Forker, Forks};
-use antiphon_runtime::sched::{self, Lifo, Scheme, Share, Steal};
+use antiphon_runtime::sched::{self, Lifo, Put, Scheme, Share, Steal};
 use antiphon_runtime::task::{self, Awaited};
 use antiphon_sync::queue::Full;
 
@@ -85,7 +85,7 @@ unsafe impl Forker for Mine {
     }
 
     fn put(task: Task) -> Result<(), Task> {
-        let put = here().worker.borrow_mut().push(task.into_item());
+        let put = here().worker.borrow_mut().push(task.into_item(), Put::PLAIN);
         // SAFETY: made above, and it is back.
         put.map_err(|Full(item)| unsafe { Task::from_item(item) })
     }

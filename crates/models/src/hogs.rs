@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, HeavyFence};
 use antiphon_platform::{Atomic, AtomicInteger, Platform};
-use antiphon_runtime::sched::{self, Others, Own, Policy, Worker};
+use antiphon_runtime::sched::{self, Others, Own, Policy, Put, Worker};
 use antiphon_sync::queue::{Blocks, Item, Stolen};
 
 use crate::bounds::Bounds;
@@ -84,7 +84,7 @@ fn taken(tasks: usize) -> Program {
         crew.close();
         scope.spawn(move || {
             for number in 0..tasks {
-                worker.push(ledger.make(number)).expect("there is room");
+                worker.push(ledger.make(number), Put::PLAIN).expect("there is room");
             }
             while let Some(task) = worker.try_next_task() {
                 ledger.take(task);
@@ -108,7 +108,7 @@ fn left() -> Program {
         let crew = scope.share(Crew::new(Keeps, 1, 4).spares(2));
         let ledger = scope.share(Ledger::new(1));
         let mut worker = crew.worker(0).expect("a seat");
-        worker.push(ledger.make(0)).expect("there is room");
+        worker.push(ledger.make(0), Put::PLAIN).expect("there is room");
         assert!(worker.has_seat());
         scope.spawn(move || {
             if let Some(seat) = worker.leave() {
@@ -139,7 +139,7 @@ fn comes_and_goes() -> Program {
         scope.spawn(move || {
             drop(worker);
             let mut worker = crew.worker(1).expect("a seat");
-            worker.push(ledger.make(0)).expect("there is room");
+            worker.push(ledger.make(0), Put::PLAIN).expect("there is room");
             worker.try_next_task().into_iter().for_each(|task| ledger.take(task));
             lost.store(u32::from(worker.leave().is_none()), Relaxed);
         });
@@ -173,7 +173,7 @@ fn next() -> Program {
         let ledger = scope.share(Ledger::new(1));
         let mut worker = crew.worker(0).expect("a seat");
         scope.spawn(move || {
-            worker.push(ledger.make(0)).expect("there is room");
+            worker.push(ledger.make(0), Put::PLAIN).expect("there is room");
             assert_eq!(worker.leave(), Some(0));
         });
         scope.spawn(move || {
@@ -195,7 +195,7 @@ fn closed(waits: bool) -> Program {
         let mut away = crew.worker(0).expect("a seat");
         assert_eq!(away.leave(), Some(0));
         scope.spawn(move || {
-            away.push(ledger.make(0)).expect("there is room");
+            away.push(ledger.make(0), Put::PLAIN).expect("there is room");
             if waits {
                 done.wait_while(Relaxed, |done| done == 0);
             }
@@ -221,7 +221,7 @@ fn closed_leaves() -> Program {
         crew.close();
         scope.spawn(move || {
             assert_eq!(away.leave(), Some(0));
-            away.push(ledger.make(0)).expect("there is room");
+            away.push(ledger.make(0), Put::PLAIN).expect("there is room");
             done.wait_while(Relaxed, |done| done == 0);
         });
         scope.spawn(move || serve(worker, ledger, done));
@@ -273,8 +273,8 @@ fn watched() -> Program {
             done.fetch_add(1, Relaxed);
         });
         scope.spawn(move || {
-            crew.submit(ledger.make(0)).expect("there is room");
-            crew.submit(ledger.make(1)).expect("there is room");
+            crew.submit(ledger.make(0), Put::PLAIN).expect("there is room");
+            crew.submit(ledger.make(1), Put::PLAIN).expect("there is room");
         });
         scope.finally(move || ledger.assert_all_taken());
     })

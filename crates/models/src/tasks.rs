@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use antiphon_check::{Check, Data, probe};
 use antiphon_platform::{Atomic, AtomicInteger, Platform};
-use antiphon_runtime::sched::{Crew, Lifo, Scheme, Share, Steal};
+use antiphon_runtime::sched::{Crew, Lifo, Put, Room, Scheme, Share, Steal};
 use antiphon_runtime::task;
 
 use crate::bounds::Bounds;
@@ -172,8 +172,10 @@ fn awaiting(workers: usize, others: usize) -> Program {
             if handles.is_empty() { Poll::Ready(sum) } else { Poll::Pending }
         });
         let put = crew.clone();
-        let handle =
-            task::drive(task::Heap, all, move |task: Task| put.submit_always(task.into_item()));
+        let handle = task::drive(task::Heap, all, move |task: Task| {
+            let made = Put { room: Room::Make, ..Put::PLAIN };
+            put.submit(task.into_item(), made).expect("room is made");
+        });
         let mut handle = Some(handle);
         for me in 0..workers {
             let crew = crew.clone();
@@ -213,7 +215,7 @@ fn helping(workers: usize) -> Program {
                 };
                 if me == 0 {
                     let (task, mut handle) = Task::new(|| 7);
-                    worker.push(task.into_item()).expect("there is room");
+                    worker.push(task.into_item(), Put::PLAIN).expect("there is room");
                     while let Some(item) = worker.next_until(&handle.awaited(), None) {
                         run(item);
                     }

@@ -21,7 +21,7 @@ use std::ptr;
 use antiphon_check::{Check, FailureKind};
 use antiphon_platform::{Atomic, AtomicInteger, Platform};
 use antiphon_runtime::fiber::{ANY_EVERY, InLine, TASKS_EVERY};
-use antiphon_runtime::sched::{self, Crew, Lifo, Scheme, Share, Steal};
+use antiphon_runtime::sched::{self, Crew, Lifo, Put, Scheme, Share, Steal};
 use antiphon_sync::queue::Item;
 
 use crate::bounds::Bounds;
@@ -135,7 +135,7 @@ fn alone<F: Form + 'static>(count: usize, form: impl Fn() -> F + Send + Sync + '
         scope.spawn(move || {
             let mut worker = crew.worker(0).expect("a seat");
             for number in 0..count {
-                worker.push(tasks.item(number)).expect("there is room");
+                worker.push(tasks.item(number), Put::PLAIN).expect("there is room");
             }
             form.run(crew, &mut worker, tasks);
             assert_eq!(tasks.ended.load(Relaxed), count as u32);
@@ -150,8 +150,8 @@ fn elsewhere<F: Form + 'static>(form: impl Fn() -> F + Send + Sync + 'static) ->
         let (crew, tasks) = (scope.share(crew(2)), scope.share(Tasks::new(2)));
         let form = form();
         let [mut worker, mut busy] = [0, 1].map(|seat| crew.worker(seat).expect("a seat"));
-        worker.push(tasks.item(0)).expect("there is room");
-        busy.push(tasks.item(1)).expect("there is room");
+        worker.push(tasks.item(0), Put::PLAIN).expect("there is room");
+        busy.push(tasks.item(1), Put::PLAIN).expect("there is room");
         scope.spawn(move || {
             // Acquire: pairs with the release in `yields`.
             tasks.ended.wait_while(Acquire, |ended| ended < 2);
@@ -169,8 +169,8 @@ fn outside<F: Form + 'static>(form: impl Fn() -> F + Send + Sync + 'static) -> P
         scope.spawn(move || {
             let mut worker = crew.worker(0).expect("a seat");
             assert_eq!(worker.try_next_task(), None);
-            crew.submit(tasks.item(1)).expect("there is room");
-            worker.push(tasks.item(0)).expect("there is room");
+            crew.submit(tasks.item(1), Put::PLAIN).expect("there is room");
+            worker.push(tasks.item(0), Put::PLAIN).expect("there is room");
             form.run(crew, &mut worker, tasks);
             assert_eq!(tasks.ended.load(Relaxed), 2);
         });

@@ -10,7 +10,7 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_runtime::sched::{
     Adaptive, Aging, BoxedPolicy, ByWeight, Crew, Deadlines, Fifo, InBlocks, Lifo, LifoSlot,
-    Neighbours, Order, Others, Own, Policy, Ranked, Requests, Reverse, Scheme, Share, Spill,
+    Neighbours, Order, Others, Own, Policy, Put, Ranked, Requests, Reverse, Scheme, Share, Spill,
     Staged, State, Steal, Stochastic, Swap, Switch, Tickets,
 };
 use antiphon_sync::queue::{Deque, Full, Item, Lot, MultiQueue, RelaxedQueue, Stolen};
@@ -61,7 +61,9 @@ fn run<P: Policy<Linux>>(crew: &Crew<Linux, P>, tree: &Tree, seat: usize) {
         while let Some(node) = refused.pop() {
             let (children, last) = tree.run(node);
             for child in children {
-                refused.extend(worker.push(item(child)).err().map(|Full(task)| self::node(task)));
+                refused.extend(
+                    worker.push(item(child), Put::PLAIN).err().map(|Full(task)| self::node(task)),
+                );
             }
             if last {
                 crew.close();
@@ -78,7 +80,7 @@ fn check<P: Policy<Linux>>(policy: P, workers: usize, nodes: u64) {
             let (crew, tree) = (&crew, &tree);
             scope.spawn(move || run(crew, tree, seat));
         }
-        crew.submit(item(0)).expect("there is room");
+        crew.submit(item(0), Put::PLAIN).expect("there is room");
     });
     tree.assert_done();
     assert_eq!(crew.take_left(), None);
@@ -149,7 +151,7 @@ fn each_task_is_run_once_though_the_policy_changes() {
                 let (crew, tree) = (&crew, &tree);
                 scope.spawn(move || run(crew, tree, seat));
             }
-            crew.submit(item(0)).expect("there is room");
+            crew.submit(item(0), Put::PLAIN).expect("there is room");
             while tree.left.load(Relaxed) > 0 {
                 changes += 1;
                 assert!(crew.policy().put_in_charge(changes % 4));
@@ -171,7 +173,7 @@ fn who_draws_a_ticket_goes_to_whose_it_is() {
     let mut busy = crew.worker(0).expect("a free seat");
     let mut free = crew.worker(1).expect("a free seat");
     for task in 0..2 {
-        busy.push(item(task)).expect("there is room");
+        busy.push(item(task), Put::PLAIN).expect("there is room");
     }
     assert_eq!(free.next_task(), Some(item(0)));
     assert_eq!(busy.next_task(), Some(item(1)));
@@ -183,15 +185,15 @@ fn who_is_asked_hands_over_its_first_task_with_the_next() {
     let policy = Requests::<Linux, _>::sticky(Scheme::new(Lifo, HALF), 2);
     let crew = Crew::new(policy, 2, 4);
     let mut busy = crew.worker(0).expect("a free seat");
-    busy.push(item(1)).expect("there is room");
+    busy.push(item(1), Put::PLAIN).expect("there is room");
     thread::scope(|scope| {
         let asks = scope.spawn(|| crew.worker(1).expect("a free seat").next_task());
         while !asks.is_finished() {
             // The first task goes when the worker was asked.
-            busy.push(item(2)).expect("there is room");
+            busy.push(item(2), Put::PLAIN).expect("there is room");
             let left: Vec<_> = iter::from_fn(|| busy.try_next_task().map(node)).collect();
             match left[..] {
-                [2, 1] => busy.push(item(1)).expect("there is room"),
+                [2, 1] => busy.push(item(1), Put::PLAIN).expect("there is room"),
                 [2] => break,
                 _ => panic!("{left:?}"),
             }
@@ -227,7 +229,7 @@ fn each_task_is_run_once_by_a_policy_in_a_box() {
 fn what_is_in_a_slot_is_had_when_it_is_old() {
     let crew = Crew::<Linux, _>::new(LifoSlot::new(HALF), 2, 4);
     let mut busy = crew.worker(0).expect("a free seat");
-    busy.push(item(7)).expect("there is room");
+    busy.push(item(7), Put::PLAIN).expect("there is room");
     assert_eq!(crew.worker(1).expect("a free seat").next_task(), Some(item(7)));
     assert_eq!(busy.try_next_task(), None);
 }
@@ -255,7 +257,7 @@ fn a_task_at_a_time_from_outside_is_run() {
             });
         }
         for task in 0..TASKS {
-            crew.submit(item(task)).expect("there is room");
+            crew.submit(item(task), Put::PLAIN).expect("there is room");
             while ran.load(Relaxed) <= task {
                 thread::yield_now();
             }
@@ -277,8 +279,8 @@ fn a_seat_is_taken_once_and_free_again() {
 #[test]
 fn what_nobody_has_run_is_there_at_the_end() {
     let mut crew = Crew::<Linux, _>::new(Scheme::new(Lifo, HALF), 2, 4);
-    crew.submit(item(1)).expect("there is room");
-    crew.worker(1).expect("a free seat").push(item(2)).expect("there is room");
+    crew.submit(item(1), Put::PLAIN).expect("there is room");
+    crew.worker(1).expect("a free seat").push(item(2), Put::PLAIN).expect("there is room");
     let mut left = [crew.take_left(), crew.take_left()].map(|left| left.map(node));
     left.sort_unstable();
     assert_eq!((left, crew.take_left()), ([Some(1), Some(2)], None));
@@ -333,7 +335,7 @@ fn loses_no_wake(is_gone: bool) {
             }
         });
         for task in 0..100 {
-            crew.submit(item(task)).expect("there is room");
+            crew.submit(item(task), Put::PLAIN).expect("there is room");
             let run = runs.recv_timeout(Duration::from_secs(20));
             if run != Ok(task) {
                 crew.close();
@@ -351,9 +353,9 @@ fn loses_no_wake(is_gone: bool) {
 #[test]
 fn who_comes_looks_outside_first() {
     let crew = Crew::<Linux, _>::new(Scheme::new(Fifo, HALF), 1, 4);
-    crew.worker(0).expect("a free seat").push(item(1)).expect("there is room");
+    crew.worker(0).expect("a free seat").push(item(1), Put::PLAIN).expect("there is room");
     for number in 2..100 {
-        crew.submit(item(number)).expect("there is room");
+        crew.submit(item(number), Put::PLAIN).expect("there is room");
         let mut worker = crew.worker(0).expect("a free seat");
         assert_eq!(worker.try_next_task(), Some(item(number)));
     }
@@ -379,7 +381,7 @@ fn nor_does_a_queue_for_what_has_no_room() {
 #[test]
 fn what_a_worker_has_kept_to_itself_is_found_when_it_is_gone() {
     let crew = Crew::<Linux, _>::new(in_blocks(Lifo), 2, 4);
-    crew.worker(0).expect("a free seat").push(item(7)).expect("there is room");
+    crew.worker(0).expect("a free seat").push(item(7), Put::PLAIN).expect("there is room");
     crew.close();
     assert_eq!(crew.worker(1).expect("a free seat").next_task(), Some(item(7)));
 }
@@ -390,7 +392,7 @@ fn what_a_worker_shares_is_found() {
     let crew = Crew::<Linux, _>::new(in_blocks(Fifo), 2, 4);
     let mut busy = crew.worker(0).expect("a free seat");
     let mut free = crew.worker(1).expect("a free seat");
-    busy.push(item(7)).expect("there is room");
+    busy.push(item(7), Put::PLAIN).expect("there is room");
     thread::scope(|scope| {
         let task = scope.spawn(move || free.next_task());
         while crew.stats().rests == 0 {
@@ -407,7 +409,7 @@ fn what_a_worker_shares_is_found() {
 fn who_is_in_a_task_keeps_others_from_their_end() {
     for _ in 0..200 {
         let crew = Crew::<Linux, _>::new(Scheme::new(Fifo, HALF), 2, 4);
-        crew.submit(item(0)).expect("there is room");
+        crew.submit(item(0), Put::PLAIN).expect("there is room");
         crew.close();
         let ran = AtomicU64::new(0);
         let work = |seat| {
@@ -415,7 +417,7 @@ fn who_is_in_a_task_keeps_others_from_their_end() {
             while let Some(task) = worker.next_task() {
                 ran.fetch_add(1, Relaxed);
                 if task == item(0) {
-                    worker.push(item(1)).expect("there is room");
+                    worker.push(item(1), Put::PLAIN).expect("there is room");
                     while ran.load(Relaxed) < 2 {
                         thread::yield_now();
                     }
@@ -443,11 +445,11 @@ fn what_workers_are_at_is_seen() {
     let crew = Crew::<Linux, _>::new(Scheme::new(Fifo, HALF), 2, 4).spares(1).recorded(16);
     assert_eq!(crew.look().workers, []);
     assert_eq!(crew.latest_ns(), [None, None]);
-    crew.submit(item(0)).expect("there is room");
+    crew.submit(item(0), Put::PLAIN).expect("there is room");
     let mut first = crew.worker(1).expect("a free seat");
     assert_eq!(crew.look().shared, 1);
     assert_eq!(first.next_task(), Some(item(0)));
-    first.push(item(1)).expect("there is room");
+    first.push(item(1), Put::PLAIN).expect("there is room");
     let look = crew.look();
     let [working] = look.workers[..] else { panic!("{look:?}") };
     assert_eq!((working.seat, working.state), (1, State::Runs));

@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use antiphon_runtime::sched::{Crew, Fifo, Scheme, Share, Steal};
+use antiphon_runtime::sched::{Crew, Fifo, Put, Scheme, Share, Steal};
 use antiphon_sim::{Sim, Simulation, known, work};
 use antiphon_sync::queue::Item;
 
@@ -31,7 +31,7 @@ fn short_tasks_from_outside_do_not_have_a_wake_each() {
                 for number in 0..TASKS {
                     work(MAKE_NS);
                     let item = Item::new(8 * (512 + number)).expect("a word for an item");
-                    here.submit(item).expect("room");
+                    here.submit(item, Put::PLAIN).expect("room");
                 }
                 return here.close();
             };

@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use antiphon_runtime::sched::{
     Adaptive, Aging, BoxedPolicy, Crew, Deadlines, Fifo, InBlocks, Lifo, LifoSlot, Order, Policy,
-    Ranked, Requests, Reverse, Scheme, Share, Spill, Staged, Steal, Stochastic, Switch, Tickets,
-    Worker,
+    Put, Ranked, Requests, Reverse, Scheme, Share, Spill, Staged, Steal, Stochastic, Switch,
+    Tickets, Worker,
 };
 use antiphon_sim::{Machine, Sim, Simulation, work};
 use antiphon_sync::queue::Item;
@@ -32,11 +32,7 @@ fn item(number: u64) -> Item {
 }
 
 fn push<Y: Policy<Sim>>(worker: &mut Worker<'_, Sim, Y>, task: Item, rank: Option<u64>) {
-    let pushed = match rank {
-        Some(rank) => worker.push_ranked(task, rank),
-        None => worker.push(task),
-    };
-    pushed.expect("room");
+    worker.push(task, Put { rank, ..Put::PLAIN }).expect("room");
 }
 
 /// How many tasks are run before the one that waits; `None` if it is not run.

@@ -5,6 +5,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::thread;
 
+use antiphon_runtime::sched::{Put, Room};
 use antiphon_runtime::task::{Heap, drive};
 
 use super::local::guarded;
@@ -33,7 +34,9 @@ impl Pool {
             };
             poll_fn(poll).await
         };
-        let handle = drive(Heap, caught, |task| current().put_always(task));
+        let handle = drive(Heap, caught, |task| {
+            current().put_or_run(task, Put { room: Room::Make, ..Put::PLAIN });
+        });
         super::run::linger();
         JoinHandle::new(handle)
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::thread;
 
-use antiphon_runtime::sched::Stats;
+use antiphon_runtime::sched::{Put, Stats};
 use antiphon_runtime::task::{Handle, Task};
 use antiphon_sim::Sim;
 
@@ -66,7 +66,7 @@ impl Pool {
         let number = run.spawn();
         let work = move || run::current().perform(number, work, |_| false);
         let (task, handle) = Task::new(work);
-        run.put_or_run(task, rank);
+        run.put_or_run(task, Put { rank, ..Put::PLAIN });
         linger();
         JoinHandle::new(handle)
     }

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::abort;
 use std::sync::Mutex;
 
+use antiphon_runtime::sched::Put;
 use antiphon_runtime::task::{Countdown, Task};
 use antiphon_sim::Sim;
 
@@ -81,7 +82,8 @@ impl<'scope> Scope<'scope, '_> {
         };
         // SAFETY: `Pool::scope` waits for it, unless the whole run is given up: then its stack is
         // leaked, and nothing of the run is run any more.
-        run.put_or_run(unsafe { Task::borrowing_in(antiphon_runtime::task::Heap, task) }, None);
+        let task = unsafe { Task::borrowing_in(antiphon_runtime::task::Heap, task) };
+        run.put_or_run(task, Put::PLAIN);
         linger();
     }
 }

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::thread::panicking;
 
-use antiphon_runtime::sched::Worker;
+use antiphon_runtime::sched::{Put, Room, Worker};
 use antiphon_runtime::task::{Awaited, Task};
 use antiphon_sim::Sim;
 use antiphon_sync::queue::{Full, Item};
@@ -90,9 +90,9 @@ impl Ongoing {
     pub(super) fn put_late(&self) {
         for (item, rank) in self.seats[thread()].late.take() {
             // SAFETY: made of a task below, and taken once.
-            if let Err(task) = self.put(unsafe { Task::from_item(item) }, rank) {
-                self.put_always(task);
-            }
+            let task = unsafe { Task::from_item(item) };
+            let put = self.put(task, Put { rank, room: Room::Make, ..Put::PLAIN });
+            debug_assert!(put.is_ok(), "room was made for it");
         }
     }
 
@@ -107,15 +107,14 @@ impl Ongoing {
         Some(task)
     }
 
-    /// Puts a task in, of a worker into its own queue. Hands it back if there is no room.
-    fn put(&self, task: Task<Sim>, rank: Option<u64>) -> Result<(), Task<Sim>> {
+    /// Puts a task in, of a worker into its own queue. Hands it back if there is no room, and `how`
+    /// says that it may be refused.
+    fn put(&self, task: Task<Sim>, how: Put<'_>) -> Result<(), Task<Sim>> {
         let item = task.into_item();
-        let pushed = match (self.here().map(RefCell::try_borrow_mut), rank) {
-            (Some(Ok(mut worker)), None) => worker.push(item),
-            (Some(Ok(mut worker)), Some(rank)) => worker.push_ranked(item, rank),
+        let pushed = match self.here().map(RefCell::try_borrow_mut) {
+            Some(Ok(mut worker)) => worker.push(item, how),
             // The task comes from outside, or from the policy itself.
-            (Some(Err(_)) | None, None) => self.crew.submit(item),
-            (Some(Err(_)) | None, Some(rank)) => self.crew.submit_ranked(item, rank),
+            Some(Err(_)) | None => self.crew.submit(item, how),
         };
         let Err(Full(back)) = pushed else {
             return Ok(());
@@ -130,24 +129,14 @@ impl Ongoing {
         Ok(())
     }
 
-    /// Puts a task in, always.
-    pub(super) fn put_always(&self, task: Task<Sim>) {
-        let Some(task) = self.put_later(task, None) else { return };
-        let item = task.into_item();
-        match self.here().map(RefCell::try_borrow_mut) {
-            Some(Ok(mut worker)) => worker.push_always(item),
-            Some(Err(_)) | None => self.crew.submit_always(item),
-        }
-    }
-
-    /// Puts a task in, or runs it if there is no room; unless that is inside of too many.
-    pub(super) fn put_or_run(&self, task: Task<Sim>, rank: Option<u64>) {
-        let Some(task) = self.put_later(task, rank) else { return };
-        let Err(task) = self.put(task, rank) else { return };
+    /// Puts a task in, or runs it if it is refused; unless that is inside of too many.
+    pub(super) fn put_or_run(&self, task: Task<Sim>, how: Put<'_>) {
+        let Some(task) = self.put_later(task, how.rank) else { return };
+        let Err(task) = self.put(task, how) else { return };
         let nested = &self.seats[thread()].nested;
         let depth = nested.get();
         if depth == DEPTH {
-            return self.put_always(task);
+            return self.put_or_run(task, Put { room: Room::Make, ..how });
         }
         nested.set(depth + 1);
         self.run(task);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use antiphon_linux::Linux;
+use antiphon_runtime::sched::{Put, Room};
 use antiphon_runtime::task::drive;
 
 use super::blocks::Blocks;
@@ -48,7 +49,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         JoinHandle(drive(Blocks, caught, move |task| {
             // Otherwise the pool is gone, and with this the task, and perhaps the future.
             if let Some(shared) = shared.upgrade() {
-                shared.put_always(task, caller);
+                shared.spawn(task, caller, Put { room: Room::Make, ..Put::PLAIN });
             }
         }))
     }

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use antiphon_linux::Linux;
 use antiphon_runtime::flight::Event;
-use antiphon_runtime::sched::{Crew, Policy, Worker};
+use antiphon_runtime::sched::{Crew, Policy, Put, Room, Worker};
 use antiphon_runtime::task::{Awaited, Task};
 use antiphon_sync::queue::{Full, Item};
 
 use super::shared::Shared;
-use crate::fiber::{Host, Next, has_begun, not_here};
+use crate::fiber::{GoesOn, Host, Next, has_begun, not_here};
 use crate::local;
-use crate::worker::{Known, known, on_fiber, run};
+use crate::worker::{AnyWorker, Known, known, on_fiber, run, surely};
 
 /// The state of the calling thread while it is a worker: on its stack.
 pub(super) struct Here<'a, Y: Policy<Linux>> {
@@ -36,17 +36,8 @@ where
     Y: Policy<Linux> + 'static,
 {
     let here = Here { worker: RefCell::new(worker), shared };
-    let known = Known {
-        crew: ptr::from_ref(&shared.crew).cast(),
-        here: ptr::from_ref(&here).cast(),
-        help: help::<Y>,
-        put: push::<Y>,
-        has_idle: has_idle::<Y>,
-        leave: leave_seat::<Y>,
-        record: record::<Y>,
-        passes: passes_by::<Y>,
-    };
-    // SAFETY: all of it is of `here`, which is on this stack, and dropped after the result.
+    let known = Known { crew: ptr::from_ref(&shared.crew).cast(), worker: &here };
+    // SAFETY: it is dropped at the end of this function.
     let _shown = unsafe { known.show() };
     if let Some(host) = host {
         return here.host(host);
@@ -62,12 +53,13 @@ pub(super) fn ask<Y: Policy<Linux>, R>(
     ask: impl FnOnce(Option<&Here<'_, Y>>) -> R,
 ) -> R {
     local::with(|own| {
-        let is_ours = |known: &&Known| ptr::eq(known.crew, ptr::from_ref(crew).cast());
+        let is_ours = |known: &&Known<'_>| ptr::eq(known.crew, ptr::from_ref(crew).cast());
         // A fiber may go on elsewhere, while the policy waits for a lock.
         let ours = known(own).filter(|known| is_ours(known) && !on_fiber(own));
+        let ours = ours.map(|known| ptr::from_ref(known.worker).cast::<Here<'_, Y>>());
         // SAFETY: `work` has set it, of this crew and so of this type, and is on the stack below
         // us; or below the fiber that we are, which does not wait as one meanwhile.
-        let ours = ours.map(|known| unsafe { &*known.here.cast::<Here<'_, Y>>() });
+        let ours = ours.map(|here| unsafe { &*here });
         // Where the policy waits, the thread does: it has borrowed the worker.
         not_here(own, || ask(ours))
     })
@@ -81,75 +73,78 @@ pub(super) fn seat<Y: Policy<Linux>>(crew: &Crew<Linux, Y>) -> Option<usize> {
     ask(crew, |here| here.and_then(seat))
 }
 
-/// # Safety
-///
-/// `here` is a `Here<Y>` on this thread's stack.
-unsafe fn help<Y: Policy<Linux>>(here: *const (), awaited: &Awaited<'_, Linux>) {
-    // SAFETY: the caller's.
-    let here = unsafe { &*here.cast::<Here<'_, Y>>() };
-    while here.run_one(|worker| worker.next_until(awaited, None)) {}
-}
-
-/// # Safety
-///
-/// `here` is a `Here<Y>` on this thread's stack, and the item is of a task.
-unsafe fn push<Y: Policy<Linux>>(here: *const (), item: Item) -> Result<(), Full> {
-    // SAFETY: the caller's.
-    let here = unsafe { &*here.cast::<Here<'_, Y>>() };
-    // The policy that is being asked can't be asked.
-    let Ok(mut worker) = here.worker.try_borrow_mut() else { return Err(Full(item)) };
-    local::with(|own| {
-        not_here(own, || {
-            here.shared.kept(worker.push(item))?;
-            // The maker of the task goes on with something else.
-            worker.share();
-            Ok(())
-        })
+/// Puts an item in, of a worker into its own queue. An item that the policy hands back is a task,
+/// and may be another one.
+pub(super) fn put<Y: Policy<Linux>>(
+    crew: &Crew<Linux, Y>,
+    item: Item,
+    how: Put<'_>,
+) -> Result<(), Full> {
+    ask(crew, |here| {
+        let put = match here.map(|here| here.worker.try_borrow_mut()) {
+            Some(Ok(mut worker)) => worker.push(item, how),
+            // The task comes from outside, or from the policy itself.
+            Some(Err(_)) | None => crew.submit(item, how),
+        };
+        put.or_else(|full| put_back_begun(crew, full))
     })
 }
 
-/// # Safety
-///
-/// `here` is a `Here<Y>` on this thread's stack.
-unsafe fn leave_seat<Y: Policy<Linux> + 'static>(here: *const ()) {
-    // SAFETY: the caller's.
-    let Here { worker, shared } = unsafe { &*here.cast::<Here<'_, Y>>() };
-    // Not while the policy is being asked.
-    if let Ok(mut worker) = worker.try_borrow_mut()
-        && worker.has_seat()
-    {
-        shared.lend(|| worker.leave());
+/// Puts an item in again that the policy has handed back, if it is a fiber that has begun: that
+/// can't be run here.
+pub(super) fn put_back_begun<Y: Policy<Linux>>(
+    crew: &Crew<Linux, Y>,
+    Full(back): Full,
+) -> Result<(), Full> {
+    if !has_begun(back) {
+        return Err(Full(back));
     }
+    crew.submit(back, Put { room: Room::Make, ..Put::PLAIN })
 }
 
-/// # Safety
-///
-/// `crew` is a `Crew<Linux, Y>` of which this thread is a worker.
-unsafe fn has_idle<Y: Policy<Linux>>(crew: *const ()) -> bool {
-    // SAFETY: the caller's.
-    unsafe { &*crew.cast::<Crew<Linux, Y>>() }.has_idle()
-}
-
-/// # Safety
-///
-/// `here` is a `Here<Y>` on this thread's stack.
-unsafe fn record<Y: Policy<Linux>>(here: *const (), event: Event) {
-    // SAFETY: the caller's.
-    let here = unsafe { &*here.cast::<Here<'_, Y>>() };
-    // Events of a policy that runs while it is asked are not recorded.
-    if let Ok(mut worker) = here.worker.try_borrow_mut() {
-        worker.record(event);
+impl<Y: Policy<Linux> + 'static> AnyWorker for Here<'_, Y> {
+    fn help(&self, awaited: &Awaited<'_, Linux>) {
+        while self.run_one(|worker| worker.next_until(awaited, None)) {}
     }
-}
 
-/// # Safety
-///
-/// `here` is a `Here<Y>` on this thread's stack.
-unsafe fn passes_by<Y: Policy<Linux>>(here: *const (), now_ns: u64) {
-    // SAFETY: the caller's.
-    let here = unsafe { &*here.cast::<Here<'_, Y>>() };
-    if let Ok(mut worker) = here.worker.try_borrow_mut() {
-        worker.passes(now_ns);
+    fn put(&self, item: Item) -> Result<(), Full> {
+        // The policy that is being asked can't be asked.
+        let Ok(mut worker) = self.worker.try_borrow_mut() else { return Err(Full(item)) };
+        local::with(|own| {
+            not_here(own, || {
+                let put = worker.push(item, Put::PLAIN);
+                put.or_else(|full| put_back_begun(&self.shared.crew, full))?;
+                // The maker of the task goes on with something else.
+                worker.share();
+                Ok(())
+            })
+        })
+    }
+
+    fn has_idle(&self) -> bool {
+        self.shared.crew.has_idle()
+    }
+
+    fn leave(&self) {
+        // Not while the policy is being asked.
+        if let Ok(mut worker) = self.worker.try_borrow_mut()
+            && worker.has_seat()
+        {
+            self.shared.lend(|| worker.leave());
+        }
+    }
+
+    fn record(&self, event: Event) {
+        // Events of a policy that runs while it is asked are not recorded.
+        if let Ok(mut worker) = self.worker.try_borrow_mut() {
+            worker.record(event);
+        }
+    }
+
+    fn passes(&self, now_ns: u64) {
+        if let Ok(mut worker) = self.worker.try_borrow_mut() {
+            worker.passes(now_ns);
+        }
     }
 }
 
@@ -182,7 +177,7 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
                 let begin = |item| self.begin(host, item);
                 return self.take_turns(host, || host.go_on(), begin, for_seats);
             }
-            let release = || host.release(|item, goes| self.shared.put_begun(item, goes));
+            let release = || host.release(|fiber, goes| self.put_begun(fiber, goes));
             self.take_turns(host, release, |item| self.begin_or_adopt(host, item), for_seats)
         };
         let panic = match catch_unwind(AssertUnwindSafe(turns)) {
@@ -247,11 +242,19 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
         }
     }
 
+    /// Puts a fiber in that has begun, and may go on.
+    fn put_begun(&self, fiber: Item, goes: GoesOn) {
+        let outside = goes != GoesOn::Own;
+        let how = Put { room: Room::Make, outside, ..Put::PLAIN };
+        let made: Result<(), Full> = surely(|| put(&self.shared.crew, fiber, how));
+        debug_assert!(made.is_ok(), "room was made for it");
+    }
+
     #[inline(always)]
     fn begin(&self, host: &Host, item: Item) {
         // SAFETY: as in `run_one`.
         if let Err(task) = host.run(unsafe { Task::from_item(item) }) {
-            self.shared.put_refused(task);
+            self.shared.put_or_run(task, Put { room: Room::Make, ..Put::PLAIN });
             // Others may have stacks.
             self.shared.share();
         }
@@ -261,7 +264,8 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
         // SAFETY: as in `run_one`; or it is of `put_begun`.
         if let Err(task) = unsafe { host.run_or_adopt(item) } {
             // Not where the policy takes it next again: fibers that have begun give stacks back.
-            self.shared.put_outside(task);
+            let outside = Put { room: Room::Make, outside: true, ..Put::PLAIN };
+            self.shared.put_or_run(task, outside);
         }
     }
 }

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 
 use antiphon_linux::Linux;
 use antiphon_runtime::fork;
+use antiphon_runtime::sched::Put;
 use antiphon_runtime::task::Task;
 
 use super::blocks::Blocks;
@@ -73,7 +74,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         // SAFETY: it is waited for, whatever happens: nothing here panics before that.
         let (task, mut handle) =
             unsafe { Task::borrowing_new_in(Blocks, move || catch_unwind(AssertUnwindSafe(work))) };
-        self.shared.put_or_run(task, Location::caller());
+        self.shared.spawn(task, Location::caller(), Put::PLAIN);
         wait_for(&handle.awaited());
         match handle.take() {
             Some(Ok(returned)) => returned,

@@ -75,6 +75,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
+use antiphon_runtime::sched::Put;
 use antiphon_runtime::task::Task;
 
 pub use antiphon_runtime::flight::{Event, Found, LONG_NS, Sample, What};
@@ -155,7 +156,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         T: Send + 'static,
     {
         let (task, handle) = Task::new_in(Blocks, move || catch_unwind(AssertUnwindSafe(work)));
-        self.shared.put_or_run(task, Location::caller());
+        self.shared.spawn(task, Location::caller(), Put::PLAIN);
         JoinHandle(handle)
     }
 
@@ -182,7 +183,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
             (task, JoinHandle(handle))
         };
         let (tasks, handles) = works.into_iter().map(make).unzip();
-        self.shared.put_many(tasks, Location::caller());
+        self.shared.spawn_many(tasks, Location::caller());
         handles
     }
 
@@ -207,29 +208,13 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         T: Send + 'static,
     {
         let (task, handle) = Task::new_in(Blocks, move || catch_unwind(AssertUnwindSafe(work)));
-        if let Err(task) = self.shared.put_ranked(task, rank, Location::caller()) {
-            self.shared.run_or_wait(task);
-        }
+        self.shared.spawn(task, Location::caller(), Put { rank: Some(rank), ..Put::PLAIN });
         JoinHandle(handle)
     }
 
-    /// Queues a task without a handle, on behalf of `caller`. `work` must not panic. The task is
-    /// never refused: where there is no room, room is made.
-    pub(crate) fn begin(
-        &self,
-        rank: Option<u64>,
-        caller: Caller,
-        work: impl FnOnce() + Send + 'static,
-    ) {
-        let task = Task::detached_in(Blocks, work);
-        match rank {
-            None => self.shared.put_always(task, caller),
-            Some(rank) => {
-                if let Err(task) = self.shared.put_ranked(task, rank, caller) {
-                    self.shared.put_refused(task);
-                }
-            }
-        }
+    /// Queues a task without a handle, on behalf of `caller`. `work` must not panic.
+    pub(crate) fn begin(&self, how: Put<'_>, caller: Caller, work: impl FnOnce() + Send + 'static) {
+        self.shared.spawn(Task::detached_in(Blocks, work), caller, how);
     }
 
     /// Reports what the pool's fibers do, and where up to `most` waiting fibers of each thread
@@ -271,12 +256,6 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         // A time that can't be represented is never.
         let until = now.checked_add(patience).unwrap_or(now + Duration::from_secs(1 << 30));
         self.shared.census(most, until)
-    }
-
-    /// Queues a task as [`begin`](Self::begin) does, but as a task from outside: whatever the
-    /// policy prefers, a worker's own tasks come first.
-    pub(crate) fn begin_behind(&self, caller: Caller, work: impl FnOnce() + Send + 'static) {
-        self.shared.put_behind(Task::detached_in(Blocks, work), caller);
     }
 
     /// Whether the pool runs its tasks as [fibers](Builder::fibers).

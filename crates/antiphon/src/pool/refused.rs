@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::thread;
 
 use antiphon_linux::Linux;
+use antiphon_runtime::sched::{Put, Room};
 use antiphon_runtime::task::Task;
 
 use super::blocks::Blocks;
@@ -43,7 +44,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     {
         let (task, handle) = Task::new_in(Blocks, move || catch_unwind(AssertUnwindSafe(work)));
         let handle = JoinHandle(handle);
-        match self.shared.put(task, Location::caller()) {
+        match self.shared.put(self.shared.sampled(task, Location::caller()), Put::PLAIN) {
             Ok(()) => Ok(handle),
             Err(task) => Err(Refused { task, handle }),
         }
@@ -61,7 +62,7 @@ impl<T> Refused<T> {
         Y: Policy<Linux> + 'static,
     {
         let Self { task, handle } = self;
-        match pool.shared.put_again(task) {
+        match pool.shared.put(task, Put::PLAIN) {
             Ok(()) => Ok(handle),
             Err(task) => Err(Self { task, handle }),
         }
@@ -87,7 +88,7 @@ impl<T> Refused<T> {
     where
         Y: Policy<Linux> + 'static,
     {
-        pool.shared.put_waiting(self.task);
+        pool.shared.put_or_run(self.task, Put { room: Room::Wait, ..Put::PLAIN });
         self.handle
     }
 

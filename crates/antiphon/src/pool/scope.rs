@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 
 use antiphon_linux::Linux;
+use antiphon_runtime::sched::Put;
 use antiphon_runtime::task::{Countdown, Task};
 
 use super::blocks::Blocks;
@@ -75,7 +76,7 @@ impl<'scope, Y: Policy<Linux> + 'static> Scope<'scope, '_, Y> {
         };
         // SAFETY: `Pool::scope` waits for it, whatever happens.
         let task = unsafe { Task::borrowing_in(Blocks, run) };
-        self.shared.put_or_run(task, Location::caller());
+        self.shared.spawn(task, Location::caller(), Put::PLAIN);
     }
 }
 

@@ -6,9 +6,8 @@ use std::thread;
 
 use antiphon_linux::Linux;
 use antiphon_linux::stack::Stacks;
-use antiphon_runtime::sched::{Crew, Policy, Stats, Worker};
+use antiphon_runtime::sched::{Crew, Policy, Put, Room, Stats, Wake, Worker};
 use antiphon_runtime::task::Task;
-use antiphon_sync::queue::{Full, Item};
 
 use super::here::{self, Here, ask};
 use super::hogs::Hogs;
@@ -16,10 +15,10 @@ use super::ledger::Ledger;
 use super::places::Places;
 use super::sample::sampled;
 use super::spare::Bench;
-use crate::fiber::{self, Desks, GoesOn, Host, has_begun};
+use crate::fiber::{self, Desks, Host, has_begun};
 use crate::look;
 use crate::observe::Caller;
-use crate::worker::{self, Nested, surely};
+use crate::worker::{Nested, refused, surely};
 
 /// A crew whose items are all tasks, and the threads that have no seat in it.
 pub(super) struct Shared<Y: Policy<Linux>> {
@@ -108,86 +107,25 @@ impl<Y: Policy<Linux>> Shared<Y> {
     }
 
     /// The task, or one that has it recorded.
-    fn sampled(&self, task: Task<Linux>, caller: Caller) -> Task<Linux> {
+    pub(super) fn sampled(&self, task: Task<Linux>, caller: Caller) -> Task<Linux> {
         let recorder = (&self.crew, self.ledger.as_ref());
         sampled(recorder, task, caller, || here::seat(&self.crew))
     }
 
-    /// Puts a task in that the caller has made, of a worker into its own queue. Hands it back if
-    /// there is no room.
-    pub(super) fn put(&self, task: Task<Linux>, caller: Caller) -> Result<(), Task<Linux>> {
-        self.put_again(self.sampled(task, caller))
+    /// Puts a task in that the caller has made: [`put_or_run`](Self::put_or_run).
+    pub(super) fn spawn(&self, task: Task<Linux>, caller: Caller, how: Put<'_>) {
+        self.put_or_run(self.sampled(task, caller), how);
     }
 
-    /// As [`put`](Self::put), of a task that was [sampled] when it was first to be put in.
-    pub(super) fn put_again(&self, task: Task<Linux>) -> Result<(), Task<Linux>> {
-        self.put_by(task, |worker, item| worker.push(item), |crew, item| crew.submit(item))
-    }
-
-    /// As [`put`](Self::put), of a task with a rank.
-    pub(super) fn put_ranked(
-        &self,
-        task: Task<Linux>,
-        rank: u64,
-        caller: Caller,
-    ) -> Result<(), Task<Linux>> {
-        self.put_by(
-            self.sampled(task, caller),
-            |worker, item| worker.push_ranked(item, rank),
-            |crew, item| crew.submit_ranked(item, rank),
-        )
-    }
-
-    fn put_by(
-        &self,
-        task: Task<Linux>,
-        push: impl FnOnce(&mut Worker<'_, Linux, Y>, Item) -> Result<(), Full>,
-        submit: impl FnOnce(&Crew<Linux, Y>, Item) -> Result<(), Full>,
-    ) -> Result<(), Task<Linux>> {
-        worker::put(task, |item| {
-            ask(&self.crew, |here| match here.map(|here| here.worker.try_borrow_mut()) {
-                Some(Ok(mut worker)) => self.kept(push(&mut worker, item)),
-                // The task comes from outside, or from the policy itself.
-                Some(Err(_)) | None => self.kept(submit(&self.crew, item)),
-            })
-        })
-    }
-
-    /// Deals with a task that the policy has given back for another one. If it has begun, it can't
-    /// be run here, and is put in, always.
-    pub(super) fn kept(&self, put: Result<(), Full>) -> Result<(), Full> {
-        put.or_else(|Full(back)| {
-            if !has_begun(back) {
-                return Err(Full(back));
-            }
-            self.crew.submit_always(back);
-            Ok(())
-        })
-    }
-
-    /// Puts a fiber in that has begun, and may go on.
-    pub(super) fn put_begun(&self, fiber: Item, goes: GoesOn) {
-        surely(|| {
-            ask(&self.crew, |here| match here.map(|here| here.worker.try_borrow_mut()) {
-                Some(Ok(mut worker)) if goes == GoesOn::Own => worker.push_always(fiber),
-                Some(_) | None => self.crew.submit_always(fiber),
-            });
-        });
-    }
-
-    /// Puts tasks in, runs those that have no room, and tells others of all others together.
-    pub(super) fn put_many(&self, tasks: Vec<Task<Linux>>, caller: Caller) {
+    /// Puts tasks in that the caller has made, runs those that have no room, and tells others of
+    /// all others together.
+    pub(super) fn spawn_many(&self, tasks: Vec<Task<Linux>>, caller: Caller) {
         let found = Cell::new(0);
-        let add = |is_found| found.set(found.get() + usize::from(is_found));
+        let later = Put { wake: Wake::Later(&found), ..Put::PLAIN };
         for task in tasks {
-            let put = self.put_by(
-                self.sampled(task, caller),
-                |worker, item| worker.push_untold(item).map(add),
-                |crew, item| crew.submit_untold(item).map(|()| add(true)),
-            );
-            if let Err(task) = put {
+            if let Err(task) = self.put(self.sampled(task, caller), later) {
                 self.crew.tell(found.take());
-                self.run_or_wait(task);
+                self.run_or_wait(task, Put::PLAIN);
             }
         }
         if found.get() > 0 {
@@ -195,89 +133,95 @@ impl<Y: Policy<Linux>> Shared<Y> {
         }
     }
 
-    /// Puts a task in when there is room, and waits for that: a worker of the pool runs tasks of
-    /// its own meanwhile, and this one if it has none; others sleep.
-    pub(super) fn put_waiting(&self, mut task: Task<Linux>) {
+    /// Puts a [sampled](Self::sampled) task in; if it is refused, does what
+    /// [`run_or_wait`](Self::run_or_wait) says.
+    pub(super) fn put_or_run(&self, task: Task<Linux>, how: Put<'_>) {
+        if let Err(task) = self.put(task, how) {
+            self.run_or_wait(task, how);
+        }
+    }
+
+    /// Puts a [sampled](Self::sampled) task in, of a worker into its own queue. Hands it back if
+    /// there is no room and it may be [refused](Room::Refuse).
+    pub(super) fn put(&self, task: Task<Linux>, how: Put<'_>) -> Result<(), Task<Linux>> {
+        if how.room == Room::Wait {
+            self.put_waiting(task, how);
+            return Ok(());
+        }
+        let item = task.into_item();
+        refused(item, surely(|| here::put(&self.crew, item, how)))
+    }
+
+    /// Deals with a task for which there is no room: the caller runs it; on a fiber, it waits for
+    /// some. A task that is to be a fiber may wait for what the caller does next, so a thread can
+    /// neither run it nor wait for room: room is made.
+    fn run_or_wait(&self, task: Task<Linux>, how: Put<'_>) {
         if fiber::is_fiber() {
-            return self.put_yielding(task);
-        }
-        loop {
-            match self.put_again(task) {
-                Ok(()) => return,
-                Err(refused) => task = refused,
-            }
-            // A worker whose policy is being asked has a seat.
-            let is_away =
-                |here: &Here<'_, Y>| here.worker.try_borrow().is_ok_and(|it| !it.has_seat());
-            let helped = ask(&self.crew, |here| match (here, Nested::new()) {
-                (Some(here), _) if is_away(here) => None,
-                (Some(here), Some(_nested)) => Some(here.run_one(Worker::try_next_task)),
-                (Some(_), None) => Some(false),
-                (None, _) => None,
-            });
-            match helped {
-                Some(true) => {}
-                Some(false) => return self.run(task),
-                None => break,
-            }
-        }
-        self.submit_waiting(task);
-    }
-
-    /// Puts a task in when there is room, and sleeps until then.
-    fn submit_waiting(&self, task: Task<Linux>) {
-        let put = surely(|| self.crew.submit_waiting(task.into_item()));
-        if let Err(Full(item)) = self.kept(put) {
-            // SAFETY: it is back, as it was made of a task.
-            self.run(unsafe { Task::from_item(item) });
+            self.put_waiting(task, how);
+        } else if self.stacks.is_some() {
+            self.put_or_run(task, Put { room: Room::Make, ..how });
+        } else {
+            self.run(task);
         }
     }
 
-    /// Puts a task in when there is room. The caller is a fiber, and lets others run meanwhile. A
-    /// fiber that unwinds can't: room is made for it.
-    fn put_yielding(&self, mut task: Task<Linux>) {
-        if thread::panicking() {
-            return self.put_refused(task);
+    /// Runs a task for which there was no room; unless it is made in too many that are run so.
+    fn run(&self, task: Task<Linux>) {
+        match Nested::new() {
+            Some(_nested) => task.run(),
+            None => self.put_or_run(task, Put { room: Room::Make, ..Put::PLAIN }),
         }
-        if !ask(&self.crew, |here| here.is_some()) {
-            return self.submit_waiting(task);
-        }
+    }
+
+    /// Puts a task in when there is room; until then, the caller does what
+    /// [`meanwhile`](Self::meanwhile) says.
+    #[cold]
+    fn put_waiting(&self, mut task: Task<Linux>, how: Put<'_>) {
         loop {
-            match self.put_again(task) {
+            match self.put(task, Put { room: Room::Refuse, ..how }) {
                 Ok(()) => return,
                 Err(refused) => task = refused,
+            }
+            match self.meanwhile() {
+                Meanwhile::Worked => {}
+                Meanwhile::Sleep => break,
+                Meanwhile::Run => return self.run(task),
+                Meanwhile::Make => return self.put_or_run(task, Put { room: Room::Make, ..how }),
+            }
+        }
+        let (item, how) = (task.into_item(), Put { room: Room::Wait, ..how });
+        let submit = || self.crew.submit(item, how);
+        // Not by `here::put`: a fiber of another pool waits as a fiber.
+        let put = surely(|| submit().or_else(|full| here::put_back_begun(&self.crew, full)));
+        if let Err(task) = refused(item, put) {
+            self.run(task);
+        }
+    }
+
+    /// What the caller has done for its task that waits for room, or is to do: a worker of the pool
+    /// runs tasks of its own, and the one that waits if it has none; a fiber of the pool lets
+    /// others run; other threads and fibers sleep.
+    fn meanwhile(&self) -> Meanwhile {
+        if fiber::is_fiber() {
+            // A fiber that unwinds can't let others run.
+            if thread::panicking() {
+                return Meanwhile::Make;
+            }
+            if !ask(&self.crew, |here| here.is_some()) {
+                return Meanwhile::Sleep;
             }
             // Now and then that begins a task, if there is one: so there is room, in the end.
             fiber::yield_now();
+            return Meanwhile::Worked;
         }
-    }
-
-    /// Puts a task in, always.
-    pub(super) fn put_always(&self, task: Task<Linux>, caller: Caller) {
-        self.put_refused(self.sampled(task, caller));
-    }
-
-    /// As [`put_always`](Self::put_always), of a task that was [sampled] when it was refused.
-    pub(super) fn put_refused(&self, task: Task<Linux>) {
-        let item = task.into_item();
-        surely(|| {
-            ask(&self.crew, |here| match here.map(|here| here.worker.try_borrow_mut()) {
-                Some(Ok(mut worker)) => worker.push_always(item),
-                // The task comes from outside, or from the policy itself.
-                Some(Err(_)) | None => self.crew.submit_always(item),
-            });
-        });
-    }
-
-    /// As [`put_always`](Self::put_always), as from outside.
-    pub(super) fn put_behind(&self, task: Task<Linux>, caller: Caller) {
-        self.put_outside(self.sampled(task, caller));
-    }
-
-    /// As [`put_refused`](Self::put_refused), as from outside.
-    pub(super) fn put_outside(&self, task: Task<Linux>) {
-        let item = task.into_item();
-        surely(|| ask(&self.crew, |_| self.crew.submit_always(item)));
+        // A worker whose policy is being asked has a seat.
+        let is_away = |here: &Here<'_, Y>| here.worker.try_borrow().is_ok_and(|it| !it.has_seat());
+        ask(&self.crew, |here| match (here, Nested::new()) {
+            (Some(here), _) if is_away(here) => Meanwhile::Sleep,
+            (Some(here), Some(_nested)) if here.run_one(Worker::try_next_task) => Meanwhile::Worked,
+            (Some(_), _) => Meanwhile::Run,
+            (None, _) => Meanwhile::Sleep,
+        })
     }
 
     /// Lets other workers find the tasks that the caller keeps, if it is a worker.
@@ -288,34 +232,18 @@ impl<Y: Policy<Linux>> Shared<Y> {
             }
         });
     }
+}
 
-    /// Puts a task in; if there is no room, does what [`run_or_wait`](Self::run_or_wait) says.
-    pub(super) fn put_or_run(&self, task: Task<Linux>, caller: Caller) {
-        if let Err(task) = self.put(task, caller) {
-            self.run_or_wait(task);
-        }
-    }
-
-    /// Deals with a task for which there is no room: the caller runs it; on a fiber, it waits for
-    /// some. A task that is to be a fiber may wait for what the caller does next, so a thread can
-    /// neither run it nor wait for room: room is made.
-    pub(super) fn run_or_wait(&self, task: Task<Linux>) {
-        if fiber::is_fiber() {
-            self.put_yielding(task);
-        } else if self.stacks.is_some() {
-            self.put_refused(task);
-        } else {
-            self.run(task);
-        }
-    }
-
-    /// Runs a task for which there was no room; unless it is made in too many that are run so.
-    pub(super) fn run(&self, task: Task<Linux>) {
-        match Nested::new() {
-            Some(_nested) => task.run(),
-            None => self.put_refused(task),
-        }
-    }
+/// See [`Shared::meanwhile`].
+enum Meanwhile {
+    /// It has run another task, or let other fibers run: there may be room now.
+    Worked,
+    /// It is to sleep until there is room.
+    Sleep,
+    /// It is to run the task.
+    Run,
+    /// Room is to be made for the task.
+    Make,
 }
 
 impl<Y: Policy<Linux>> Drop for Shared<Y> {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use antiphon_check::{Check, choose};
 use antiphon_runtime::fiber::{Line, Next, Turn, Turns};
-use antiphon_runtime::sched::Crew;
+use antiphon_runtime::sched::{Crew, Put};
 
 use super::{Named, Policy, Task, Tasks, Worker};
 
@@ -21,7 +21,7 @@ impl Form for Stack {
     fn run(&self, _: &Crew<Check, Policy>, worker: &mut Worker<'_>, tasks: &Tasks) {
         while let Some(item) = worker.try_next_task() {
             if tasks.yields(tasks.task(item)) {
-                worker.push(item).expect("there is room");
+                worker.push(item, Put::PLAIN).expect("there is room");
             }
         }
     }
@@ -37,7 +37,7 @@ impl Form for Below {
             let yields = tasks.yields(tasks.task(item));
             next = worker.try_next_task();
             if yields {
-                worker.push(item).expect("there is room");
+                worker.push(item, Put::PLAIN).expect("there is room");
                 next = next.or_else(|| worker.try_next_task());
             }
         }
@@ -79,9 +79,9 @@ impl Form for Queue {
             if tasks.yields(tasks.task(item)) {
                 self.0.set(self.0.get() + 1);
                 let put = if self.0.get().is_multiple_of(3) {
-                    crew.submit(item)
+                    crew.submit(item, Put::PLAIN)
                 } else {
-                    worker.push(item)
+                    worker.push(item, Put::PLAIN)
                 };
                 put.expect("there is room");
             }

@@ -32,6 +32,7 @@ use antiphon_sync::wait::EventCount;
 use super::counters::{Counters, Stats};
 use super::idlers::{Idlers, MOST};
 use super::policy::Policy;
+use super::put::{Put, Room, Wake};
 use super::seats::Seats;
 use super::surplus::Surplus;
 use super::watch::{Watch, Watchdog};
@@ -139,41 +140,51 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         !self.records.is_empty()
     }
 
-    /// Queues a task from outside. Does not block. After [`close`](Self::close) it may not be run
-    /// any more: [`take_left`](Self::take_left) returns it then.
+    /// Puts a task in from outside: see [`Put`]. Blocks only where that says so. After
+    /// [`close`](Self::close) the task may not be run any more: [`take_left`](Self::take_left)
+    /// returns it then.
     ///
     /// # Errors
     ///
     /// The task, if there is no room.
-    pub fn submit(&self, task: Item) -> Result<(), Full> {
-        self.accept(task, None)
+    pub fn submit(&self, task: Item, put: Put<'_>) -> Result<(), Full> {
+        match put.room {
+            Room::Refuse => self.try_submit(task, put),
+            Room::Wait => self.submit_waiting(task, put),
+            Room::Make => {
+                if let Err(Full(task)) = self.try_submit(task, put) {
+                    self.surplus.push(task);
+                    self.idlers.notify(self.turn());
+                }
+                Ok(())
+            }
+        }
     }
 
-    /// Queues a task with a rank, as [`submit`](Self::submit) does.
-    ///
-    /// # Errors
-    ///
-    /// See [`submit`](Self::submit).
-    pub fn submit_ranked(&self, task: Item, rank: u64) -> Result<(), Full> {
-        self.accept(task, Some(rank))
+    /// Puts a task in from outside if there is room.
+    fn try_submit(&self, task: Item, put: Put<'_>) -> Result<(), Full> {
+        let submitted = self.policy.submit(&self.shared, task, put.rank);
+        match put.wake {
+            // Also after a refusal: the reason may be a debt, which a worker that looks for tasks
+            // settles.
+            Wake::Now => self.idlers.notify(self.turn()),
+            Wake::Later(found) => found.set(found.get() + usize::from(submitted.is_ok())),
+        }
+        submitted
     }
 
-    /// Queues a task as [`submit`](Self::submit) does, and sleeps until there is room. Not for
-    /// workers of the crew, which would wait for themselves.
-    ///
-    /// # Errors
-    ///
-    /// The task, if there is no room and the crew is closed.
-    pub fn submit_waiting(&self, mut task: Item) -> Result<(), Full> {
+    /// Puts a task in from outside when there is room, or the crew is closed.
+    #[cold]
+    fn submit_waiting(&self, mut task: Item, put: Put<'_>) -> Result<(), Full> {
         loop {
-            match self.submit(task) {
+            match self.try_submit(task, put) {
                 Ok(()) => return Ok(()),
                 Err(Full(refused)) if self.is_closed() => return Err(Full(refused)),
                 Err(Full(refused)) => task = refused,
             }
             let wait = self.room.prepare();
             // CREW-5.
-            match self.submit(task) {
+            match self.try_submit(task, put) {
                 Ok(()) => return Ok(()),
                 Err(Full(refused)) => task = refused,
             }
@@ -183,29 +194,11 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         }
     }
 
-    /// Queues a task as [`submit`](Self::submit) does, and wakes no worker: call
-    /// [`tell`](Self::tell) next.
-    ///
-    /// # Errors
-    ///
-    /// See [`submit`](Self::submit).
-    pub fn submit_untold(&self, task: Item) -> Result<(), Full> {
-        self.policy.submit(&self.shared, task, None)
-    }
-
-    /// Wakes up to `tasks` resting workers for tasks that were added with
-    /// [`submit_untold`](Self::submit_untold), fewer if some are already searching. 0 counts as 1.
+    /// Wakes up to `tasks` resting workers for tasks whose wake-ups were left for
+    /// [later](Wake::Later), fewer if some are already searching. 0 counts as 1.
     pub fn tell(&self, tasks: usize) {
         let tasks = u32::try_from(tasks).unwrap_or(u32::MAX);
         self.idlers.notify_many(self.turn(), tasks.max(1));
-    }
-
-    pub(super) fn accept(&self, task: Item, rank: Option<u64>) -> Result<(), Full> {
-        let pushed = self.policy.submit(&self.shared, task, rank);
-        // Also after a refusal: the reason may be a debt, which a worker that looks for tasks
-        // settles.
-        self.idlers.notify(self.turn());
-        pushed
     }
 
     /// The worker that a task from outside is to wake, if it rests.
@@ -214,15 +207,6 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         // Relaxed: any will do.
         let turns = self.turns.as_ref().map_or(0, |turns| turns.fetch_add(1, Relaxed));
         turns as usize % self.workers()
-    }
-
-    /// Queues a task that must not be refused, as [`submit`](Self::submit) does: where there is no
-    /// room, room is made.
-    pub fn submit_always(&self, task: Item) {
-        if let Err(Full(task)) = self.submit(task) {
-            self.surplus.push(task);
-            self.idlers.notify(self.turn());
-        }
     }
 
     /// Makes the worker of seat `me`, from 0 on. `None` if there is no such seat, it is taken, or

@@ -108,7 +108,7 @@ mod tests {
     use antiphon_linux::Linux;
 
     use super::*;
-    use crate::sched::{Crew, Lifo, Scheme, Share, Steal};
+    use crate::sched::{Crew, Lifo, Put, Scheme, Share, Steal};
 
     /// What became of three tasks that a worker made, and what it was counted.
     fn made(wake_ns: u64) -> ([bool; 3], u64) {
@@ -116,7 +116,7 @@ mod tests {
         let crew = Crew::<Linux, _>::new(Lazy::new(scheme, wake_ns), 1, 8);
         let mut worker = crew.worker(0).expect("a seat");
         let item = |number: u64| Item::new(8 * (512 + number)).expect("a word for an item");
-        let kept = [1, 2, 3].map(|number| worker.push(item(number)).is_ok());
+        let kept = [1, 2, 3].map(|number| worker.push(item(number), Put::PLAIN).is_ok());
         let left = kept.iter().filter(|&&kept| kept).count();
         assert!((0..left).all(|_| worker.try_next_task().is_some()));
         assert_eq!(worker.try_next_task(), None);

@@ -3,6 +3,7 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `crew`, `worker` | workers, their queues, and the shared queue of tasks from outside |
+//! | `put` | how a task is put in: its rank, and what happens if there is no room |
 //! | `seats` | which worker has which queue; how a worker in a long task loses its queue |
 //! | `watch` | the watchdog: it finds workers in long tasks |
 //! | `asked` | which queues a policy has looked at |
@@ -41,6 +42,7 @@ mod look;
 mod named;
 mod order;
 mod policy;
+mod put;
 mod ranked;
 mod requests;
 mod scheme;
@@ -65,6 +67,7 @@ pub use look::{Look, State, Working};
 pub use named::UnknownPolicy;
 pub use order::{Adaptive, Ask, End, Fifo, Lifo, Mark, Order, Reverse, Stochastic, Switch};
 pub use policy::{Others, Own, Policy, Victim};
+pub use put::{Put, Room, Wake};
 pub use ranked::{Aging, Deadlines, Key, Ranked};
 pub use requests::Requests;
 pub use scheme::{Asked, Deques, InBlocks, Queues, Scheme};

@@ -202,7 +202,9 @@ mod tests {
     use antiphon_linux::Linux;
 
     use super::*;
-    use crate::sched::{Crew, Deadlines, Fifo, Lifo, Order, Ranked, Scheme, Share, Steal, Worker};
+    use crate::sched::{
+        Crew, Deadlines, Fifo, Lifo, Order, Put, Ranked, Scheme, Share, Steal, Worker,
+    };
 
     const HALF: Steal = Steal { share: Share::Half };
 
@@ -219,7 +221,7 @@ mod tests {
     }
 
     fn push<Y: Policy<Linux>>(worker: &mut Worker<'_, Linux, Y>, tasks: &[u64]) {
-        tasks.iter().for_each(|&task| worker.push(item(task)).expect("room"));
+        tasks.iter().for_each(|&task| worker.push(item(task), Put::PLAIN).expect("room"));
     }
 
     fn takes<Y: Policy<Linux>>(worker: &mut Worker<'_, Linux, Y>, tasks: &[u64]) {
@@ -285,7 +287,7 @@ mod tests {
         push(&mut worker, &[3]);
         let ran = (0..2 * EVERY).map(|_| {
             let task = worker.try_next_task().expect("there is always one");
-            worker.push(task).expect("room");
+            worker.push(task, Put::PLAIN).expect("room");
             number(task)
         });
         assert!(ran.into_iter().any(|task| task == 2));

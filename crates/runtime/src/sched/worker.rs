@@ -16,6 +16,7 @@ use super::asked::Asked;
 use super::crew::Crew;
 use super::idlers::Until;
 use super::policy::{Others, Own, Policy};
+use super::put::{Put, Room, Wake};
 use super::seats::Seat;
 use crate::flight::{Event, Found, Log};
 use crate::task::Awaited;
@@ -80,54 +81,34 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         Self { crew, seat, me, state, taken, outside_at, log, searches: false, _farewell }
     }
 
-    /// Puts in a task that the worker has made ready. Does not block.
+    /// Puts in a task that the worker has made ready: see [`Put`]. Does not block while the worker
+    /// has a seat.
     ///
     /// # Errors
     ///
     /// The task, if there is no room.
     #[inline]
-    pub fn push(&mut self, task: Item) -> Result<(), Full> {
-        self.put(task, None)
-    }
-
-    /// Like [`push`](Self::push), for a task that has a rank.
-    ///
-    /// # Errors
-    ///
-    /// See [`push`](Self::push).
-    #[inline]
-    pub fn push_ranked(&mut self, task: Item, rank: u64) -> Result<(), Full> {
-        self.put(task, Some(rank))
-    }
-
-    /// Puts a task in and wakes no worker: the caller [tells](Crew::tell) the others next, once for
-    /// all tasks that were put in so. Returns whether other workers find more by it.
-    ///
-    /// # Errors
-    ///
-    /// See [`push`](Self::push).
-    #[inline]
-    pub fn push_untold(&mut self, task: Item) -> Result<bool, Full> {
-        if !self.seat.enter() {
-            return self.crew.submit_untold(task).map(|()| true);
+    pub fn push(&mut self, task: Item, put: Put<'_>) -> Result<(), Full> {
+        if put.outside || !self.seat.enter() {
+            return self.crew.submit(task, put);
         }
-        let (pushed, is_found) = self.place(task, None);
-        self.seat.exit();
-        pushed.map(|()| is_found)
-    }
-
-    /// Puts a task in, and wakes a worker to look for it.
-    #[inline]
-    fn put(&mut self, task: Item, rank: Option<u64>) -> Result<(), Full> {
-        if !self.seat.enter() {
-            return self.crew.accept(task, rank);
-        }
-        let (pushed, is_found) = self.place(task, rank);
+        let (pushed, is_found) = self.place(task, put.rank);
         if is_found {
-            self.crew.idlers.notify(self.me);
+            match put.wake {
+                Wake::Now => self.crew.idlers.notify(self.me),
+                Wake::Later(found) => found.set(found.get() + usize::from(pushed.is_ok())),
+            }
         }
         self.seat.exit();
-        pushed
+        match (pushed, put.room) {
+            (Err(Full(task)), Room::Make) => {
+                self.crew.surplus.push(task);
+                self.crew.idlers.notify(self.me);
+                Ok(())
+            }
+            // A worker that waits for room would wait for itself.
+            (pushed, _) => pushed,
+        }
     }
 
     /// Puts a task in, elsewhere if the policy has no room for it. Also returns whether other
@@ -145,18 +126,9 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
             return (pushed, true);
         }
         crew.counters[self.me].0.refuse();
-        // As in `accept`; but no worker is to be woken for nothing.
+        // As in `Crew::submit`; but no worker is to be woken for nothing.
         let nothing = crew.shared.is_empty() && crew.queues[self.me].0.is_empty();
         (pushed, !nothing || crew.policy.has_tasks())
-    }
-
-    /// Like [`push`](Self::push), for a task that must not be refused: where there is no room, room
-    /// is made.
-    pub fn push_always(&mut self, task: Item) {
-        if let Err(Full(task)) = self.push(task) {
-            self.crew.surplus.push(task);
-            self.crew.idlers.notify(self.me);
-        }
     }
 
     /// Lets other workers find the tasks that the worker's queue keeps to its worker, as

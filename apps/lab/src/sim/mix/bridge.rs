@@ -18,7 +18,7 @@ use std::rc::Rc;
 
 use antiphon_platform::{Atomic, AtomicInteger, Clock, Deadline, Platform};
 use antiphon_runtime::fiber::{ANY_EVERY, Ready, TASKS_EVERY};
-use antiphon_runtime::sched::{BoxedPolicy, Crew, Worker};
+use antiphon_runtime::sched::{BoxedPolicy, Crew, Put, Worker};
 use antiphon_sim::{Access, Counts, Machine, OwnLine, Sim, Simulation, Stuck, now, touch, work};
 use antiphon_sync::queue::{Full, Item};
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
@@ -212,11 +212,8 @@ impl Bridge {
             let pool = &self.pools[self.pool_of(conference, stage)];
             work(self.codec.spawn_ns);
             let item = item(fiber);
-            let pushed = match self.subject.rank(stage as u64, self.starts_ns[conference]) {
-                Some(rank) => pool.submit_ranked(item, rank),
-                None => pool.submit(item),
-            };
-            pushed.expect("room for all");
+            let rank = self.subject.rank(stage as u64, self.starts_ns[conference]);
+            pool.submit(item, Put { rank, ..Put::PLAIN }).expect("room for all");
         }
     }
 
@@ -377,11 +374,11 @@ impl Bridge {
         self.work(self.codec.spawn_ns);
         let (item, pool) = (item(self.parts() + place), self.pool_of(conference, 2));
         let rank = self.subject.rank(2, due_ns + LATE_NS);
-        let pushed = match rank {
-            None if pool == desk.pool => desk.worker.push(item),
-            Some(rank) if pool == desk.pool => desk.worker.push_ranked(item, rank),
-            None => self.pools[pool].submit(item),
-            Some(rank) => self.pools[pool].submit_ranked(item, rank),
+        let put = Put { rank, ..Put::PLAIN };
+        let pushed = if pool == desk.pool {
+            desk.worker.push(item, put)
+        } else {
+            self.pools[pool].submit(item, put)
         };
         if let Err(Full(_)) = pushed {
             self.send(place);

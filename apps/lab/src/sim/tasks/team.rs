@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::Platform;
-use antiphon_runtime::sched::{Crew, Policy, Queues, Worker};
+use antiphon_runtime::sched::{Crew, Policy, Put, Queues, Worker};
 use antiphon_sim::Sim;
 use antiphon_sync::queue::{Full, Item, Stolen, WorkQueue};
 
@@ -134,7 +134,7 @@ impl<Y: Policy<Sim> + 'static> Team for Crew<Sim, Y> {
 
 impl<Y: Policy<Sim>> Member for Worker<'_, Sim, Y> {
     fn push(&mut self, task: Item, stage: u64) -> Result<(), Full> {
-        self.push_ranked(task, stage)
+        self.push(task, Put { rank: Some(stage), ..Put::PLAIN })
     }
 
     fn next(&mut self) -> Option<Item> {

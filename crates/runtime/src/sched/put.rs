@@ -1,0 +1,53 @@
+//! How a task is put in: what a thread tells [`Crew::submit`](super::Crew::submit) and
+//! [`Worker::push`](super::Worker::push) beside the task.
+
+use core::cell::Cell;
+
+/// How a task is put in. All of it is usual in [`Put::PLAIN`]:
+///
+/// ```
+/// use antiphon_runtime::sched::{Put, Room};
+///
+/// let urgent = Put { rank: Some(0), ..Put::PLAIN };
+/// let never_refused = Put { room: Room::Make, ..Put::PLAIN };
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Put<'a> {
+    /// A deadline, a priority, a stage: what a rank means is up to the policy, and most policies
+    /// ignore it.
+    pub rank: Option<u64>,
+    /// What happens if there is no room.
+    pub room: Room,
+    /// When resting workers are woken.
+    pub wake: Wake<'a>,
+    /// Whether a worker puts the task where tasks from outside go, and not into its own queue.
+    pub outside: bool,
+}
+
+/// What happens to a task for which there is no room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Room {
+    /// The caller gets it back.
+    Refuse,
+    /// The caller sleeps until there is room, and gets the task back only if the crew is closed. A
+    /// worker that has a seat would wait for itself: it gets the task back at once.
+    Wait,
+    /// Room is made. The task is never refused.
+    Make,
+}
+
+/// When resting workers are woken for a task.
+#[derive(Clone, Copy, Debug)]
+pub enum Wake<'a> {
+    /// At once: one worker.
+    Now,
+    /// Later: the task is counted here, if other workers can find it. The caller
+    /// [tells](super::Crew::tell) the workers of all that it has counted.
+    Later(&'a Cell<usize>),
+}
+
+impl Put<'_> {
+    /// Without a rank; wakes a worker, and may be refused.
+    pub const PLAIN: Self =
+        Self { rank: None, room: Room::Refuse, wake: Wake::Now, outside: false };
+}
