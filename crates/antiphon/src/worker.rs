@@ -128,6 +128,7 @@ impl Drop for Waits<'_, '_> {
 }
 
 /// The task that a policy was given as `item`, if it was refused.
+#[inline]
 pub(crate) fn refused(item: Item, put: Result<(), Full>) -> Result<(), Task<Linux>> {
     let Err(Full(back)) = put else {
         return Ok(());
@@ -145,6 +146,7 @@ pub(crate) fn refused(item: Item, put: Result<(), Full>) -> Result<(), Task<Linu
 /// Gives a policy a task. If the policy panics, it is unknown where the task is: a waiter for it
 /// might wait for ever, and a variable that it borrows might go before it is run. So the process
 /// ends.
+#[inline(always)]
 pub(crate) fn surely<R>(give: impl FnOnce() -> R) -> R {
     let ends = Ends;
     let given = give();

@@ -1,5 +1,6 @@
 //! Crews of threads: each task is run once, whatever the policy and the thread that makes it.
 
+use std::cell::Cell;
 use std::iter;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
@@ -10,8 +11,8 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_runtime::sched::{
     Adaptive, Aging, BoxedPolicy, ByWeight, Crew, Deadlines, Fifo, InBlocks, Lifo, LifoSlot,
-    Neighbours, Order, Others, Own, Policy, Put, Ranked, Requests, Reverse, Scheme, Share, Spill,
-    Staged, State, Steal, Stochastic, Swap, Switch, Tickets,
+    Neighbours, Order, Others, Own, Policy, Put, Ranked, Requests, Reverse, Room, Scheme, Share,
+    Spill, Staged, State, Steal, Stochastic, Swap, Switch, Tickets, Wake,
 };
 use antiphon_sync::queue::{Deque, Full, Item, Lot, MultiQueue, RelaxedQueue, Stolen};
 
@@ -475,4 +476,34 @@ fn what_workers_are_at_is_seen() {
         crew.close();
     });
     assert!(crew.latest_ns()[1].is_some());
+}
+
+#[test]
+fn a_worker_with_a_seat_does_not_wait_for_room() {
+    let scheme = Scheme::new(Fifo, Steal { share: Share::Half }).capacity(2, 2);
+    let crew = Crew::<Linux, _>::new(scheme, 1, 2);
+    let mut worker = crew.worker(0).expect("a free seat");
+    let put = Put { room: Room::Wait, ..Put::PLAIN };
+    let refused = (0..8).filter(|&task| worker.push(item(task), put).is_err()).count();
+    assert_eq!(refused as u64, crew.stats().refused);
+    assert!(refused > 0);
+    // Where room is made, none is refused.
+    let put = Put { room: Room::Make, ..Put::PLAIN };
+    assert!((8..16).all(|task| worker.push(item(task), put).is_ok()));
+    let left = iter::from_fn(|| worker.try_any_task()).count();
+    assert_eq!(left, 16 - refused);
+}
+
+#[test]
+fn a_task_as_from_outside_is_for_any_worker() {
+    let crew = Crew::<Linux, _>::new(Scheme::new(Fifo, Steal { share: Share::Half }), 2, 8);
+    let [mut maker, mut other] = [0, 1].map(|seat| crew.worker(seat).expect("a free seat"));
+    maker.push(item(1), Put::PLAIN).expect("there is room");
+    let found = Cell::new(0);
+    let put = Put { outside: true, wake: Wake::Later(&found), ..Put::PLAIN };
+    maker.push(item(2), put).expect("there is room");
+    assert_eq!(found.get(), 1);
+    // Before it steals the one that was there first.
+    assert_eq!(other.try_any_task(), Some(item(2)));
+    assert_eq!(maker.try_next_task(), Some(item(1)));
 }

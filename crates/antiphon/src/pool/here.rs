@@ -75,6 +75,7 @@ pub(super) fn seat<Y: Policy<Linux>>(crew: &Crew<Linux, Y>) -> Option<usize> {
 
 /// Puts an item in, of a worker into its own queue. An item that the policy hands back is a task,
 /// and may be another one.
+#[inline]
 pub(super) fn put<Y: Policy<Linux>>(
     crew: &Crew<Linux, Y>,
     item: Item,
@@ -92,6 +93,7 @@ pub(super) fn put<Y: Policy<Linux>>(
 
 /// Puts an item in again that the policy has handed back, if it is a fiber that has begun: that
 /// can't be run here.
+#[cold]
 pub(super) fn put_back_begun<Y: Policy<Linux>>(
     crew: &Crew<Linux, Y>,
     Full(back): Full,

@@ -113,6 +113,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
     }
 
     /// Puts a task in that the caller has made: [`put_or_run`](Self::put_or_run).
+    #[inline]
     pub(super) fn spawn(&self, task: Task<Linux>, caller: Caller, how: Put<'_>) {
         self.put_or_run(self.sampled(task, caller), how);
     }
@@ -135,6 +136,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
 
     /// Puts a [sampled](Self::sampled) task in; if it is refused, does what
     /// [`run_or_wait`](Self::run_or_wait) says.
+    #[inline]
     pub(super) fn put_or_run(&self, task: Task<Linux>, how: Put<'_>) {
         if let Err(task) = self.put(task, how) {
             self.run_or_wait(task, how);
@@ -143,6 +145,8 @@ impl<Y: Policy<Linux>> Shared<Y> {
 
     /// Puts a [sampled](Self::sampled) task in, of a worker into its own queue. Hands it back if
     /// there is no room and it may be [refused](Room::Refuse).
+    // Out of line: the layers below it are inlined here, and not into each of its callers.
+    #[inline(never)]
     pub(super) fn put(&self, task: Task<Linux>, how: Put<'_>) -> Result<(), Task<Linux>> {
         if how.room == Room::Wait {
             self.put_waiting(task, how);
@@ -155,6 +159,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
     /// Deals with a task for which there is no room: the caller runs it; on a fiber, it waits for
     /// some. A task that is to be a fiber may wait for what the caller does next, so a thread can
     /// neither run it nor wait for room: room is made.
+    #[cold]
     fn run_or_wait(&self, task: Task<Linux>, how: Put<'_>) {
         if fiber::is_fiber() {
             self.put_waiting(task, how);
