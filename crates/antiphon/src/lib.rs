@@ -151,7 +151,7 @@ pub mod raw {
 pub mod generic {
     pub use antiphon_linux::Linux;
     pub use antiphon_platform::Platform;
-    pub use antiphon_sync::clock::{Apart, Least, Meeting, Ordo, SharedCounter, Stamps};
+    pub use antiphon_sync::clock::{Ordo, SharedCounter, Stamps};
     pub use antiphon_sync::lock::{Form, Lock, Published, ShflMutex, ShflSpin, Standard};
     pub use antiphon_sync::lock::{GroupReaders, GroupWriters};
     pub use antiphon_sync::lock::{MAX_READERS, Recursive, Refused, RwForm, ShflRwLock};

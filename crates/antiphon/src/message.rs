@@ -35,8 +35,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`generic`](crate::generic) has the same for other machines.
-//!
 //! # Where the owner looks
 //!
 //! Above, a thread does nothing else: [`Mailbox::wait`]. A worker looks between two pieces of work,
