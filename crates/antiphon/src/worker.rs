@@ -25,8 +25,8 @@ pub(crate) trait AnyWorker {
     /// Runs tasks until `awaited` is done, or the worker has lost its seat.
     fn help(&self, awaited: &Awaited<'_, Linux>);
 
-    /// Puts a task in that the worker has made, for all workers to find. Hands it back if there is
-    /// no room, or the policy is being asked.
+    /// Puts the item of a task in that the worker has made, for all workers to find. Hands it back
+    /// if there is no room, or the policy is being asked.
     fn put(&self, item: Item) -> Result<(), Full>;
 
     /// Whether a worker of the pool has nothing to do; may be stale at once.
@@ -54,7 +54,8 @@ impl Known<'_> {
     ///
     /// # Safety
     ///
-    /// The result is dropped, not forgotten.
+    /// The result is dropped, not forgotten. The worker is the `pool::here::Here` of the crew at
+    /// that address.
     pub(crate) unsafe fn show(&self) -> Shown<'_> {
         local::with(|own| {
             own.here.set(Some(NonNull::from(self).cast()));
@@ -127,7 +128,8 @@ impl Drop for Waits<'_, '_> {
     }
 }
 
-/// The task that a policy was given as `item`, if it was refused.
+/// The task that a policy was given as `item`, if it was refused. What was handed back is a task
+/// that has not begun.
 #[inline]
 pub(crate) fn refused(item: Item, put: Result<(), Full>) -> Result<(), Task<Linux>> {
     let Err(Full(back)) = put else {

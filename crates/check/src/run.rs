@@ -34,7 +34,10 @@ pub(crate) fn run_once<'env>(program: &Program<'_, 'env>, graph: Graph) {
         drive(&mut fibers);
     }
     let finally = scope.finally.take();
-    if context::with(|execution| execution.ending.is_none()) {
+    let is_whole = |execution: &mut Execution| {
+        execution.ending.is_none() && (!execution.caught_up() || execution.caught_up_well())
+    };
+    if context::with(is_whole) {
         context::with(Execution::join_all);
         context::guarded(|| finally.into_iter().for_each(|check| check()));
     }
@@ -163,6 +166,9 @@ impl Execution {
     /// execution.
     fn resolve_stuck(&mut self) -> Option<usize> {
         assert!(self.caught_up(), "the model is not deterministic: it stops earlier this time");
+        if !self.caught_up_well() {
+            return None;
+        }
         let open = unfinished(self);
         for &number in &open {
             if let Status::Blocked { stamp, .. } = self.threads[number].status {

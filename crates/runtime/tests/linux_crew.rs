@@ -487,6 +487,8 @@ fn a_worker_with_a_seat_does_not_wait_for_room() {
     let refused = (0..8).filter(|&task| worker.push(item(task), put).is_err()).count();
     assert_eq!(refused as u64, crew.stats().refused);
     assert!(refused > 0);
+    let outside = Put { outside: true, ..put };
+    assert!(worker.push(item(8), outside).is_err(), "not into the queue for tasks from outside");
     // Where room is made, none is refused.
     let put = Put { room: Room::Make, ..Put::PLAIN };
     assert!((8..16).all(|task| worker.push(item(task), put).is_ok()));

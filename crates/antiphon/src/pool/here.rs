@@ -37,7 +37,7 @@ where
 {
     let here = Here { worker: RefCell::new(worker), shared };
     let known = Known { crew: ptr::from_ref(&shared.crew).cast(), worker: &here };
-    // SAFETY: it is dropped at the end of this function.
+    // SAFETY: it is dropped at the end of this function, and the worker is the one of that crew.
     let _shown = unsafe { known.show() };
     if let Some(host) = host {
         return here.host(host);
@@ -73,8 +73,8 @@ pub(super) fn seat<Y: Policy<Linux>>(crew: &Crew<Linux, Y>) -> Option<usize> {
     ask(crew, |here| here.and_then(seat))
 }
 
-/// Puts an item in, of a worker into its own queue. An item that the policy hands back is a task,
-/// and may be another one.
+/// Puts the item of a task in, of a worker into its own queue. An item that the policy hands back
+/// is a task, and may be another one.
 #[inline]
 pub(super) fn put<Y: Policy<Linux>>(
     crew: &Crew<Linux, Y>,

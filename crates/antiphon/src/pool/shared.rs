@@ -166,15 +166,15 @@ impl<Y: Policy<Linux>> Shared<Y> {
         } else if self.stacks.is_some() {
             self.put_or_run(task, Put { room: Room::Make, ..how });
         } else {
-            self.run(task);
+            self.run(task, how);
         }
     }
 
     /// Runs a task for which there was no room; unless it is made in too many that are run so.
-    fn run(&self, task: Task<Linux>) {
+    fn run(&self, task: Task<Linux>, how: Put<'_>) {
         match Nested::new() {
             Some(_nested) => task.run(),
-            None => self.put_or_run(task, Put { room: Room::Make, ..Put::PLAIN }),
+            None => self.put_or_run(task, Put { room: Room::Make, ..how }),
         }
     }
 
@@ -190,7 +190,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
             match self.meanwhile() {
                 Meanwhile::Worked => {}
                 Meanwhile::Sleep => break,
-                Meanwhile::Run => return self.run(task),
+                Meanwhile::Run => return self.run(task, how),
                 Meanwhile::Make => return self.put_or_run(task, Put { room: Room::Make, ..how }),
             }
         }
@@ -199,7 +199,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
         // Not by `here::put`: a fiber of another pool waits as a fiber.
         let put = surely(|| submit().or_else(|full| here::put_back_begun(&self.crew, full)));
         if let Err(task) = refused(item, put) {
-            self.run(task);
+            self.run(task, how);
         }
     }
 
@@ -262,7 +262,7 @@ impl<Y: Policy<Linux>> Drop for Shared<Y> {
             if has_begun(item) {
                 continue;
             }
-            // SAFETY: all items of the crew are of `put`, and it hands each out once.
+            // SAFETY: all items of the crew are of tasks, and it hands each out once.
             drop(unsafe { Task::<Linux>::from_item(item) });
         }
     }

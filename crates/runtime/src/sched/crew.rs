@@ -176,15 +176,22 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     /// Puts a task in from outside when there is room, or the crew is closed.
     #[cold]
     fn submit_waiting(&self, mut task: Item, put: Put<'_>) -> Result<(), Full> {
+        let (first, later) = (task, put.wake);
+        // The rank is that of the caller's task, in whose stead the policy may return another one.
+        // The workers are woken at once: they are to make room.
+        let put = |task| Put { rank: put.rank.filter(|_| task == first), wake: Wake::Now, ..put };
+        if let Wake::Later(found) = later {
+            self.tell(found.take());
+        }
         loop {
-            match self.try_submit(task, put) {
+            match self.try_submit(task, put(task)) {
                 Ok(()) => return Ok(()),
                 Err(Full(refused)) if self.is_closed() => return Err(Full(refused)),
                 Err(Full(refused)) => task = refused,
             }
             let wait = self.room.prepare();
             // CREW-5.
-            match self.try_submit(task, put) {
+            match self.try_submit(task, put(task)) {
                 Ok(()) => return Ok(()),
                 Err(Full(refused)) => task = refused,
             }

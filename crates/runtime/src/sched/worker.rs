@@ -1,8 +1,8 @@
 //! A worker of a crew: the tasks that it makes ready, and the task that it runs next.
 //!
 //! The invariants are in `crew`. All methods but [`Worker::seat`] and [`Worker::has_seat`] run
-//! inside the worker's seat (SEAT-1). A worker that has lost its seat makes tasks ready as a thread
-//! from outside does, and gets none.
+//! inside the worker's seat (SEAT-1), and [`Worker::push`] where a task goes outside. A worker that
+//! has lost its seat makes tasks ready as a thread from outside does, and gets none.
 
 use core::fmt;
 use core::mem::{forget, replace, take};
@@ -90,7 +90,10 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
     #[inline]
     pub fn push(&mut self, task: Item, put: Put<'_>) -> Result<(), Full> {
         if put.outside || !self.seat.enter() {
-            return self.crew.submit(task, put);
+            // A worker that waits for room would wait for itself.
+            let waits_for_itself = put.room == Room::Wait && self.has_seat();
+            let room = if waits_for_itself { Room::Refuse } else { put.room };
+            return self.crew.submit(task, Put { room, ..put });
         }
         let (pushed, is_found) = self.place(task, put.rank);
         if is_found {
@@ -106,7 +109,7 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
                 self.crew.idlers.notify(self.me);
                 Ok(())
             }
-            // A worker that waits for room would wait for itself.
+            // `Room::Wait`: as above.
             (pushed, _) => pushed,
         }
     }
