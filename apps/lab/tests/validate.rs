@@ -3,7 +3,7 @@
 mod common;
 
 use std::collections::BTreeSet;
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -135,7 +135,16 @@ fn an_interrupted_validation_keeps_what_it_has_and_ends_by_the_signal() {
     let folder = Folder::new("validate-interrupted");
     let out = folder.path("reports");
     let arguments = ["validate", "--machine", "host", "--out", &out];
-    let mut child = antiphon(&arguments).stdout(Stdio::null()).spawn().expect("it starts");
+    let mut command = antiphon(&arguments);
+    // SAFETY: the call is one that may be made between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            // A test that runs in the background of a shell has it ignored, and so has its child.
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            Ok(())
+        });
+    }
+    let mut child = command.stdout(Stdio::null()).spawn().expect("it starts");
     let end = Instant::now() + Duration::from_secs(60);
     while !std::path::Path::new(&out).join("machine.toml").exists() {
         assert!(Instant::now() < end, "no machine file");
