@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use crate::clock::{Clock, Id, SLOTS};
 use crate::decide::Decider;
-use crate::fences::Fences;
+use crate::fences::{Fences, Past};
 use crate::graph::{Event, Graph, Index, Kind, Meta};
 use crate::location::{Access, Addresses, Locations};
 use crate::model::{Config, FailureKind};
@@ -239,7 +239,8 @@ impl Execution {
         self.order.push(stamp as u32);
         let access = self.access(stamp, &event);
         let before = &self.meta[stamp].before;
-        self.fences.take(&event, access.as_ref(), before, &self.locations, &self.meta);
+        let past = Past { locations: &self.locations, meta: &self.meta };
+        self.fences.take(&event, access.as_ref(), before, past);
         if let Some(access) = access {
             let location = &mut self.locations[event.location];
             location.add(access);
@@ -317,8 +318,9 @@ impl Execution {
         }
         let access = self.access(self.graph.events.len(), &event).expect("it is an access");
         let allowed = if event.section {
-            self.tried.clone_from(&self.fences);
-            self.tried.take(&event, Some(&access), &before, &self.locations, &self.meta);
+            let past = Past { locations: &self.locations, meta: &self.meta };
+            self.tried.copy(&self.fences);
+            self.tried.take(&event, Some(&access), &before, past);
             !self.tried.is_broken()
         } else {
             self.fences.admit(&event, &access, &before, &self.locations)

@@ -47,8 +47,16 @@ struct Edges {
     to: Set,
 }
 
+/// The events that have taken place so far.
+#[derive(Clone, Copy)]
+pub(crate) struct Past<'a> {
+    pub(crate) locations: &'a Locations,
+    /// Of each event, by stamp.
+    pub(crate) meta: &'a [Meta],
+}
+
 /// The nodes of an execution so far, and their order.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct Fences {
     nodes: Vec<Node>,
     /// How many words a set has.
@@ -115,25 +123,32 @@ impl Fences {
         self.nodes.iter().any(|node| known.covers(node.first))
     }
 
-    /// Takes in `event`, which takes place now, and is not among the accesses of `locations` yet.
-    /// `access` is what will be there, if it is one; `before` all that happens before it, itself
-    /// included.
+    /// Becomes the same as `other`, keeping memory.
+    pub(crate) fn copy(&mut self, other: &Self) {
+        self.nodes.clone_from(&other.nodes);
+        self.words = other.words;
+        self.after.clone_from(&other.after);
+        self.has_light = other.has_light;
+        self.is_broken = other.is_broken;
+    }
+
+    /// Takes in `event`, which takes place now, and is not in the past yet. `access` is what will
+    /// be there, if it is one; `before` all that happens before it, itself included.
     pub(crate) fn take(
         &mut self,
         event: &Event,
         access: Option<&Access>,
         before: &Clock,
-        locations: &Locations,
-        meta: &[Meta],
+        past: Past<'_>,
     ) {
         if is_node(event) {
-            self.take_node(event, access, before, locations, meta);
+            self.take_node(event, access, before, past);
         }
         let Some(access) = access.filter(|_| !self.nodes.is_empty()) else { return };
         if event.section && access.is_write() {
-            self.end_section(event, access, locations, meta);
+            self.end_section(event, access, past);
         }
-        let edges = self.edges(event.location, access, before, locations);
+        let edges = self.edges(event.location, access, before, past.locations);
         self.insert(&edges);
     }
 
@@ -154,8 +169,7 @@ impl Fences {
         event: &Event,
         access: Option<&Access>,
         before: &Clock,
-        locations: &Locations,
-        meta: &[Meta],
+        past: Past<'_>,
     ) {
         let strength = match event.kind {
             Kind::Heavy => Strength::Heavy,
@@ -163,7 +177,7 @@ impl Fences {
             _ => Strength::Light,
         };
         let mut known = *before;
-        for (number, location) in locations.all().iter().enumerate() {
+        for (number, location) in past.locations.all().iter().enumerate() {
             // The half of a section is before its own node.
             let own = access.filter(|_| usize::from(event.location) == number);
             if own.is_none() && before.includes(&location.extent) {
@@ -175,7 +189,7 @@ impl Fences {
             for access in location.accesses.iter().filter(|access| access.place < last) {
                 // An access that is known has brought all that happens before it.
                 if !known.covers(access.id) {
-                    known.join(&meta[access.stamp as usize].before);
+                    known.join(&past.meta[access.stamp as usize].before);
                 }
             }
         }
@@ -196,19 +210,13 @@ impl Fences {
     }
 
     /// The store of a section is before the section's node, as its test is.
-    fn end_section(
-        &mut self,
-        event: &Event,
-        access: &Access,
-        locations: &Locations,
-        meta: &[Meta],
-    ) {
+    fn end_section(&mut self, event: &Event, access: &Access, past: Past<'_>) {
         let is_own = |node: &Node| node.first == event.before();
         let own = self.nodes.iter().rposition(is_own).expect("a section begins with its test");
         let mut known = Clock::default();
-        let accesses = &locations[event.location].accesses;
+        let accesses = &past.locations[event.location].accesses;
         for earlier in accesses.iter().filter(|earlier| earlier.place < access.place) {
-            known.join(&meta[earlier.stamp as usize].before);
+            known.join(&past.meta[earlier.stamp as usize].before);
         }
         self.nodes[own].before.include(event.id);
         let is_before = |node: &Node| {

@@ -137,11 +137,11 @@ fn drive_scheduled(fibers: &mut [Fiber], runnable: &mut Vec<usize>) -> Going {
         let ready = threads.filter(|(_, thread)| thread.status == Status::Ready);
         runnable.clear();
         runnable.extend(ready.map(|(number, _)| number));
-        if !runnable.is_empty() {
-            let number = execution.decider.schedule(runnable, execution.order.len());
-            execution.granted = Some(number);
+        if runnable.is_empty() {
+            return None;
         }
-        execution.granted.filter(|_| !runnable.is_empty())
+        execution.granted = Some(execution.decider.schedule(runnable, execution.order.len()));
+        execution.granted
     });
     let Some(number) = number else {
         let left = context::with(|execution| unfinished(execution));

@@ -146,7 +146,7 @@ fn rounds(most: u32) -> impl Iterator<Item = u32> {
     rounds_until(most, || true)
 }
 
-/// As [`rounds`], but goes on until `enough` was seen, for 30 s at most.
+/// As [`rounds`], but goes on until `enough` was seen, for 90 s at most.
 fn rounds_until(most: u32, enough: impl Fn() -> bool) -> impl Iterator<Item = u32> {
     let begun = Instant::now();
     (0..).take_while(move |&nth| {
