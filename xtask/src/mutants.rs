@@ -1,6 +1,6 @@
 //! `mutants`: a model that never fails proves nothing, so break what it checks and see it fail.
 //!
-//! Two kinds of mutants, one at a time on a copy of the tree:
+//! Two kinds of mutants, tried on a copy of the tree, most of them in one program ([`schemata`]):
 //!
 //! - **Orderings.** Each memory ordering above `Relaxed` in `crates/sync/src`, `crates/rivals/src`
 //!   and `crates/runtime/src`, in the arena and in the chunks of a recording is weakened
@@ -23,12 +23,15 @@ mod fate;
 mod mutant;
 mod orderings;
 mod record;
+mod schemata;
 mod scratch;
 mod table;
 mod trial;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::finding::{Finding, Outcome, report};
@@ -37,12 +40,12 @@ use budget::Budget;
 use fate::Fate;
 use mutant::Mutant;
 use record::Record;
-use trial::Bench;
+use trial::{Bench, Mixed};
 
 const TABLE: &str = "crates/models/mutants.toml";
 
 /// Is told what became of each mutant that was tried.
-type Note<'a> = &'a mut dyn FnMut(&Mutant, &Fate) -> Result<(), Failure>;
+type Note<'a> = &'a mut (dyn FnMut(&Mutant, &Fate) -> Result<(), Failure> + Send);
 
 /// Which mutants to try.
 enum Selection {
@@ -214,37 +217,75 @@ fn select(root: &Path, selection: &Selection) -> Result<Vec<Mutant>, Failure> {
 
 /// Tries those that name their tests, then the others, which need all tests to pass first.
 fn try_all(mutants: &[Mutant], bench: &mut Bench, note: Note<'_>) -> Result<Vec<Fate>, Failure> {
-    let mut fates = Vec::new();
-    for group in mutants.chunk_by(|a, b| a.killed_by.is_empty() == b.killed_by.is_empty()) {
-        if !bench.pass(group)? {
-            break;
+    let mut trials = Trials { fates: vec![Fate::Skipped; mutants.len()], done: 0, note };
+    let numbered: BTreeMap<u32, &Mutant> = (1..).zip(mutants).collect();
+    let Some(mixed) = bench.mix(&numbered)? else { return Ok(trials.fates) };
+    let all = mutants.len();
+    println!("{} of {all} mutants are in one program", mixed.len());
+    let (named, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        numbered.into_iter().partition(|(_, mutant)| !mutant.killed_by.is_empty());
+    for group in [named, others] {
+        let needing: Vec<_> = group.values().copied().collect();
+        if group.is_empty() || !bench.pass(&needing, &mixed)? {
+            continue;
         }
-        try_group(group, bench, mutants.len(), &mut fates, note)?;
+        let (chosen, alone): (Vec<_>, Vec<_>) =
+            group.into_iter().partition(|(number, _)| mixed.has(*number));
+        choose_each(&chosen, bench, &mixed, &mut trials)?;
+        for (number, mutant) in alone {
+            let fate = bench.build_and_try(mutant)?;
+            trials.end(number, mutant, fate)?;
+        }
     }
-    fates.resize(mutants.len(), Fate::Skipped);
-    Ok(fates)
+    Ok(trials.fates)
 }
 
-fn try_group(
-    group: &[Mutant],
+/// Tries mutants that one program has, as many at a time as there are CPUs.
+fn choose_each(
+    mutants: &[(u32, &Mutant)],
     bench: &Bench,
-    all: usize,
-    fates: &mut Vec<Fate>,
-    note: Note<'_>,
+    mixed: &Mixed,
+    trials: &mut Trials<'_>,
 ) -> Result<(), Failure> {
-    for mutant in group {
-        let fate = bench.try_one(mutant)?;
-        if fate == Fate::Skipped {
-            break;
+    let next = AtomicUsize::new(0);
+    let trials = Mutex::new(trials);
+    let work = || -> Result<(), String> {
+        while let Some((number, mutant)) = mutants.get(next.fetch_add(1, Relaxed)) {
+            let fate = bench.choose(mutant, *number, mixed).map_err(|error| error.to_string())?;
+            let mut trials = trials.lock().unwrap_or_else(PoisonError::into_inner);
+            trials.end(*number, mutant, fate).map_err(|error| error.to_string())?;
         }
-        note(mutant, &fate)?;
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..trial::cpus()).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("workers don't panic"))
+    })?;
+    Ok(())
+}
+
+/// What became of the mutants so far.
+struct Trials<'a> {
+    fates: Vec<Fate>,
+    done: usize,
+    note: Note<'a>,
+}
+
+impl Trials<'_> {
+    /// Notes and prints the end of a mutant's trial.
+    fn end(&mut self, number: u32, mutant: &Mutant, fate: Fate) -> Result<(), Failure> {
+        if fate == Fate::Skipped {
+            return Ok(());
+        }
+        (self.note)(mutant, &fate)?;
+        self.done += 1;
         let excuse = excuse(mutant, &fate);
         let name = if excuse.is_some() { "explained" } else { fate.name() };
-        fates.push(fate);
-        let detail = fates.last().map(|fate| detail(fate, excuse)).unwrap_or_default();
-        println!("[{}/{all}] {mutant}: {name}{detail}", fates.len());
+        let detail = detail(&fate, excuse);
+        println!("[{}/{}] {mutant}: {name}{detail}", self.done, self.fates.len());
+        self.fates[number as usize - 1] = fate;
+        Ok(())
     }
-    Ok(())
 }
 
 /// Why the source says that this mutant may survive, if it did.

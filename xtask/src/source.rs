@@ -121,19 +121,24 @@ pub fn line_of(text: &str, at: usize) -> usize {
     1 + text.as_bytes()[..at].iter().filter(|&&b| b == b'\n').count()
 }
 
-/// The place behind the parenthesis that closes the one at `open`.
+/// The place behind the parenthesis, bracket or brace that closes the one at `open`.
 pub fn closing(masked: &str, open: usize) -> Option<usize> {
+    let opening = *masked.as_bytes().get(open)?;
+    let closing = match opening {
+        b'(' => b')',
+        b'[' => b']',
+        b'{' => b'}',
+        _ => return None,
+    };
     let mut depth = 0_usize;
     for (offset, byte) in masked.bytes().enumerate().skip(open) {
-        match byte {
-            b'(' => depth += 1,
-            b')' => {
-                depth = depth.checked_sub(1)?;
-                if depth == 0 {
-                    return Some(offset + 1);
-                }
+        if byte == opening {
+            depth += 1;
+        } else if byte == closing {
+            depth -= 1;
+            if depth == 0 {
+                return Some(offset + 1);
             }
-            _ => {}
         }
     }
     None
@@ -177,6 +182,8 @@ mod tests {
     fn a_parenthesis_finds_its_partner() {
         assert_eq!(closing("f(a(b), c) d", 1), Some(10));
         assert_eq!(closing("f(a(b)", 1), None);
+        assert_eq!(closing("f(a) { {b} } c", 5), Some(12));
+        assert_eq!(closing("f(a)", 0), None, "not a parenthesis");
     }
 
     #[test]

@@ -6,8 +6,12 @@ use std::process::{Command, Output};
 /// A workspace below the system's temporary directory, removed at the end.
 struct Tree(PathBuf);
 
+/// The package that says which mutant is chosen.
+const PLATFORM: &str = "[package]\nname = \"antiphon-platform\"\nedition = \"2024\"\n";
+
 /// The package with the algorithms: nothing in it but orderings to weaken.
-const MANIFEST: &str = "[package]\nname = \"antiphon-sync\"\nedition = \"2024\"\n";
+const MANIFEST: &str = "[package]\nname = \"antiphon-sync\"\nedition = \"2024\"\n\
+                        [dependencies]\nantiphon-platform = { path = \"../platform\" }\n";
 
 /// The package that holds the models.
 const MODELS: &str = "[package]\nname = \"antiphon-models\"\nedition = \"2024\"\n\
@@ -46,6 +50,8 @@ impl Tree {
     fn new(name: &str) -> Self {
         let tree = Self(std::env::temp_dir().join(format!("xtask-{name}-{}", std::process::id())));
         tree.write("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"crates/*\"]\n");
+        tree.write("crates/platform/Cargo.toml", PLATFORM);
+        tree.write("crates/platform/src/lib.rs", "");
         tree.write("crates/sync/Cargo.toml", MANIFEST);
         tree.write("crates/sync/src/lib.rs", LIBRARY);
         tree.write("crates/models/Cargo.toml", MODELS);
@@ -111,6 +117,7 @@ fn orderings_are_killed_or_survive_and_survivors_can_be_explained() {
     assert_eq!(code, 1, "{text}");
     assert!(text.contains("lib.rs:3 Acquire → Relaxed: killed by model_a::sees"), "{text}");
     assert!(text.contains("lib.rs:6 Release → Relaxed: survived"), "{text}");
+    assert!(text.contains("2 of 2 mutants are in one program"), "{text}");
 
     let (code, text) = tree.mutants(&["--test", "model_a::counts"]);
     assert_eq!(code, 1, "{text}");
@@ -139,12 +146,14 @@ fn entries_of_the_table_meet_the_tests_that_they_name() {
         ("3", "\"model_b\"", 2, "no test model_b"),
         ("3", "\"model_a::none\"", 2, "no test model_a::none"),
         ("2", "", 1, "m [INV-1]: undecided by model_a"),
-        ("()", "", 1, "m [INV-1]: unbuildable: error"),
+        ("()", "", 1, "m [INV-1]: unbuildable: mismatched types"),
     ] {
         tree.entry(replace, killed_by);
         let (code, text) = tree.mutants(&["--limit", "10"]);
         assert_eq!(code, expected_code, "{text}");
         assert!(text.contains(expected), "{text}");
+        // The body of a constant function can't ask which mutant is chosen.
+        assert!(text.contains("1 of 2 mutants are in one program"), "{text}");
     }
     tree.entry("3", "\"model_a::counts\"");
     for (named, count) in [("model_a", 1), ("model_a::counts", 1), ("model_b", 0)] {

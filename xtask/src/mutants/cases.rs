@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::budget::Budget;
+use super::schemata::VARIABLE;
 use super::scratch::Scratch;
 use crate::{Failure, suite};
 
@@ -16,9 +17,28 @@ pub struct Case {
     /// `SUBJECT::test`.
     pub name: String,
     program: PathBuf,
+    /// The mutant that the program is to choose, if it has several.
+    mutant: u32,
 }
 
 impl Case {
+    /// The tests in a copy of their program at `path`.
+    ///
+    /// # Errors
+    ///
+    /// If the program can't be copied.
+    pub fn copied(cases: Vec<Self>, path: &Path) -> Result<Vec<Self>, Failure> {
+        if let Some(case) = cases.first() {
+            std::fs::copy(&case.program, path)?;
+        }
+        Ok(cases.into_iter().map(|case| Self { program: path.to_owned(), ..case }).collect())
+    }
+
+    /// The test with one of the program's mutants.
+    pub fn with(&self, mutant: u32) -> Self {
+        Self { mutant, ..self.clone() }
+    }
+
     /// Whether `name` is its own, or its subject's.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.name.split_once("::").is_some_and(|(subject, _)| subject == name)
@@ -46,25 +66,24 @@ pub fn of(program: &Path) -> Result<Vec<Case>, Failure> {
         return Err(format!("{} does not list its tests", program.display()).into());
     }
     Ok(suite::listed(&String::from_utf8_lossy(&listed.stdout))
-        .map(|test| Case { name: test.to_owned(), program: program.to_owned() })
+        .map(|test| Case { name: test.to_owned(), program: program.to_owned(), mutant: 0 })
         .collect())
 }
 
-/// Runs `cases` in their order, as many at a time as there are CPUs, each for `limit` at most, till
-/// one ends so that `enough` is true, or `budget` is spent. Returns how each ended, and how long it
-/// took.
+/// Runs `cases` in their order, `workers` at a time, each for its `limit` at most, till one ends so
+/// that `enough` is true, or `budget` is spent. Returns how each ended, and how long it took.
 ///
 /// # Errors
 ///
 /// If one can't be started.
 pub fn run(
     cases: &[Case],
+    workers: usize,
     scratch: &Scratch,
-    limit: Duration,
+    limit: impl Fn(&Case) -> Duration + Sync,
     budget: Budget,
     enough: impl Fn(&Verdict) -> bool + Sync,
 ) -> Result<Vec<(Verdict, Duration)>, Failure> {
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(cases.len());
     let (next, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let results = Mutex::new(vec![(Verdict::NotRun, Duration::ZERO); cases.len()]);
     let work = || {
@@ -73,7 +92,7 @@ pub fn run(
             let Some(case) = cases.get(number) else { break };
             let begun = Instant::now();
             let is_over = || over.load(Relaxed) || budget.is_spent(Instant::now());
-            let verdict = run_one(case, scratch.tree(), limit, is_over)?;
+            let verdict = run_one(case, scratch.tree(), limit(case), is_over)?;
             if enough(&verdict) {
                 over.store(true, Relaxed);
             }
@@ -99,6 +118,7 @@ fn run_one(
 ) -> Result<Verdict, std::io::Error> {
     let mut child = Command::new(&case.program)
         .args([&case.name, "--exact"])
+        .env(VARIABLE, case.mutant.to_string())
         .current_dir(directory)
         .stdin(Stdio::null())
         .stdout(Stdio::null())

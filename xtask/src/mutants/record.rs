@@ -6,8 +6,8 @@
 //! ```
 //!
 //! `blob` is git's name for the contents of the file that the mutant changes, when it was tried.
-//! While the file is the same, `--resume` does not try the mutant again: all mutants take hours,
-//! and need not be tried in one go.
+//! While the file is the same, `--resume` does not try the mutant again: not all need be tried in
+//! one go.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,9 @@
 //! A copy of the tree to break, kept between runs so that its builds stay incremental.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use super::mutant::Mutant;
 use crate::{Failure, tree};
 
 /// The copy. No two processes have it at a time.
@@ -43,17 +42,27 @@ impl Scratch {
         &self.builds
     }
 
-    /// Runs `trial` while the copy has the change, and undoes that.
+    /// The text of a file of the copy.
+    pub fn text(&self, file: &str) -> Result<String, Failure> {
+        let path = self.tree.join(file);
+        std::fs::read_to_string(&path).map_err(|error| format!("{file}: {error}").into())
+    }
+
+    /// Runs `trial` while files of the copy have other `texts`, and undoes that.
     pub fn with<R>(
         &self,
-        mutant: &Mutant,
+        texts: &BTreeMap<String, String>,
         trial: impl FnOnce() -> Result<R, Failure>,
     ) -> Result<R, Failure> {
-        let path = self.tree.join(&mutant.file);
-        let original = std::fs::read_to_string(&path)?;
-        std::fs::write(&path, mutant.apply(&original))?;
+        let mut originals = BTreeMap::new();
+        for (file, text) in texts {
+            originals.insert(file, self.text(file)?);
+            std::fs::write(self.tree.join(file), text)?;
+        }
         let result = trial();
-        std::fs::write(&path, original)?;
+        for (file, original) in originals {
+            std::fs::write(self.tree.join(file), original)?;
+        }
         result
     }
 }
@@ -105,11 +114,11 @@ mod tests {
             builds: directory.join("build"),
             _lock: File::create(directory.join("lock")).unwrap(),
         };
-        let mutant = Mutant::new("f", "one", 0..3, "two");
-        let seen = scratch.with(&mutant, || Ok(std::fs::read_to_string(&file)?)).unwrap();
+        let changed = BTreeMap::from([("f".to_owned(), "two".to_owned())]);
+        let seen = scratch.with(&changed, || Ok(std::fs::read_to_string(&file)?)).unwrap();
         assert_eq!(seen, "two");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "one");
-        let failed = scratch.with(&mutant, || Err::<(), _>("failed".into()));
+        let failed = scratch.with(&changed, || Err::<(), _>("failed".into()));
         assert!(failed.is_err());
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "one");
         std::fs::remove_dir_all(directory).unwrap();

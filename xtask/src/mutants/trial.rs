@@ -1,19 +1,24 @@
-//! Builds a mutant's models and runs them.
+//! Builds the models with mutants and runs them.
 //!
-//! Each test is run by itself, several at a time, and those that failed or did not fail before say
-//! which come first: those that have killed a mutant of the same file, then the fastest. So a
-//! mutant that dies does so in seconds, and only one that survives costs the time of all models.
+//! One program has all mutants that can be chosen at run time ([`schemata`]); the others are built
+//! one by one. Each test is run by itself, and those that failed or did not fail before say which
+//! come first: those that have killed a mutant of the same file, then the fastest. So a mutant that
+//! dies does so in seconds, and only one that survives costs the time of all models.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
+use std::process::Output;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use serde::Deserialize;
 
 use super::budget::Budget;
 use super::cases::{self, Case, Verdict};
 use super::fate::Fate;
 use super::mutant::Mutant;
+use super::schemata::{self, Schema};
 use super::scratch::Scratch;
 use crate::metadata::Metadata;
 use crate::{Failure, suite};
@@ -37,14 +42,32 @@ pub struct Bench {
     /// How long each test takes on the code as it is, by name.
     times: BTreeMap<String, Duration>,
     /// How many mutants of a file each test has killed.
-    kills: RefCell<BTreeMap<(String, String), u32>>,
+    kills: Mutex<BTreeMap<(String, String), u32>>,
+}
+
+/// A program with mutants to choose from, and with none of them if none is chosen.
+pub struct Mixed {
+    cases: Vec<Case>,
+    numbers: BTreeSet<u32>,
+}
+
+impl Mixed {
+    /// Whether the program has the mutant with this number.
+    pub fn has(&self, number: u32) -> bool {
+        self.numbers.contains(&number)
+    }
+
+    /// How many mutants it has.
+    pub fn len(&self) -> usize {
+        self.numbers.len()
+    }
 }
 
 /// The compiler's result for the copy.
 enum Built {
     Cases(Vec<Case>),
-    /// The compiler refused it, with these words.
-    Refused(String),
+    /// The compiler refused it, and said this on its two streams.
+    Refused(Output),
     /// The time is over.
     Late,
 }
@@ -66,7 +89,64 @@ impl Bench {
     ) -> Result<Self, Failure> {
         let directory = Metadata::read(root)?.target_directory.join("mutants");
         let scratch = Scratch::of(root, &directory)?;
-        Ok(Self { scratch, release, budget, prefix, limit, times, kills: RefCell::default() })
+        Ok(Self { scratch, release, budget, prefix, limit, times, kills: Mutex::default() })
+    }
+
+    /// Builds the program that has as many of `mutants` as it can, by their numbers. None if the
+    /// time is over before.
+    ///
+    /// # Errors
+    ///
+    /// If the models don't build, though not for a mutant.
+    pub fn mix(&self, mutants: &BTreeMap<u32, &Mutant>) -> Result<Option<Mixed>, Failure> {
+        let mut left: BTreeMap<&str, Vec<(u32, &Mutant)>> = BTreeMap::new();
+        for (number, mutant) in mutants {
+            left.entry(&mutant.file).or_default().push((*number, mutant));
+        }
+        loop {
+            let mut schemata = BTreeMap::new();
+            for (&file, mutants) in &left {
+                schemata.insert(file, Schema::of(&self.scratch.text(file)?, mutants));
+            }
+            let texts = self.texts(&schemata)?;
+            let output = match self.scratch.with(&texts, || self.build())? {
+                Built::Cases(cases) => {
+                    // The next build replaces the program.
+                    let cases = Case::copied(cases, &self.scratch.builds().join("mixed"))?;
+                    let numbers = schemata.values().flat_map(Schema::numbers).collect();
+                    return Ok(Some(Mixed { cases, numbers }));
+                }
+                Built::Late => return Ok(None),
+                Built::Refused(output) => output,
+            };
+            let mut blamed: BTreeSet<u32> = BTreeSet::new();
+            for (file, at) in errors(&output) {
+                if let Some(schema) = schemata.get(file.as_str()) {
+                    blamed.extend(schema.blamed(at));
+                }
+            }
+            if blamed.is_empty() {
+                return Err(not_built(&output));
+            }
+            for mutants in left.values_mut() {
+                mutants.retain(|(number, _)| !blamed.contains(number));
+            }
+        }
+    }
+
+    /// The files that have schemata, and the one that says which mutant is chosen.
+    fn texts(
+        &self,
+        schemata: &BTreeMap<&str, Schema>,
+    ) -> Result<BTreeMap<String, String>, Failure> {
+        let texts = schemata.iter().map(|(file, schema)| ((*file).to_owned(), schema.text.clone()));
+        let mut texts: BTreeMap<_, _> = texts.collect();
+        let root = match texts.remove(schemata::ROOT) {
+            Some(text) => text,
+            None => self.scratch.text(schemata::ROOT)?,
+        };
+        texts.insert(schemata::ROOT.to_owned(), root + &schemata::root());
+        Ok(texts)
     }
 
     /// Runs the models that `mutants` need as they are, if they have not been. False if the time
@@ -75,23 +155,21 @@ impl Bench {
     /// # Errors
     ///
     /// If they don't build or don't pass: then no mutant says anything.
-    pub fn pass(&mut self, mutants: &[Mutant]) -> Result<bool, Failure> {
-        let mut cases = match self.build()? {
-            Built::Cases(cases) => cases,
-            Built::Refused(error) => return Err(format!("the models don't build:\n{error}").into()),
-            Built::Late => return Ok(false),
-        };
-        if cases.is_empty() {
+    pub fn pass(&mut self, mutants: &[&Mutant], mixed: &Mixed) -> Result<bool, Failure> {
+        if mixed.cases.is_empty() {
             let prefix = &self.prefix;
             return Err(format!("{PACKAGE} has no tests `{PROGRAM}` called `{prefix}…`").into());
         }
-        let needs = |mutant: &Mutant, case: &Case| {
-            let names = &mutant.killed_by;
-            names.is_empty() || names.iter().any(|name| case.is_called(name))
+        let is_needed = |case: &&Case| {
+            mutants.iter().any(|mutant| {
+                let names = &mutant.killed_by;
+                names.is_empty() || names.iter().any(|name| case.is_called(name))
+            })
         };
-        cases.retain(|case| !self.times.contains_key(&case.name));
-        cases.retain(|case| mutants.iter().any(|mutant| needs(mutant, case)));
-        let ran = cases::run(&cases, &self.scratch, BASELINE, self.budget, |_| false)?;
+        let known = |case: &&Case| self.times.contains_key(&case.name);
+        let cases: Vec<_> =
+            mixed.cases.iter().filter(|case| !known(case) && is_needed(case)).cloned().collect();
+        let ran = self.run(&cases, cpus(), |_| BASELINE, |_| false)?;
         for (case, (verdict, took)) in cases.iter().zip(ran) {
             match verdict {
                 Verdict::Passed => self.times.insert(case.name.clone(), took),
@@ -110,37 +188,64 @@ impl Bench {
     }
 
     /// A mutant may well have more executions than the code as it is.
-    fn limit(&self) -> Duration {
-        self.limit.unwrap_or_else(|| Duration::from_secs(30) + 5 * self.slowest())
+    fn limit(&self, case: &Case) -> Duration {
+        let took = self.times.get(&case.name).copied().unwrap_or_else(|| self.slowest());
+        self.limit.unwrap_or(Duration::from_secs(30) + 5 * took)
     }
 
-    /// Tries one mutant.
-    pub fn try_one(&self, mutant: &Mutant) -> Result<Fate, Failure> {
-        self.scratch.with(mutant, || match self.build()? {
-            Built::Refused(error) => Ok(Fate::Unbuildable(first_error(&error))),
-            Built::Late => Ok(Fate::Skipped),
-            Built::Cases(cases) if mutant.killed_by.is_empty() => {
-                self.any_fails(cases, &mutant.file)
+    fn run(
+        &self,
+        cases: &[Case],
+        workers: usize,
+        limit: impl Fn(&Case) -> Duration + Sync,
+        enough: impl Fn(&Verdict) -> bool + Sync,
+    ) -> Result<Vec<(Verdict, Duration)>, Failure> {
+        cases::run(cases, workers, &self.scratch, limit, self.budget, enough)
+    }
+
+    /// Tries a mutant that a program has, by one test at a time.
+    pub fn choose(&self, mutant: &Mutant, number: u32, mixed: &Mixed) -> Result<Fate, Failure> {
+        let cases = mixed.cases.iter().map(|case| case.with(number)).collect();
+        self.judge(mutant, cases, 1)
+    }
+
+    /// Builds the program with one mutant and tries it.
+    pub fn build_and_try(&self, mutant: &Mutant) -> Result<Fate, Failure> {
+        let text = mutant.apply(&self.scratch.text(&mutant.file)?);
+        self.scratch.with(&BTreeMap::from([(mutant.file.clone(), text)]), || {
+            match self.build()? {
+                Built::Refused(output) => Ok(Fate::Unbuildable(first_error(&output))),
+                Built::Late => Ok(Fate::Skipped),
+                Built::Cases(cases) => self.judge(mutant, cases, cpus()),
             }
-            Built::Cases(cases) => self.all_fail(&cases, &mutant.killed_by),
         })
     }
 
+    fn judge(&self, mutant: &Mutant, cases: Vec<Case>, workers: usize) -> Result<Fate, Failure> {
+        if mutant.killed_by.is_empty() {
+            self.any_fails(cases, workers, &mutant.file)
+        } else {
+            self.all_fail(&cases, workers, &mutant.killed_by)
+        }
+    }
+
     /// The first test that fails kills the mutant of `file`.
-    fn any_fails(&self, mut cases: Vec<Case>, file: &str) -> Result<Fate, Failure> {
+    fn any_fails(&self, mut cases: Vec<Case>, workers: usize, file: &str) -> Result<Fate, Failure> {
+        let kills = || self.kills.lock().unwrap_or_else(PoisonError::into_inner);
         let key = |name: &str| (file.to_owned(), name.to_owned());
+        let known = kills().clone();
         cases.sort_by_key(|case| {
-            let kills = self.kills.borrow().get(&key(&case.name)).copied().unwrap_or(0);
+            let kills = known.get(&key(&case.name)).copied().unwrap_or(0);
             (std::cmp::Reverse(kills), self.times.get(&case.name).copied())
         });
         let failed = |verdict: &Verdict| *verdict == Verdict::Failed;
-        let ran = cases::run(&cases, &self.scratch, self.limit(), self.budget, failed)?;
+        let ran = self.run(&cases, workers, |case| self.limit(case), failed)?;
         let named = |wanted| {
             let found = cases.iter().zip(&ran).find(|(_, (verdict, _))| *verdict == wanted);
             found.map(|(case, _)| case.name.clone())
         };
         if let Some(name) = named(Verdict::Failed) {
-            *self.kills.borrow_mut().entry(key(&name)).or_default() += 1;
+            *kills().entry(key(&name)).or_default() += 1;
             return Ok(Fate::Killed(name));
         }
         if named(Verdict::NotRun).is_some() {
@@ -150,7 +255,7 @@ impl Bench {
     }
 
     /// Each of the named tests, or one of each named subject, has to kill the mutant.
-    fn all_fail(&self, cases: &[Case], names: &[String]) -> Result<Fate, Failure> {
+    fn all_fail(&self, cases: &[Case], workers: usize, names: &[String]) -> Result<Fate, Failure> {
         for name in names {
             let meant: Vec<Case> =
                 cases.iter().filter(|case| case.is_called(name)).cloned().collect();
@@ -158,7 +263,7 @@ impl Bench {
                 return Err(format!("no test {name}, which `killed_by` names").into());
             }
             let failed = |verdict: &Verdict| *verdict == Verdict::Failed;
-            let ran = cases::run(&meant, &self.scratch, self.limit(), self.budget, failed)?;
+            let ran = self.run(&meant, workers, |case| self.limit(case), failed)?;
             let has = |wanted| ran.iter().any(|(verdict, _)| *verdict == wanted);
             if !has(Verdict::Failed) {
                 return Ok(match (has(Verdict::NotRun), has(Verdict::TimedOut)) {
@@ -177,7 +282,7 @@ impl Bench {
             return Ok(Built::Late);
         };
         command
-            .args(["test", "--no-run", "--quiet", "--message-format=json-render-diagnostics"])
+            .args(["test", "--no-run", "--quiet", "--message-format=json"])
             .args(["--package", PACKAGE, "--test", PROGRAM])
             .args(self.release.then_some("--release"))
             .current_dir(self.scratch.tree())
@@ -187,7 +292,7 @@ impl Bench {
             .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
             .env("CARGO_PROFILE_RELEASE_LTO", "off")
             .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
-            // Each further build differs from the one before by one line.
+            // Builds differ by a few lines.
             .env("CARGO_INCREMENTAL", "1")
             // A mutant leaves imports unused.
             .env("RUSTFLAGS", "--cap-lints=warn")
@@ -197,7 +302,7 @@ impl Bench {
             return Ok(Built::Late);
         }
         if !output.status.success() {
-            return Ok(Built::Refused(String::from_utf8_lossy(&output.stderr).into_owned()));
+            return Ok(Built::Refused(output));
         }
         let mut all = Vec::new();
         for program in suite::executables(&String::from_utf8_lossy(&output.stdout)) {
@@ -208,21 +313,84 @@ impl Bench {
     }
 }
 
+/// How many tests run at a time.
+pub fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 fn cargo() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-fn first_error(output: &str) -> String {
-    let is_error = |line: &&str| line.starts_with("error");
-    output.lines().find(is_error).unwrap_or("no error was printed").to_owned()
+/// A message of the compiler, as cargo passes it on.
+#[derive(Deserialize)]
+struct Message {
+    message: Diagnostic,
+}
+
+#[derive(Deserialize)]
+struct Diagnostic {
+    level: String,
+    message: String,
+    spans: Vec<Span>,
+}
+
+#[derive(Deserialize)]
+struct Span {
+    file_name: String,
+    byte_start: usize,
+    is_primary: bool,
+}
+
+/// The errors among the compiler's messages.
+fn diagnostics(output: &Output) -> Vec<Diagnostic> {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let messages = text.lines().filter_map(|line| serde_json::from_str::<Message>(line).ok());
+    messages.map(|one| one.message).filter(|one| one.level.starts_with("error")).collect()
+}
+
+/// The places of the compiler's errors: files, relative to the root of the tree, and bytes.
+fn errors(output: &Output) -> Vec<(String, usize)> {
+    let spans = diagnostics(output).into_iter().flat_map(|one| one.spans);
+    let primary = spans.filter(|span| span.is_primary);
+    primary.map(|span| (span.file_name, span.byte_start)).collect()
+}
+
+fn first_error(output: &Output) -> String {
+    let first = diagnostics(output).into_iter().next();
+    first.map_or_else(|| "no error was printed".to_owned(), |error| error.message)
+}
+
+fn not_built(output: &Output) -> Failure {
+    let words = String::from_utf8_lossy(&output.stderr);
+    format!("the models don't build: {}\n{words}", first_error(output)).into()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
+
     use super::*;
 
     #[test]
-    fn a_compiler_error_is_named() {
-        assert_eq!(first_error("warning: x\nerror[E1]: y\n"), "error[E1]: y");
+    fn an_error_has_its_words_and_its_place() {
+        let message = |level: &str, at: u32, is_primary: bool| {
+            format!(
+                "{{\"reason\":\"compiler-message\",\"message\":{{\"level\":\"{level}\",\
+                 \"message\":\"at {at}\",\"spans\":[{{\"file_name\":\"a.rs\",\
+                 \"byte_start\":{at},\"is_primary\":{is_primary}}}]}}}}\n"
+            )
+        };
+        let stdout = [
+            message("warning", 1, true),
+            message("error", 2, true),
+            message("error", 3, false),
+            "{\"reason\":\"build-finished\"}\n".to_owned(),
+        ];
+        let status = ExitStatus::from_raw(1);
+        let output = Output { status, stdout: stdout.concat().into_bytes(), stderr: Vec::new() };
+        assert_eq!(errors(&output), [("a.rs".to_owned(), 2)]);
+        assert_eq!(first_error(&output), "at 2");
     }
 }
