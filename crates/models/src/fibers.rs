@@ -24,16 +24,19 @@ type Promise = task::Promise<Check, u32>;
 type U32 = <Check as Platform>::U32;
 
 const PLAIN: Bounds = Bounds::PLAIN;
+/// A thread that waits may give up its spin, and sleep.
+const SLEEPY: Bounds = PLAIN.expiries(1);
 
 pub fn entries() -> Vec<Entry> {
     vec![
-        Entry::new("fibers/goes-on-1+1", going_on(1, 1), PLAIN.spurious(1)),
-        Entry::new("fibers/goes-on-2+1", going_on(2, 1), PLAIN),
-        Entry::new("fibers/again-1+1", going_on(1, 2), PLAIN),
-        Entry::new("fibers/again-2+1", going_on(2, 2), PLAIN).by_lot(5_000),
-        Entry::new("fibers/next-owner-1+2", next_owner(), PLAIN),
-        Entry::new("fibers/beside-tasks-1+1", beside_tasks(), PLAIN),
-        Entry::new("fibers/and-threads-1+1", and_threads(1), PLAIN.spurious(1)).reaches(&["waits"]),
+        Entry::new("fibers/goes-on-1+1", going_on(1, 1), SLEEPY.spurious(1)),
+        Entry::new("fibers/goes-on-2+1", going_on(2, 1), SLEEPY),
+        Entry::new("fibers/again-1+1", going_on(1, 2), SLEEPY),
+        Entry::new("fibers/again-2+1", going_on(2, 2), SLEEPY).by_lot(5_000),
+        Entry::new("fibers/next-owner-1+2", next_owner(), SLEEPY),
+        Entry::new("fibers/beside-tasks-1+1", beside_tasks(), SLEEPY),
+        Entry::new("fibers/and-threads-1+1", and_threads(1), SLEEPY.spurious(1))
+            .reaches(&["waits"]),
         Entry::new("fibers/and-threads-1+2", and_threads(2), PLAIN),
     ]
 }

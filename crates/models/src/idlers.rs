@@ -28,6 +28,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("idlers/batch-2+1", batch(2, 2), PLAIN).by_lot(5_000).reaches(RESTS),
         Entry::new("idlers/batch-and-one-2+1", batch(2, 1), PLAIN).by_lot(5_000).reaches(RESTS),
         Entry::new("idlers/batch-3+1", batch(3, 3), PLAIN).by_lot(5_000),
+        Entry::new("idlers/batch-passed-on-3+1", passing_on(), PLAIN).by_lot(20_000),
         Entry::new("idlers/again-1+1", working(1, 2, 0, NOT), PLAIN).reaches(RESTS),
         Entry::new("idlers/again-2+1", working(2, 2, 1, NOT), PLAIN).by_lot(5_000).reaches(RESTS),
         Entry::new("idlers/again-3+1", working(3, 1, 2, NOT), PLAIN).by_lot(5_000).reaches(RESTS),
@@ -182,6 +183,28 @@ fn batch(workers: usize, together: u32) -> Program {
                 ready.fetch_add(1, Relaxed);
                 idlers.notify(0);
             }
+        });
+    })
+}
+
+/// IDLE-4: two items are put in together, and the worker that takes the last of these puts in a
+/// third, for a worker that has just begun to rest. Each takes one.
+fn passing_on() -> Program {
+    Program::new(4, 6, move |scope| {
+        let idlers = scope.share(Idlers::new(3));
+        let [ready, taken] = [(); 2].map(|()| scope.share(U32::ZERO));
+        for me in 0..3 {
+            scope.spawn(move || {
+                take_mine(idlers, me, ready, NOT);
+                if taken.fetch_add(1, Relaxed) == 1 {
+                    ready.fetch_add(1, Relaxed);
+                    idlers.notify(me);
+                }
+            });
+        }
+        scope.spawn(move || {
+            ready.fetch_add(2, Relaxed);
+            idlers.notify_many(0, 2);
         });
     })
 }

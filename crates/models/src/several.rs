@@ -37,7 +37,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("several/events-set-again-2+2", set_again(), PLAIN).by_lot(10_000).reaches(both),
         Entry::new("several/latches-1+2", latches(), PLAIN).by_lot(5_000),
         Entry::new("several/latches-many-5+1", opened_for_many(5), PLAIN).by_lot(1_000),
-        Entry::new("several/latches-crossed-2+1", crossed(), PLAIN).by_lot(10_000),
+        Entry::new("several/latches-crossed-2+1", crossed(), PLAIN).by_lot(2_000),
     ]
 }
 
@@ -282,21 +282,33 @@ fn opened_for_many(waiters: u32) -> Program {
     })
 }
 
-/// TOGETHER-5: two wait for either of two latches, each for another one first, and go when one is
-/// open; each ends its wait for both.
+/// TOGETHER-5: two wait for either of two latches, each for another one first, and go when both are
+/// open; each ends its waits for both, in that order.
 fn crossed() -> Program {
     Program::new(3, 4, |scope| {
         let both = scope.share([const { Latch::new(1) }; 2]);
+        // How many places are taken; and at last, that both latches are open.
+        let taken = scope.share(<Check as Platform>::U32::ZERO);
         for me in 0..2 {
             scope.spawn(move || {
                 let several = Several::new();
-                let mut places = [me, 1 - me].map(|at| both[at].stand(&several));
-                if places.iter().all(Option::is_some) && !both.iter().any(Latch::is_open) {
-                    let mut over = || places.iter_mut().flatten().any(Place::look);
-                    several.wait_as::<Sleepy>(None, &mut over);
-                }
+                let stand = |at: usize, before: u32| {
+                    taken.wait_while(Relaxed, |taken| taken < before);
+                    let place = both[at].stand(&several);
+                    taken.fetch_add(1, Relaxed);
+                    place
+                };
+                let first = stand(me, me as u32);
+                let second = stand(1 - me, 2);
+                taken.wait_while(Relaxed, |taken| taken < 5);
+                drop(first);
+                drop(second);
             });
         }
-        scope.spawn(move || both.iter().for_each(|latch| latch.count_down(1)));
+        scope.spawn(move || {
+            taken.wait_while(Relaxed, |taken| taken < 4);
+            both.iter().for_each(|latch| latch.count_down(1));
+            taken.fetch_add(1, Relaxed);
+        });
     })
 }

@@ -18,11 +18,12 @@ const PLAIN: Bounds = Bounds::PLAIN;
 
 pub fn entries() -> Vec<Entry> {
     vec![
-        Entry::new("stage/served-1+1", served(1, 1, 1, 1), PLAIN),
-        Entry::new("stage/served-again-1+1", served(1, 1, 2, 2), PLAIN).by_lot(5_000),
-        Entry::new("stage/served-full-1+1", served(1, 1, 3, 1), PLAIN).by_lot(2_000),
-        Entry::new("stage/served-2+1", served(2, 1, 1, 2), PLAIN).by_lot(5_000),
-        Entry::new("stage/served-2+2", served(2, 2, 2, 2), PLAIN).by_lot(2_000),
+        Entry::new("stage/served-1+1", served(1, 1, 1, 1, 1), PLAIN),
+        Entry::new("stage/served-again-1+1", served(1, 1, 1, 2, 2), PLAIN).by_lot(5_000),
+        Entry::new("stage/served-full-1+1", served(1, 1, 1, 3, 1), PLAIN).by_lot(2_000),
+        Entry::new("stage/served-2+1", served(2, 1, 1, 1, 2), PLAIN).by_lot(5_000),
+        Entry::new("stage/served-2+2", served(2, 2, 2, 2, 2), PLAIN).by_lot(2_000),
+        Entry::new("stage/narrow-1+2", served(1, 2, 1, 3, 4), PLAIN).by_lot(10_000),
     ]
 }
 
@@ -33,8 +34,11 @@ struct Served {
     /// How many still send.
     senders: U32,
     ledger: Ledger,
-    /// Written by each server of an item, where one serves at a time; and when it is over.
-    last: Data<usize>,
+    /// How many serve an item at this moment.
+    serving: U32,
+    width: usize,
+    /// Written when it is over.
+    over: Data<bool>,
 }
 
 /// Added to `asked` when it is over.
@@ -57,13 +61,13 @@ impl Served {
 
     /// STAGE-2: no server is left.
     fn end(&self) {
-        self.last.set(usize::MAX);
+        self.over.set(true);
         // Release: pairs with the acquire in `serve`.
         self.asked.fetch_add(OVER, Release);
     }
 
     /// Serves when a server is asked for, until it is over.
-    fn serve(&self, alone: bool) {
+    fn serve(&self) {
         loop {
             let asked = self.asked.wait_while(Acquire, |asked| asked == 0);
             if asked >= OVER {
@@ -76,11 +80,12 @@ impl Served {
             loop {
                 match self.stage.next() {
                     Next::Item(number) => {
+                        // STAGE-3. Relaxed: what a server does is not ordered after what others
+                        // did before it.
+                        assert!(self.serving.fetch_add(1, Relaxed) < self.width as u32);
                         self.ledger.take_number(number);
-                        if alone {
-                            // STAGE-3: two servers at a time are a data race.
-                            self.last.set(number);
-                        }
+                        assert!(!self.over.get(), "STAGE-2");
+                        self.serving.fetch_sub(1, Relaxed);
                     }
                     Next::Left => break,
                     Next::Over => break self.end(),
@@ -90,16 +95,19 @@ impl Served {
     }
 }
 
-/// `senders` threads send, `each` items each, and `width` threads serve, as wide as the stage is.
-fn served(senders: usize, width: usize, each: usize, room: usize) -> Program {
+/// `senders` threads send, `each` items each, and `threads` serve, as many at a time as the stage
+/// is wide.
+fn served(senders: usize, threads: usize, width: usize, each: usize, room: usize) -> Program {
     let all = senders * each;
-    Program::new((senders + width) as u32, (2 * all) as u32, move |scope| {
+    Program::new((senders + threads) as u32, (2 * all) as u32, move |scope| {
         let served = scope.share(Served {
             stage: stage::Stage::new(room, width),
             asked: U32::ZERO,
             senders: U32::ZERO,
             ledger: Ledger::new(all),
-            last: Data::new(0),
+            serving: U32::ZERO,
+            width,
+            over: Data::new(false),
         });
         served.senders.store(senders as u32, Relaxed);
         for sender in 0..senders {
@@ -108,12 +116,12 @@ fn served(senders: usize, width: usize, each: usize, room: usize) -> Program {
                 served.sent_all();
             });
         }
-        for _ in 0..width {
-            scope.spawn(move || served.serve(width == 1));
+        for _ in 0..threads {
+            scope.spawn(move || served.serve());
         }
         scope.finally(move || {
             served.ledger.assert_all_taken();
-            assert_eq!(served.last.get(), usize::MAX, "it is over");
+            assert!(served.over.get());
         });
     })
 }

@@ -82,7 +82,7 @@ impl<P: Platform, T: Send> Channel<P, T> {
             return Err(NotSent::Closed(value));
         }
         self.ring.push(value).map_err(NotSent::Full)?;
-        // CHAN-1.
+        // CHAN-1. Its fence is STAGE-1's, too.
         self.receivers.notify_one();
         // CHAN-3: behind the fence of the notification.
         if self.senders.has_waiters() && self.ring.has_room() {

@@ -92,8 +92,8 @@ impl<P: Platform, T: Send> Stage<P, T> {
     /// Counts another server, if the waiting items are worth one: the first for the first item, and
     /// all of the width where half of the room is taken.
     fn ask(&self) -> bool {
-        // STAGE-1: pairs with the fence in `next`.
-        P::fence(SeqCst);
+        // STAGE-1: the notification of a receiver, as the item was put in, has made the fence that
+        // pairs with the one in `next`.
         let mut state = self.state.0.load(Relaxed);
         let waiting = (self.items.len() as u64).max(1);
         let wanted = (waiting * 2 * u64::from(self.width)).div_ceil(self.items.room() as u64);
@@ -118,7 +118,7 @@ impl<P: Platform, T: Send> Stage<P, T> {
             // Release: STAGE-2, what it has done; pairs with the acquire in `end`. Acquire: what
             // earlier servers have done, for the next server.
             let mut state = self.state.0.fetch_sub(1, AcqRel) - 1;
-            // STAGE-1: pairs with the fence in `ask`.
+            // STAGE-1: pairs with the fence of a notification, as in `ask`.
             P::fence(SeqCst);
             if !self.items.has_next() {
                 return self.end();
