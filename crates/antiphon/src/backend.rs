@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// How fibers wait for sockets, and [event loops](crate::event_loop) for files: see [`backend`].
+/// How fibers wait for sockets, and event loops for files: see [`backend`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Backend {

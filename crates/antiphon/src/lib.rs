@@ -30,7 +30,7 @@
 //! | values between tasks | [`channel`], [`promise`], [`select`]; pipelines: [`stage`] |
 //! | to end a wait | [`cancel`] |
 //! | another thread to run something | [`message`] |
-//! | timers on time | [`event_loop`]; beside other programs: [`coop`] |
+//! | timers on time | the crate `antiphon-coop`: event loops, also beside other programs |
 //! | timestamps | [`clock`] |
 //! | to look at a live program | [`look`] |
 //! | to name a guard, or a raw lock | [`guard`], [`raw`] |
@@ -78,12 +78,10 @@ pub mod cancel;
 pub mod channel;
 pub mod clock;
 mod condvar;
-pub mod coop;
 mod deadline;
 #[cfg(feature = "deterministic")]
 pub mod deterministic;
 mod event;
-pub mod event_loop;
 pub mod fiber;
 pub mod guard;
 mod local;

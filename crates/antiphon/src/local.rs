@@ -17,8 +17,8 @@ pub(crate) type Address = Cell<Option<NonNull<()>>>;
 pub(crate) struct Thread {
     /// The fiber that runs on it: a control block of `fiber::control`.
     pub(crate) fiber: Address,
-    /// The fiber of an event loop that runs on it: an `event_loop::Looped`.
-    pub(crate) looped: Address,
+    /// The fiber of something else than a pool that runs on it: a `fiber::external::Header`.
+    pub(crate) external: Address,
     /// The host of its fibers, if it is a thread of a pool that has some: a `fiber::Host`.
     pub(crate) host: Address,
     /// The worker that it is, in a form without a type: a `worker::Known`.
@@ -53,7 +53,7 @@ impl Thread {
     const fn new() -> Self {
         Self {
             fiber: Cell::new(None),
-            looped: Cell::new(None),
+            external: Cell::new(None),
             host: Cell::new(None),
             here: Cell::new(None),
             forks: Forks::new(),

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use antiphon::coop::{Split, SplitOptions, SplitTimer, Tier, Worker};
+use antiphon_coop::{Split, SplitOptions, SplitTimer, Tier, Worker};
 use libc::{EINVAL, ENOENT};
 
 use crate::cancel::uncancelled;

@@ -8,7 +8,7 @@ use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 
-use antiphon::coop::Pause;
+use antiphon_coop::Pause;
 use libc::{c_ulong, epoll_event, fd_set, pollfd, sigset_t, size_t, timespec, timeval};
 
 use crate::member::{self, Loop, Waited};

@@ -3,8 +3,8 @@
 //!
 //! It stands before the functions in which an event loop waits (`epoll_wait`, `poll`, `select` and
 //! their like), and has the loop give its CPU away there: to others of its domain
-//! ([`antiphon::coop::Domain`]), and with a helper that raises it while it is late
-//! ([`antiphon::coop::Booster`]). The wait itself stays the C library's. `README.md` beside this
+//! ([`antiphon_coop::Domain`]), and with a helper that raises it while it is late
+//! ([`antiphon_coop::Booster`]). The wait itself stays the C library's. `README.md` beside this
 //! crate says what it does and what it can't.
 //!
 //! | file | what |

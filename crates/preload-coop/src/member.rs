@@ -15,7 +15,7 @@
 use core::mem::ManuallyDrop;
 use std::sync::{Mutex, TryLockError};
 
-use antiphon::coop::{
+use antiphon_coop::{
     Alone, Answer, Ask, BoostOptions, Boosted, Booster, Counts, Demotion, Domain, DomainOptions,
     Group, Halves, JoinError, Membership, Pause, WEIGHT,
 };

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::sync::OnceLock;
 
-use antiphon::coop::Options;
+use antiphon_coop::Options;
 use antiphon_linux::files::Mapping;
 use antiphon_linux::schedule::{self, Class, Policy};
 use antiphon_platform::ThreadId;

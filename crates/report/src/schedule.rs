@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-use antiphon::coop::{Options, Tier};
+use antiphon_coop::{Options, Tier};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

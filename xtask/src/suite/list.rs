@@ -51,10 +51,11 @@ pub const ALL: [Suite; 5] = [
         name: "io_uring",
         arguments: &[
             "--package=antiphon",
+            "--package=antiphon-coop",
             "--package=antiphon-linux",
             "--package=antiphon-cli",
             "--package=antiphon-lab",
-            "--features=antiphon/io_uring",
+            "--features=antiphon-coop/io_uring",
             "--lib",
             "--test=net",
             "--test=net_backend",
@@ -67,7 +68,8 @@ pub const ALL: [Suite; 5] = [
         ],
         filters: &[
             ("antiphon_linux", "files::"),
-            ("antiphon", "event_loop::"),
+            ("antiphon", "fiber::"),
+            ("antiphon_coop", "event_loop::"),
             ("loop_examples", "loop_backends"),
         ],
         skips: &[],

@@ -5,7 +5,9 @@
 //!          ▲                   ▲                   ▲
 //!   linux, check, sim     antiphon ────────────────┘
 //!                              ▲
-//!               capi, preload, report, player
+//!                   preload, antiphon-coop
+//!                              ▲
+//!             capi, preload-coop, report, player
 //!                         ▲      ▲       ▲
 //!             record ◄── the command, the laboratory ──► models
 //!                             └──► trace, replay ◄──┘
@@ -51,25 +53,27 @@ const CHECK: &str = "antiphon-check";
 const SIM: &str = "antiphon-sim";
 const MODELS: &str = "antiphon-models";
 const FACADE: &str = "antiphon";
+const COOP: &str = "antiphon-coop";
 const BACK_ENDS: &[&str] = &[LINUX, CHECK, SIM];
 const RECORD: &str = "antiphon-record";
 const TRACE: &str = "antiphon-trace";
 const REPLAY: &str = "antiphon-replay";
-const LIBRARY: &[&str] = &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM];
+const LIBRARY: &[&str] = &[FACADE, COOP, RUNTIME, SYNC, LINUX, PLATFORM];
 const PRELOADED: &[&str] = &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM, RECORD];
+const PRELOADED_COOP: &[&str] = &[COOP, LINUX, PLATFORM, RECORD];
 const PLAYER: &str = "antiphon-player";
 const REPORT: &str = "antiphon-report";
 /// The crates below the command that people run on their programs: no checker, no models, no
 /// player.
 const COMMAND: &[&str] =
-    &[FACADE, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY, SIM, REPORT];
+    &[FACADE, COOP, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY, SIM, REPORT];
 const LABORATORY: &[&str] = &[
-    FACADE, RUNTIME, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY, CHECK, SIM, MODELS,
-    PLAYER, REPORT,
+    FACADE, COOP, RUNTIME, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY, CHECK, SIM,
+    MODELS, PLAYER, REPORT,
 ];
 
 /// A crate that is not here has no room yet: give it one, and its edges.
-const ROOMS: [Room; 20] = [
+const ROOMS: [Room; 21] = [
     room(PLATFORM, &[], &[]),
     room(SYNC, &[PLATFORM], BACK_ENDS),
     room(RIVALS, &[SYNC, PLATFORM], &[LINUX, SIM]),
@@ -83,10 +87,11 @@ const ROOMS: [Room; 20] = [
     room(REPLAY, &[SYNC, RIVALS, PLATFORM, SIM, TRACE], &[]),
     // The simulator: for its users' tests, and only with a feature.
     room(FACADE, &[RUNTIME, SYNC, LINUX, PLATFORM, SIM], &[CHECK]),
+    room(COOP, &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM], &[]),
     room("antiphon-capi", LIBRARY, &[]),
     room("antiphon-preload", PRELOADED, &[]),
-    room("antiphon-preload-coop", PRELOADED, &[]),
-    room(REPORT, &[FACADE, LINUX, SIM], &[]),
+    room("antiphon-preload-coop", PRELOADED_COOP, &[]),
+    room(REPORT, &[COOP, LINUX, SIM], &[]),
     room("antiphon-cli", COMMAND, &[]),
     room("antiphon-lab", LABORATORY, &[]),
     room(PLAYER, LIBRARY, &[]),

@@ -12,7 +12,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use antiphon::coop::{self, Available, Domain, DomainOptions, Tier, Unavailable};
+use antiphon_coop::{Available, Domain, DomainOptions, Tier, Unavailable};
 use antiphon_record::coop::{
     CPU, Count, DOMAIN, LoopRow, OPTIONS, PAGE_BYTES, REPORT, Refusal, TIER, read, words_of,
 };
@@ -71,7 +71,7 @@ impl Coop {
         if !arguments.coop {
             return Ok(None);
         }
-        let (tier, available) = (arguments.tier.clone(), coop::available());
+        let (tier, available) = (arguments.tier.clone(), antiphon_coop::available());
         if tier == "t1"
             && let Err(why) = available.tier(Tier::Boost)
         {
@@ -181,7 +181,7 @@ fn page() -> io::Result<File> {
 pub struct CoopReport {
     tier: String,
     tiers: Vec<Tier>,
-    domain: Option<(String, coop::Options)>,
+    domain: Option<(String, antiphon_coop::Options)>,
     /// The schedule of loops that are raised.
     boost: Option<Schedule>,
     asked: Schedule,

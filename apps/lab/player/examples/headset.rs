@@ -15,12 +15,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
-use antiphon::coop::{
+use antiphon::fiber::STACK_BYTES;
+use antiphon_coop::event_loop::{Event, Fiber, Fibers, Loop, Step, now_ns};
+use antiphon_coop::{
     Alone, Available, BoostOptions, Booster, Domain, DomainOptions, Group, Split, SplitOptions,
     Tier, WEIGHT, available,
 };
-use antiphon::event_loop::{Event, Fiber, Fibers, Loop, Step, now_ns};
-use antiphon::fiber::STACK_BYTES;
 use antiphon_linux::pin;
 use antiphon_player::conference::{CHUNK_NS, Card, Conference};
 

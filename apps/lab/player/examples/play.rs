@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use antiphon::event_loop::Loop;
+use antiphon_coop::event_loop::Loop;
 use antiphon_player::decode;
 use antiphon_player::ffmpeg::{self, Making};
 use antiphon_player::game::{Game, Rules};

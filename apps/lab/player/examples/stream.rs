@@ -13,7 +13,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use antiphon::event_loop::Loop;
+use antiphon_coop::event_loop::Loop;
 use antiphon_player::ffmpeg::{self, Making};
 use antiphon_player::stream::{Client, ClientOptions, Quality, Server, ServerOptions, Stored};
 use antiphon_player::window::Window;

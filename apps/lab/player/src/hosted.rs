@@ -14,7 +14,7 @@ use crate::program::{Job, Program, Timeline};
 /// ```
 /// use std::sync::Arc;
 ///
-/// use antiphon::event_loop::Loop;
+/// use antiphon_coop::event_loop::Loop;
 /// use antiphon_player::decode::{Costs, Synthetic, spin};
 /// use antiphon_player::{Clip, Headless, Hosted, Options, Player, made};
 ///

@@ -9,7 +9,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use antiphon::coop::{Tier, available};
+use antiphon_coop::{Tier, available};
 use antiphon_player::decode::OpenH264;
 use antiphon_player::ffmpeg::{self, Making};
 

@@ -6,7 +6,7 @@
 
 use std::fs;
 
-use antiphon::coop::Tier;
+use antiphon_coop::Tier;
 use antiphon_linux::schedule::{NICE, set_nice};
 use antiphon_platform::ThreadId;
 use serde::{Deserialize, Serialize};

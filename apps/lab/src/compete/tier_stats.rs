@@ -1,6 +1,6 @@
 //! The work of a tier for a program, or against it.
 
-use antiphon::coop::{Booster, Demotion, MemberStatus, Split};
+use antiphon_coop::{Booster, Demotion, MemberStatus, Split};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 

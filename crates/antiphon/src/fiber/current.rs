@@ -52,11 +52,6 @@ pub(crate) fn current_is_ours() -> bool {
     current_fiber().is_some()
 }
 
-/// Whether the caller is a fiber of an event loop.
-pub(super) fn current_is_looped() -> bool {
-    local::with(|own| own.looped.get().is_some())
-}
-
 /// Runs `ask` as the thread under the calling fiber: a wait in it is a wait of that thread.
 #[inline]
 pub(crate) fn not_here<R>(own: &local::Thread, ask: impl FnOnce() -> R) -> R {

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | the address of a control block | a fiber |
 //! | that of a bell, + 1 | a thread that rests while its fibers wait for files |
-//! | that of a control block, + 2 | a fiber of an [event loop](crate::event_loop) |
+//! | that of a control block, + 2 | an [external](super::external) fiber, as of an event loop |
 //!
 //! So whatever such a thread rests on, it polls files meanwhile, and a thread that wakes it ends
 //! the poll.
@@ -22,19 +22,18 @@ use antiphon_platform::{Notify as _, Ticket};
 
 use super::control::{Fiber, Said};
 use super::current::{self, current_fiber};
+use super::external::{self, Header};
 use super::host;
 use super::host::timing;
 use crate::budget::{self, Fibers};
-use crate::event_loop::Looped;
-use crate::local;
 use crate::worker::Notes;
 
 static HOOKS: Hooks = Hooks { current, suspend, resume };
 
 const BELL: u64 = 1;
 const _: () = assert!(align_of::<EventFd>() > BELL as usize);
-const LOOPED: u64 = 2;
-const _: () = assert!(align_of::<Looped>() > (BELL | LOOPED) as usize);
+const EXTERNAL: u64 = 2;
+const _: () = assert!(align_of::<Header>() > (BELL | EXTERNAL) as usize);
 
 /// What the budget of ready steps asks of fibers.
 static FIBERS: Fibers = Fibers { turn: host::turn, yield_now: others_go_on };
@@ -73,9 +72,9 @@ pub(crate) fn stacks(bytes: usize) -> io::Result<Stacks> {
 
 /// Tells the task of the calling fiber from others, those that have ended too.
 pub(crate) fn identity() -> Option<NonZeroUsize> {
-    match local::with(|own| own.looped.get()) {
+    match external::running() {
         // SAFETY: it runs, and so it is there.
-        Some(looped) => Some(unsafe { looped.cast::<Looped>().as_ref() }.identity()),
+        Some(external) => Some(unsafe { external.as_ref() }.identity()),
         None => current_fiber().map(Fiber::identity),
     }
 }
@@ -120,8 +119,8 @@ unsafe fn go_away(fiber: Fiber, said: Said) {
 }
 
 fn current() -> Option<u64> {
-    if let Some(looped) = local::with(|own| own.looped.get()) {
-        return Some(looped.as_ptr().expose_provenance() as u64 | LOOPED);
+    if let Some(external) = external::running() {
+        return Some(external.as_ptr().expose_provenance() as u64 | EXTERNAL);
     }
     let fiber = current_fiber().map(Fiber::handle);
     fiber.or_else(|| {
@@ -129,16 +128,17 @@ fn current() -> Option<u64> {
     })
 }
 
-/// The fiber of an event loop that has that handle.
-fn looped(handle: u64) -> NonNull<Looped> {
-    let control = ptr::with_exposed_provenance_mut((handle & !LOOPED) as usize);
+/// The external fiber that has that handle.
+fn external(handle: u64) -> NonNull<Header> {
+    let control = ptr::with_exposed_provenance_mut((handle & !EXTERNAL) as usize);
     NonNull::new(control).expect("an address")
 }
 
 fn suspend(handle: u64, sleep: Sleep) {
-    if handle & LOOPED != 0 {
+    if handle & EXTERNAL != 0 {
+        let fiber = external(handle);
         // SAFETY: the caller is that fiber, and so it is there.
-        return unsafe { looped(handle).as_ref() }.sleeps(sleep);
+        return unsafe { (fiber.as_ref().table().sleeps)(fiber, sleep) };
     }
     if handle & BELL != 0 {
         // A signal handler that waits meanwhile does so as a thread: the reactor is in use.
@@ -156,9 +156,10 @@ fn suspend(handle: u64, sleep: Sleep) {
 }
 
 fn resume(handle: u64) {
-    if handle & LOOPED != 0 {
-        // SAFETY: the fiber waits: that is when this is called, once.
-        return unsafe { Looped::resume(looped(handle)) };
+    if handle & EXTERNAL != 0 {
+        let fiber = external(handle);
+        // SAFETY: the fiber waits: that is when this is called, once. So it is there until then.
+        return unsafe { (fiber.as_ref().table().resume)(fiber) };
     }
     if handle & BELL != 0 {
         let bell = ptr::with_exposed_provenance::<EventFd>((handle - BELL) as usize);

@@ -63,6 +63,8 @@ mod census;
 mod clocked;
 mod control;
 mod current;
+#[doc(hidden)]
+pub mod external;
 mod files;
 mod holders;
 mod hooks;
@@ -139,7 +141,7 @@ pub fn checkpoint() {
 
 /// Suspends the fiber for at least `time`. If the caller is not a fiber, same as [`thread::sleep`].
 pub fn sleep(time: Duration) {
-    if !current_is_ours() && !current::current_is_looped() {
+    if !current_is_ours() && external::running().is_none() {
         return thread::sleep(time);
     }
     budget::may_be_ready();

@@ -12,10 +12,8 @@ use core::ffi::{c_char, c_int};
 use core::time::Duration;
 use std::thread;
 
-use antiphon::coop::{
-    Answer, Ask, Cooperate as _, Halves as _, Membership, Pause, Tier, available,
-};
-use antiphon::event_loop::now_ns;
+use antiphon_coop::event_loop::now_ns;
+use antiphon_coop::{Answer, Ask, Cooperate as _, Halves as _, Membership, Pause, Tier, available};
 use antiphon_linux::{Linux, set_timer_slack};
 use antiphon_platform::{Platform as _, SharedWait as _, ThreadId};
 use libc::{EINVAL, EPERM};

@@ -5,7 +5,7 @@ use core::ffi::{CStr, c_char, c_int};
 use std::io::{self, ErrorKind::PermissionDenied};
 use std::rc::Rc;
 
-use antiphon::coop::{
+use antiphon_coop::{
     Alone, Answer, Ask, BoostOptions, Boosted, Booster, Cooperate, Demotion, Domain, DomainOptions,
     Group, JoinError, Membership, OpenError, Options, Standing, WEIGHT,
 };

@@ -14,8 +14,8 @@ use core::ptr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::rc::Rc;
 
-use antiphon::event_loop::{self as rust, Context, End, Event, EventId, Files};
-use antiphon::event_loop::{Callback, GenericEvent, Name, Options, Source, Step, Trouble};
+use antiphon_coop::event_loop::{self as rust, Context, End, Event, EventId, Files};
+use antiphon_coop::event_loop::{Callback, GenericEvent, Name, Options, Source, Step, Trouble};
 use libc::{EDEADLK, EINVAL, EIO, ENOENT, ESRCH};
 
 use crate::cancel::uncancelled;

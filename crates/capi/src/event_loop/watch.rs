@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_char, c_int};
 
-use antiphon::event_loop::{Files, Lookout, Name, Sighting, Stats};
+use antiphon_coop::event_loop::{Files, Lookout, Name, Sighting, Stats};
 use libc::{EINVAL, ENOENT};
 
 use super::{Loop, string, with};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use antiphon::coop::{
+use antiphon_coop::event_loop::{Event, Loop, Step};
+use antiphon_coop::{
     Alone, BoostOptions, Booster, Cooperate, Domain, DomainOptions, Group, WEIGHT,
 };
-use antiphon::event_loop::{Event, Loop, Step};
 use x11rb::connection::{Connection as _, RequestConnection};
 use x11rb::protocol::sync::{
     ConnectionExt as _, Counter, TESTTYPE, Trigger, VALUETYPE, Waitcondition,

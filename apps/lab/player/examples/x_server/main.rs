@@ -33,8 +33,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use antiphon::coop::{Domain, DomainOptions};
 use antiphon::generic::{Linux, Platform as _};
+use antiphon_coop::{Domain, DomainOptions};
 use serde_json::{Value, json};
 
 use frames::{Way, display};
@@ -88,7 +88,7 @@ const SCHEMES: [Scheme; 5] = [
 
 /// The monotonic clock, in nanoseconds.
 pub fn now() -> u64 {
-    Linux::now(antiphon::coop::Clock::Monotonic)
+    Linux::now(antiphon_coop::Clock::Monotonic)
 }
 
 fn options() -> Result<Options> {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon::event_loop::{Context, Event, Loop, Source, Step};
+use antiphon_coop::event_loop::{Context, Event, Loop, Source, Step};
 use socket2::{Domain, Socket, Type};
 
 use super::wire::{self, Reader, Said};
@@ -120,7 +120,7 @@ impl<S: Screen + 'static> Client<S> {
             make: Some(Box::new(make)),
             player: None,
             received: Received::default(),
-            begun_ns: antiphon::event_loop::now_ns(),
+            begun_ns: antiphon_coop::event_loop::now_ns(),
         })));
         let state = Rc::clone(&client.0);
         let step = move |context: &mut Context<'_>| state.borrow_mut().step(context);

@@ -15,7 +15,7 @@
 //! first.
 //!
 //! ```
-//! use antiphon::event_loop::Loop;
+//! use antiphon_coop::event_loop::Loop;
 //! use antiphon_player::decode::{Costs, Synthetic, spin};
 //! use antiphon_player::stream::{Client, ClientOptions, Quality, Server, ServerOptions, Stored};
 //! use antiphon_player::{Headless, Layer, made};
@@ -42,8 +42,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! All of it runs on [event loops](antiphon::event_loop), a server and its clients on one, if one
-//! likes. Reading a frame is work, of the frame's importance: of several clients, what is most
+//! All of it runs on [event loops](antiphon_coop::event_loop), a server and its clients on one, if
+//! one likes. Reading a frame is work, of the frame's importance: of several clients, what is most
 //! important is read first.
 //!
 //! | file | what is in it |

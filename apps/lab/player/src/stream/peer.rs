@@ -12,7 +12,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::rc::Rc;
 
-use antiphon::event_loop::{Context, Step};
+use antiphon_coop::event_loop::{Context, Step};
 
 use super::sender::{Sender, Sent};
 use super::server::Terms;

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use antiphon::event_loop::{Context, Event, Loop, Source, Step, now_ns};
+use antiphon_coop::event_loop::{Context, Event, Loop, Source, Step, now_ns};
 use socket2::SockRef;
 
 use super::peer::Peer;

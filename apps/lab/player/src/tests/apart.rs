@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use antiphon::coop::{Split, SplitOptions};
-use antiphon::event_loop::Loop;
+use antiphon_coop::event_loop::Loop;
+use antiphon_coop::{Split, SplitOptions};
 
 use crate::apart::{Apart, Aside};
 use crate::decode::{Costs, Synthetic, spin};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antiphon::event_loop::{End, Loop, Name};
+use antiphon_coop::event_loop::{End, Loop, Name};
 
 use crate::decode::{Costs, Synthetic, spin};
 use crate::game::{Game, Rules};

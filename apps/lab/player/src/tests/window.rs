@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use antiphon::event_loop::{End, Event, Loop, Step, now_ns};
+use antiphon_coop::event_loop::{End, Event, Loop, Step, now_ns};
 use x11rb::protocol::xproto::{ClientMessageEvent, ConnectionExt as _, EventMask, ImageFormat};
 use x11rb::rust_connection::RustConnection;
 

@@ -25,7 +25,7 @@
 //! ```no_run
 //! use std::sync::Arc;
 //!
-//! use antiphon::event_loop::Loop;
+//! use antiphon_coop::event_loop::Loop;
 //! use antiphon_player::window::Window;
 //! use antiphon_player::{Clip, Hosted, Options, Player, decode};
 //!
@@ -49,8 +49,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon::event_loop::now_ns;
 use antiphon::{Condvar, Mutex};
+use antiphon_coop::event_loop::now_ns;
 
 use self::server::Server;
 use crate::Error;

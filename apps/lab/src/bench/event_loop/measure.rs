@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use antiphon::coop::{Domain, DomainOptions};
+use antiphon_coop::{Domain, DomainOptions};
 use antiphon_report::schedule::Schedule;
 use antiphon_report::stats::Random;
 use serde::{Deserialize, Serialize};

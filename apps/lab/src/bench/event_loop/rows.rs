@@ -1,6 +1,6 @@
 //! From repetitions to rows, and rows as scripts read them.
 
-use antiphon::coop::available;
+use antiphon_coop::available;
 use antiphon_report::schedule::Used;
 use antiphon_report::stats::{Below, Quartiles, distribution, median, quartiles};
 use serde_json::{Map, Value, json};

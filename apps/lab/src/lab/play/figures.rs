@@ -1,6 +1,6 @@
 //! The figures of a run.
 
-use antiphon::coop::Options;
+use antiphon_coop::Options;
 use antiphon_player::Layer;
 use antiphon_report::schedule::{Schedule, Used};
 use antiphon_report::stats::{Below, distribution, jain};

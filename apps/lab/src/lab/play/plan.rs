@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use antiphon::coop::{Available, Competitors, Tier, available};
+use antiphon_coop::{Available, Competitors, Tier, available};
 use antiphon_player::ffmpeg::{self, Making};
 use antiphon_player::window::Window;
 use antiphon_report::failure::Failure;
@@ -231,7 +231,7 @@ impl Plan {
     /// # Errors
     ///
     /// One is not to be had.
-    pub fn domains(&self) -> Result<Vec<antiphon::coop::Domain>, Failure> {
+    pub fn domains(&self) -> Result<Vec<antiphon_coop::Domain>, Failure> {
         if self.tier != Tier::Baton {
             return Ok(Vec::new());
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use antiphon::event_loop::{Event, Loop, Step};
+use antiphon_coop::event_loop::{Event, Loop, Step};
 use antiphon_linux::{end_with_parent, schedule};
 use antiphon_platform::ThreadId;
 use antiphon_player::clip::Clip;
@@ -252,7 +252,7 @@ fn is_ended() {
 fn says<P: Tells + 'static>(events: &mut Loop, hosted: &Hosted<P>, at_ns: u64) {
     let hosted = hosted.clone();
     let mut told = 0;
-    let say = move |context: &mut antiphon::event_loop::Context<'_>| {
+    let say = move |context: &mut antiphon_coop::event_loop::Context<'_>| {
         // Relaxed: nothing else is told by it.
         if ENDED.load(Relaxed) {
             context.stop();

@@ -1,6 +1,6 @@
 //! Tables for people.
 
-use antiphon::coop::Tier;
+use antiphon_coop::Tier;
 use antiphon_report::schedule::{Schedule, Used, legend};
 use antiphon_report::table::{Cell, Table, duration, si};
 use antiphon_report::words::several;

@@ -1,11 +1,11 @@
 //! The tier by which players are on time: the one that was asked for, or the best that there is
 //! here.
 
-use antiphon::coop::{
+use antiphon_coop::event_loop::Loop;
+use antiphon_coop::{
     Alone, Available, BoostOptions, Booster, Domain, DomainOptions, Group, JoinError, Split,
     SplitOptions, Tier, WEIGHT, Worker,
 };
-use antiphon::event_loop::Loop;
 use antiphon_player::Screen;
 use antiphon_player::apart::{Apart, Aside};
 use antiphon_report::failure::Failure;
@@ -206,7 +206,7 @@ impl Aside for Timers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use antiphon::coop::available;
+    use antiphon_coop::available;
 
     #[test]
     fn one_group_is_a_matter_of_the_baton_or_of_weights() {

@@ -1,6 +1,6 @@
 //! The troubles that keep a program from being on time, as its loop says.
 
-use antiphon::event_loop::{Name, Trouble};
+use antiphon_coop::event_loop::{Name, Trouble};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use antiphon::coop::Options;
+use antiphon_coop::Options;
 use antiphon_report::doubt;
 use antiphon_report::failure::Failure;
 
@@ -51,7 +51,7 @@ const GLANCE: Duration = Duration::from_millis(200);
 pub fn watch(plan: &Plan, live: bool) -> Result<Observed, Failure> {
     stand_aside(&plan.cpus);
     let domains = plan.domains()?;
-    let options = domains.first().map_or(plan.schedule.0, antiphon::coop::Domain::options);
+    let options = domains.first().map_or(plan.schedule.0, antiphon_coop::Domain::options);
     if options != plan.schedule.0 {
         doubt(&format!(
             "another run that shares this CPU has come first, and its options are in force here, \

@@ -1,6 +1,6 @@
 //! Ways to give a core away.
 
-use antiphon::coop::Tier;
+use antiphon_coop::Tier;
 
 use antiphon_report::schedule::Used;
 

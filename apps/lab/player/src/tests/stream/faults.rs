@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 
-use antiphon::event_loop::Loop;
+use antiphon_coop::event_loop::Loop;
 
 use crate::clip::Layer;
 use crate::stream::wire;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use antiphon::event_loop::{Event, Loop, Step, now_ns};
+use antiphon_coop::event_loop::{Event, Loop, Step, now_ns};
 
 use crate::clip::{Clip, Layer};
 use crate::decode::{Costs, Decode, Synthetic};
@@ -185,7 +185,7 @@ fn a_server_serves_as_many_as_it_is_to_and_ends() {
     let options = ServerOptions { serves: Some(2), window_ms: 300, ..ServerOptions::default() };
     let mut site = Site::new("two", [12, 60], options);
     let clients = [site.client(Quality::All, None), site.client(Quality::Predicted, None)];
-    assert_eq!(site.events.run(), antiphon::event_loop::End::Done);
+    assert_eq!(site.events.run(), antiphon_coop::event_loop::End::Done);
     assert!(clients.iter().all(is_over));
     let left = site.left.borrow();
     assert_eq!(left.len(), 2);

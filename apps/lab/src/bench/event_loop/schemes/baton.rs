@@ -1,7 +1,7 @@
 //! Programs that know of each other: all players of a run on a CPU are members of one domain, which
 //! is theirs alone.
 
-use antiphon::coop::{BoostOptions, Booster, Domain, DomainOptions, Group, WEIGHT};
+use antiphon_coop::{BoostOptions, Booster, Domain, DomainOptions, Group, WEIGHT};
 
 use super::super::player::{Player, Seen};
 use super::{Seat, cooperative};

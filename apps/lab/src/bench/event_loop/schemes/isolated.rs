@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
 
-use antiphon::coop::{Split, SplitOptions};
+use antiphon_coop::{Split, SplitOptions};
 
 use super::super::clip::AHEAD;
 use super::super::player::{Player, Seen};

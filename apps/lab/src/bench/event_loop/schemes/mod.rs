@@ -21,7 +21,7 @@ pub mod scheduling;
 mod split;
 mod tokio;
 
-use antiphon::coop::{Alone, BoostOptions, JoinError, SplitOptions, Tier, available};
+use antiphon_coop::{Alone, BoostOptions, JoinError, SplitOptions, Tier, available};
 use antiphon_linux::schedule::{SLICES_NS, set_fifo, set_round_robin, set_slice};
 use antiphon_report::schedule::{Schedule, Used};
 use antiphon_report::stats::Random;
@@ -252,7 +252,7 @@ mod tests {
     use super::super::player::Window;
     use super::*;
     use crate::compete::work::now_ns;
-    use antiphon::coop::{Domain, DomainOptions};
+    use antiphon_coop::{Domain, DomainOptions};
 
     /// Each that this machine permits dispatches each timer, none early, and decodes.
     #[test]

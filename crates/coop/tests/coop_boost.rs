@@ -9,11 +9,11 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use antiphon::coop::{
+use antiphon::generic::{Linux, Platform};
+use antiphon_coop::event_loop::{Event, Loop, Step};
+use antiphon_coop::{
     Alone, Ask, BoostOptions, Booster, Clock, Cooperate, Demotion, Options, Switched,
 };
-use antiphon::event_loop::{Event, Loop, Step};
-use antiphon::generic::{Linux, Platform};
 use antiphon_linux::schedule::{self, Policy};
 use antiphon_linux::{allowed, pin};
 use antiphon_platform::ThreadId;

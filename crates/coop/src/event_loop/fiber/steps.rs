@@ -8,14 +8,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::thread;
 
+use antiphon::fiber::external::{ForksKept, Running};
 use antiphon_linux::stack::{Stack, Stacks};
 use antiphon_runtime::event_loop::{Callback, Step};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::super::{Context, Files};
 use super::Fiber;
-use super::control::{AsThread, Control, Said, Unwound, until};
-use crate::worker::Notes;
+use super::control::{Control, Said, Unwound, until};
 
 /// The event of a [fiber](super::Fibers), as a loop calls it.
 pub struct Suspendable<F>(State<F>);
@@ -143,8 +143,10 @@ impl Begun {
     /// Switches to its stack, until that is switched away from.
     fn switch(&mut self) -> CoroutineResult<Said, Ended> {
         // Forks of the caller are not the fiber's.
-        let _notes = Notes::set_aside();
-        let _here = AsThread::instead(Some(self.control));
+        let _kept = ForksKept::now();
+        // SAFETY: it is switched to here, and back before this is dropped. It is there until it
+        // ends.
+        let _here = unsafe { Running::fiber(self.control.cast()) };
         self.coroutine.as_mut().expect("it has not ended").resume(())
     }
 }

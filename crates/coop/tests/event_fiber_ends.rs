@@ -8,10 +8,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use antiphon::event_loop::{End, Event, Fiber, Fibers, Loop, now_ns};
 use antiphon::fiber::STACK_BYTES;
 use antiphon::pool::Pool;
 use antiphon::{Latch, Mutex};
+use antiphon_coop::event_loop::{End, Event, Fiber, Fibers, Loop, now_ns};
 
 const MS: u64 = 1_000_000;
 

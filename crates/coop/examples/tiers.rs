@@ -19,7 +19,7 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 use std::{env, hint, io, mem, thread};
 
-use antiphon::coop::{
+use antiphon_coop::{
     Alone, Ask, BoostOptions, Booster, Cooperate, Split, SplitOptions, Tier, available,
 };
 use antiphon_linux::{pin, schedule};

@@ -16,22 +16,20 @@ use std::ptr::NonNull;
 use std::thread;
 use std::time::Duration;
 
+use antiphon::fiber::external::{self, Running};
 use antiphon_linux::stack::Stacks;
 use antiphon_runtime::event_loop::{Due, Step};
 
-pub(crate) use control::Control;
 pub use steps::Suspendable;
 
 use super::{Context, Event, Ready, now_ns};
-use crate::fiber::stacks;
-use crate::local;
-use control::{AsThread, Said, Unwound};
+use control::{Control, Said, Unwound};
 
 /// Makes events that are fibers, each with a stack of its own. Clones have the same stacks; for all
 /// loops and threads.
 ///
 /// ```
-/// use antiphon::event_loop::{Event, Fibers, Loop, Step, now_ns};
+/// use antiphon_coop::event_loop::{Event, Fibers, Loop, Step, now_ns};
 /// use antiphon::fiber;
 ///
 /// // SAFETY: no fiber waits while it makes a thread-local.
@@ -50,10 +48,10 @@ use control::{AsThread, Said, Unwound};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// A fiber that waits by this crate, for a lock, a channel, a latch, a task, is suspended, and its
-/// loop goes on; so it is in [`fiber::sleep`](crate::fiber::sleep) and
-/// [`fiber::block_on`](crate::fiber::block_on). A call that blocks the thread of other
-/// [fibers](crate::fiber) blocks the loop; [sockets](crate::net) do, too.
+/// A fiber that waits by `antiphon`, for a lock, a channel, a latch, a task, is suspended, and its
+/// loop goes on; so it is in [`fiber::sleep`](antiphon::fiber::sleep) and
+/// [`fiber::block_on`](antiphon::fiber::block_on). A call that blocks the thread of other
+/// [fibers](antiphon::fiber) blocks the loop; [sockets](antiphon::net) do, too.
 ///
 /// A fiber stays on the thread of its loop, is called as other work is, by its importance, and each
 /// step counts as a callback. A panic comes out of `run`.
@@ -74,7 +72,7 @@ pub struct Fiber(NonNull<Control>);
 
 impl Fibers {
     /// Makes fibers with stacks of `stack_bytes` bytes each; see
-    /// [`STACK_BYTES`](crate::fiber::STACK_BYTES).
+    /// [`STACK_BYTES`](antiphon::fiber::STACK_BYTES).
     ///
     /// # Errors
     ///
@@ -82,12 +80,12 @@ impl Fibers {
     ///
     /// # Safety
     ///
-    /// As of [the fibers of a pool](crate::pool::Builder::fibers): what they run does not wait by
-    /// this crate, nor by [`Fiber`], while it makes a thread-local (in the initializer), nor within
-    /// what sets a thread-local for a while and then puts back what was there. Other fibers of the
-    /// thread come in between, and a value is dropped that another one has borrowed.
+    /// As of [the fibers of a pool](antiphon::pool::Builder::fibers): what they run does not wait
+    /// by `antiphon`, nor by [`Fiber`], while it makes a thread-local (in the initializer), nor
+    /// within what sets a thread-local for a while and then puts back what was there. Other fibers
+    /// of the thread come in between, and a value is dropped that another one has borrowed.
     pub unsafe fn new(stack_bytes: usize) -> io::Result<Self> {
-        stacks(stack_bytes).map(Self)
+        external::stacks(stack_bytes).map(Self)
     }
 
     /// An event whose closure is a fiber, of that importance at first. It has a stack from when it
@@ -164,7 +162,7 @@ impl Fiber {
     pub fn with<R>(&self, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
         let lent = self.here().lend().expect("the loop is lent once, and while it is there");
         // `f` has the loop, and is not to be left in the middle.
-        let _thread = AsThread::now();
+        let _thread = Running::thread();
         // SAFETY: of the loop that has called the fiber, and is suspended in that; and lent to no
         // other code before `lent` is dropped.
         f(unsafe { lent.at.cast().as_mut() })
@@ -176,7 +174,7 @@ impl Fiber {
     ///
     /// If it is not the caller.
     fn here(&self) -> &Control {
-        let is_here = local::with(|own| own.looped.get()) == Some(self.0.cast());
+        let is_here = external::running() == Some(self.0.cast());
         assert!(is_here, "a fiber of an event loop is asked by itself, and not inside of `with`");
         // SAFETY: it runs, and so it is there.
         unsafe { self.0.as_ref() }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use antiphon::coop::{Split, SplitOptions, Tier};
+use antiphon_coop::{Split, SplitOptions, Tier};
 use antiphon_linux::schedule;
 use antiphon_platform::ThreadId;
 

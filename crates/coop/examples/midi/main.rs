@@ -2,9 +2,9 @@
 //! loop, on a pseudo-terminal, while the loop computes and others want its CPU; a reader on the
 //! other end says how late each byte was.
 //!
-//! `cargo run --release -p antiphon --example midi -- [SECONDS [HOGS [TIER [BAUD]]]]`: 10 seconds,
-//! 4 hogs (threads on the same CPU that do nothing but run), all tiers that there are, 31250 baud,
-//! by which a byte takes 320 µs.
+//! `cargo run --release -p antiphon-coop --example midi -- [SECONDS [HOGS [TIER [BAUD]]]]`: 10
+//! seconds, 4 hogs (threads on the same CPU that do nothing but run), all tiers that there are,
+//! 31250 baud, by which a byte takes 320 µs.
 //!
 //! | file | content |
 //! |---|---|
@@ -25,12 +25,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
-use antiphon::coop::{
+use antiphon::fiber::STACK_BYTES;
+use antiphon_coop::event_loop::{Event, Fibers, Loop, Step, now_ns};
+use antiphon_coop::{
     Alone, Available, BoostOptions, Booster, Domain, DomainOptions, Group, Split, SplitOptions,
     Tier, WEIGHT, available,
 };
-use antiphon::event_loop::{Event, Fibers, Loop, Step, now_ns};
-use antiphon::fiber::STACK_BYTES;
 use antiphon_linux::{allowed, pin, schedule};
 use antiphon_platform::ThreadId;
 

@@ -13,8 +13,8 @@ use antiphon_linux::files::{Way, wait};
 use antiphon_platform::{Clock, Deadline};
 
 use super::*;
-use crate::backend::{Backend, backend};
-use crate::{Latch, channel};
+use antiphon::net::{Backend, backend};
+use antiphon::{Latch, channel};
 
 const MS: u64 = 1_000_000;
 

@@ -1,5 +1,9 @@
 //! Loops that are on time while the machine is busy, by the means that the system allows.
 //!
+//! - [`event_loop`]: event loops, one or one for each CPU; an event may be a fiber.
+//! - [`available`]: what this machine allows, of what follows.
+//! - [`Booster`], [`Split`], [`Domain`], [`Switched`]: to be on time beside other programs.
+//!
 //! A player, a game or an instrument has timers that are due at a given time, and work that takes
 //! all the CPU time it gets. The kernel shares the CPU fairly, so such a program has often used up
 //! its share when its timer is due, and waits. There are several ways around that, called tiers:
@@ -21,7 +25,7 @@
 //! ([`Available::against`]): slices order only the threads of one control group or session.
 //!
 //! ```
-//! use antiphon::coop::{Alone, Ask, BoostOptions, Booster, Cooperate, Switched};
+//! use antiphon_coop::{Alone, Ask, BoostOptions, Booster, Cooperate, Switched};
 //! # use antiphon::generic::{Linux, Platform};
 //!
 //! let (mut tier, switch) = Switched::new(Alone);
@@ -31,7 +35,7 @@
 //! // A loop: its timers first, then some work; and it says when the next timer is due.
 //! let mut wait = |until: Option<u64>| std::thread::yield_now();
 //! for _ in 0..10 {
-//!     let release_ns = Linux::now(antiphon::coop::Clock::Monotonic) + 1_000_000;
+//!     let release_ns = Linux::now(antiphon_coop::Clock::Monotonic) + 1_000_000;
 //!     tier.poll(Ask { release_ns: Some(release_ns), importance: Some(0) }, &mut wait);
 //! }
 //! switch.plain();
@@ -45,7 +49,7 @@
 //! CPU to each other through memory that they share and a futex.
 //!
 //! ```no_run
-//! use antiphon::coop::{Ask, Cooperate as _, Domain, DomainOptions, Group, WEIGHT};
+//! use antiphon_coop::{Ask, Cooperate as _, Domain, DomainOptions, Group, WEIGHT};
 //!
 //! let domain = Domain::open("players", DomainOptions::on(1))?;
 //! // From here on this thread runs on CPU 1.
@@ -109,6 +113,7 @@ mod boosted;
 mod booster;
 mod domain;
 mod error;
+pub mod event_loop;
 mod memory;
 mod split;
 mod switched;

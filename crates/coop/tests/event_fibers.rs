@@ -10,9 +10,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use antiphon::event_loop::{End, Event, Fiber, Fibers, Loop, Source, Step, now_ns};
 use antiphon::fiber::{self, STACK_BYTES};
 use antiphon::{Latch, Mutex, ReentrantMutex, channel};
+use antiphon_coop::event_loop::{End, Event, Fiber, Fibers, Loop, Source, Step, now_ns};
 
 const MS: u64 = 1_000_000;
 

@@ -1,7 +1,7 @@
 //! Costs of an event loop's files, by `epoll` and by `io_uring`, in nanoseconds: `cargo run
-//! --release -p antiphon --features io_uring --example loop_backends [ROUNDS]`; under `strace -c`
-//! with `epoll` or `io_uring` behind the number, only that one runs, and its system calls are
-//! counted.
+//! --release -p antiphon-coop --features io_uring --example loop_backends [ROUNDS]`; under
+//! `strace -c` with `epoll` or `io_uring` behind the number, only that one runs, and its system
+//! calls are counted.
 
 use std::cell::Cell;
 use std::io::{self, Read as _, Write as _};
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::thread;
 
-use antiphon::event_loop::{Event, EventLoop, Files, Options, Source, Step, now_ns};
+use antiphon_coop::event_loop::{Event, EventLoop, Files, Options, Source, Step, now_ns};
 use antiphon_linux::schedule::own_cpu_ns;
 
 fn main() -> ExitCode {

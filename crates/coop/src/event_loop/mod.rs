@@ -2,7 +2,7 @@
 //! instrument, a controller.
 //!
 //! ```
-//! use antiphon::event_loop::{Event, Loop, Step, now_ns};
+//! use antiphon_coop::event_loop::{Event, Loop, Step, now_ns};
 //!
 //! let mut events = Loop::new()?;
 //! let begun_ns = now_ns();
@@ -48,7 +48,7 @@
 //!
 //! ```
 //! # use std::os::fd::{AsFd, AsRawFd};
-//! # use antiphon::event_loop::{Event, Loop, now_ns};
+//! # use antiphon_coop::event_loop::{Event, Loop, now_ns};
 //! let mut events = Loop::new()?;
 //! events.submit(Event::timer(now_ns() + 1_000_000, |_| println!("on time")));
 //! while events.turn(16).end.is_none() {
@@ -83,7 +83,6 @@ pub use antiphon_runtime::event_loop::{
     Callback, Due, End, EventId, EventLoop, Gone, Histogram, Lookout, Name, Options, Sighting,
     Stats, Step, Task, Trouble, Turn,
 };
-pub(crate) use fiber::Control as Looped;
 pub use fiber::{Fiber, Fibers, Suspendable};
 pub use files::{Files, Ready, Source};
 pub use loops::{Colours, Loops};

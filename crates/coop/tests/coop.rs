@@ -2,6 +2,7 @@
 //! users that may not take part. Without the usual harness: a process that forks has one thread.
 
 #[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../../antiphon/tests/processes/mod.rs"]
 mod processes;
 
 use std::fs::{self, File};
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use antiphon::coop::{
+use antiphon_coop::{
     Answer, Ask, Cooperate as _, Demotion, Domain, DomainOptions, Group, JoinError, MemberStatus,
     Membership, OpenError, Options, Standing, WEIGHT,
 };

@@ -2,10 +2,10 @@
 //! and that their output has its shape. It is not checked how late anything was: others run here,
 //! too.
 
-#[path = "support/example.rs"]
+#[path = "../../antiphon/tests/support/example.rs"]
 mod example;
 
-use antiphon::coop::{Tier, available};
+use antiphon_coop::{Tier, available};
 use antiphon_linux::allowed;
 
 use example::{refuses, succeeds};

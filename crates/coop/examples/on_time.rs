@@ -1,14 +1,14 @@
 //! A timer at 60 Hz on a loop that computes all the time: how late it is, by how work is cut up;
 //! and the costs of events.
 //!
-//! `cargo run --release -p antiphon --example on_time [SECONDS]`; start some `yes > /dev/null`
+//! `cargo run --release -p antiphon-coop --example on_time [SECONDS]`; start some `yes > /dev/null`
 //! beside it, pinned to the same CPU, to see what a loop alone can't help.
 
 use std::hint::black_box;
 use std::io;
 use std::process::ExitCode;
 
-use antiphon::event_loop::{Context, Event, Loop, Stats, Step, now_ns};
+use antiphon_coop::event_loop::{Context, Event, Loop, Stats, Step, now_ns};
 
 const PERIOD_NS: u64 = 1_000_000_000 / 60;
 

@@ -1,7 +1,7 @@
 //! A loop of events inside Tokio: on the thread of a runtime, beside its tasks. Timers are those of
 //! the loop, to the nanosecond; Tokio's are of whole milliseconds.
 //!
-//! `cargo run --release -p antiphon --example loop_in_tokio`
+//! `cargo run --release -p antiphon-coop --example loop_in_tokio`
 
 use std::cell::Cell;
 use std::io;
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
-use antiphon::event_loop::{End, Event, Loop, Step, now_ns};
+use antiphon_coop::event_loop::{End, Event, Loop, Step, now_ns};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 

@@ -19,11 +19,11 @@
 //!   then on the fiber may go on, and end.
 
 use std::cell::Cell;
-use std::num::NonZeroUsize;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::thread;
 
+use antiphon::fiber::external::{ForksKept, Header, Running, Table, monotonic_ns};
 use antiphon_linux::fiber::Sleep;
 use antiphon_linux::{Linux, U32};
 use antiphon_platform::{Atomic, Deadline, Platform as _, SharedWait as _};
@@ -31,16 +31,13 @@ use antiphon_runtime::event_loop::{EventId, Step};
 use corosensei::Yielder;
 
 use super::super::{Handle, Ready};
-use crate::fiber::{monotonic_ns, next_identity};
-use crate::local;
-use crate::worker::Notes;
 
-/// Named by its address.
-#[repr(align(8))]
-pub(crate) struct Control {
+/// Named by its address, which is that of its header.
+#[repr(C)]
+pub(super) struct Control {
+    header: Header,
     handle: Handle,
     id: EventId,
-    identity: NonZeroUsize,
     /// Whether the wait in which the fiber is suspended is over, and whether its thread waits for
     /// that.
     woken: U32,
@@ -60,7 +57,7 @@ pub(crate) struct Control {
 }
 
 /// Why a stack is switched away from.
-pub(crate) enum Said {
+pub(super) enum Said {
     /// The step by which its loop is to call it again.
     Steps(Step),
     /// The fiber waits, by its `sleep`.
@@ -76,6 +73,20 @@ pub(super) struct Lent<'a> {
     pub(super) at: NonNull<()>,
 }
 
+static TABLE: Table = Table { sleeps, resume };
+
+/// See [`Table::sleeps`].
+unsafe fn sleeps(fiber: NonNull<Header>, sleep: Sleep) {
+    // SAFETY: the caller's, and the header is that of a `Control`, with which it begins.
+    unsafe { fiber.cast::<Control>().as_ref() }.sleeps(sleep);
+}
+
+/// See [`Table::resume`].
+unsafe fn resume(fiber: NonNull<Header>) {
+    // SAFETY: the caller's, and as above.
+    unsafe { Control::resume(fiber.cast()) };
+}
+
 /// No wait is over. Values of `woken`.
 const NOT: u32 = 0;
 /// The wait is over: the fiber was resumed.
@@ -86,9 +97,9 @@ const BLOCKED: u32 = 2;
 impl Control {
     pub(super) fn new(handle: Handle, id: EventId, importance: u64) -> Self {
         Self {
+            header: Header::new(&TABLE),
             handle,
             id,
-            identity: NonZeroUsize::new(next_identity()).expect("odd"),
             woken: U32::ZERO,
             sleep: Cell::new(None),
             yielder: Cell::new(ptr::null()),
@@ -100,17 +111,12 @@ impl Control {
         }
     }
 
-    /// Tells it from all tasks of pools, and other fibers.
-    pub(crate) fn identity(&self) -> NonZeroUsize {
-        self.identity
-    }
-
     pub(super) fn lend(&self) -> Option<Lent<'_>> {
         self.context.take().map(|at| Lent { of: self, at })
     }
 
     /// The fiber, which is the caller, waits by this sleep.
-    pub(crate) fn sleeps(&self, sleep: Sleep) {
+    fn sleeps(&self, sleep: Sleep) {
         if thread::panicking() || self.ends.get() {
             return self.blocks(sleep);
         }
@@ -126,7 +132,7 @@ impl Control {
     /// The caller runs on it, and is not unwinding.
     pub(super) unsafe fn leave(&self, said: Said) {
         // Forks of other code stay with that code.
-        let _notes = Notes::set_aside();
+        let _kept = ForksKept::now();
         // SAFETY: set when it began, which it has, and there until it ends.
         unsafe { &*self.yielder.get() }.suspend(said);
     }
@@ -157,7 +163,7 @@ impl Control {
     /// # Safety
     ///
     /// The fiber is suspended in a wait, and this call ends it.
-    pub(crate) unsafe fn resume(of: NonNull<Self>) {
+    unsafe fn resume(of: NonNull<Self>) {
         let of = of.as_ptr();
         // SAFETY: the caller's; LOOPED-1, these are for all.
         let (handle, id, woken) =
@@ -169,7 +175,7 @@ impl Control {
             _ => {
                 // The code that wakes it does not wait as a fiber, for example for the posts of a
                 // loop.
-                let _thread = AsThread::now();
+                let _thread = Running::thread();
                 // A loop that is gone has none that wait, but those that it has leaked.
                 let _ = handle.wake(id);
             }
@@ -212,37 +218,5 @@ fn passed(deadline: Deadline) -> bool {
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
         self.of.context.set(Some(self.at));
-    }
-}
-
-/// Sets what runs on the thread, a fiber or the thread itself, until this is dropped: then what ran
-/// before is set again.
-pub(super) struct AsThread {
-    looped: Option<NonNull<()>>,
-    /// The fiber of a pool.
-    fiber: Option<NonNull<()>>,
-}
-
-impl AsThread {
-    /// The thread itself.
-    pub(super) fn now() -> Self {
-        Self::instead(None)
-    }
-
-    /// Marks that fiber as running, or the thread itself.
-    pub(super) fn instead(looped: Option<NonNull<Control>>) -> Self {
-        local::with(|own| Self {
-            looped: own.looped.replace(looped.map(NonNull::cast)),
-            fiber: own.fiber.take(),
-        })
-    }
-}
-
-impl Drop for AsThread {
-    fn drop(&mut self) {
-        local::with(|own| {
-            own.looped.set(self.looped);
-            own.fiber.set(self.fiber.take());
-        });
     }
 }

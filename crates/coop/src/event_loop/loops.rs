@@ -18,7 +18,7 @@ pub type Colours = generic::Colours<Files>;
 ///
 /// ```
 /// use std::sync::mpsc;
-/// use antiphon::event_loop::{Event, Loops, now_ns};
+/// use antiphon_coop::event_loop::{Event, Loops, now_ns};
 ///
 /// let loops = Loops::start(2)?;
 /// // A timer is a loop's own, and is first there.

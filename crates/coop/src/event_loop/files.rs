@@ -7,6 +7,9 @@ use std::ops::BitOr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+use antiphon::net::Backend;
+#[cfg(feature = "io_uring")]
+use antiphon::net::backend;
 use antiphon_linux::Linux;
 use antiphon_linux::files::{Epoll, Events, TimerFd, Trigger};
 use antiphon_platform::{Clock, Deadline, Notify as _, Platform as _, Ticket};
@@ -14,9 +17,6 @@ use antiphon_runtime::event_loop::{Ring as Bell, Wait};
 
 #[cfg(feature = "io_uring")]
 use super::ring::Ring;
-#[cfg(feature = "io_uring")]
-use crate::backend::backend;
-use crate::net::Backend;
 
 /// Files, by `epoll(7)` or `io_uring(7)`. A child of a fork must not use that of its parent.
 pub struct Files {

@@ -56,7 +56,7 @@ impl Default for SplitOptions {
 /// submit, so the timer thread frees nothing but what callbacks themselves free.
 ///
 /// ```
-/// use antiphon::coop::{Split, SplitOptions};
+/// use antiphon_coop::{Split, SplitOptions};
 /// use std::sync::mpsc;
 ///
 /// let timers = Split::start(SplitOptions::default())?;

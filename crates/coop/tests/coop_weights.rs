@@ -4,10 +4,10 @@
 use std::sync::Barrier;
 use std::thread;
 
-use antiphon::coop::{
+use antiphon::generic::{Linux, Platform};
+use antiphon_coop::{
     Answer, Ask, Clock, Cooperate, Domain, DomainOptions, Group, JoinError, WEIGHT, Weighted,
 };
-use antiphon::generic::{Linux, Platform};
 use antiphon_linux::{allowed, schedule};
 use antiphon_platform::ThreadId;
 

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use antiphon::coop::{
+use antiphon_coop::event_loop::{Context, End, Event, Loop, Step, now_ns};
+use antiphon_coop::{
     Alone, Ask, BoostOptions, Booster, Cooperate as _, Demotion, Domain, DomainOptions, Group,
     Membership, Options, WEIGHT,
 };
-use antiphon::event_loop::{Context, End, Event, Loop, Step, now_ns};
 use antiphon_linux::schedule::{self, Policy};
 use antiphon_linux::{allowed, pin};
 use antiphon_platform::ThreadId;
@@ -152,7 +152,7 @@ fn a_loop_changes_its_tier_while_it_runs() {
     assert!(members_of("changes").is_empty());
 }
 
-fn members_of(name: &str) -> Vec<antiphon::coop::MemberStatus> {
+fn members_of(name: &str) -> Vec<antiphon_coop::MemberStatus> {
     domain(name).members()
 }
 
