@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Deadline, Platform as _};
+use antiphon_platform::{Clock, Clocks as _, Deadline, Platform as _};
 use antiphon_runtime::select;
 
 use crate::unpoisoned::lock;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Deadline, Platform as _};
+use antiphon_platform::{Clock, Clocks as _, Deadline};
 
 /// A time that is over: a wait until then is a look.
 pub(crate) const PAST: Option<Deadline> = Some(Deadline { clock: Clock::Monotonic, ns: 0 });

@@ -62,7 +62,7 @@ use std::thread;
 use std::time::Duration;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Platform as _};
+use antiphon_platform::{Clock, Clocks as _};
 use antiphon_runtime::channel::NotSent;
 use antiphon_runtime::sched::{Put, Room};
 use antiphon_runtime::stage::{self as line, Next};

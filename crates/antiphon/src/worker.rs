@@ -11,7 +11,7 @@ use std::ptr::{self, NonNull};
 use std::thread;
 
 use antiphon_linux::Linux;
-use antiphon_platform::Platform as _;
+use antiphon_platform::WordWaits as _;
 use antiphon_runtime::flight::Event;
 use antiphon_runtime::fork::{Aside, Forker, Forks};
 use antiphon_runtime::task::{Awaited, Task};

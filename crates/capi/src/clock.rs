@@ -6,7 +6,7 @@ use core::mem::MaybeUninit;
 
 use antiphon::clock::{Clock as Measured, ClockSource, NotMeasured, Order, Timestamp};
 use antiphon_linux::Linux;
-use antiphon_platform::Platform as _;
+use antiphon_platform::Clocks as _;
 use libc::{EAGAIN, EBUSY, EINVAL, EPERM, ESTALE};
 
 use crate::cancel::uncancelled;

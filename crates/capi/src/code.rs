@@ -4,7 +4,7 @@ use core::ffi::c_int;
 use core::time::Duration;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Deadline, Platform as _};
+use antiphon_platform::{Clock, Clocks as _, Deadline};
 use antiphon_sync::lock::Refused;
 
 /// 0 if it was `done`, otherwise the error.

@@ -13,7 +13,7 @@
 use core::ffi::c_int;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Deadline, Platform as _};
+use antiphon_platform::{Clocks as _, Deadline};
 use antiphon_sync::wait::{Condvar, End, Inside};
 use libc::{ETIMEDOUT, timespec};
 

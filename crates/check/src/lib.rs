@@ -3,11 +3,11 @@
 //!
 //! ```
 //! use antiphon_check::{Check, Data, Model};
-//! use antiphon_platform::{Atomic, Platform};
+//! use antiphon_platform::{Atomic, Atomics};
 //! use std::sync::atomic::Ordering::{Acquire, Release};
 //!
 //! let report = Model::new("message passing").run(|s| {
-//!     let flag = s.share(<Check as Platform>::U32::ZERO);
+//!     let flag = s.share(<Check as Atomics>::U32::ZERO);
 //!     let data = s.share(Data::new(0));
 //!     s.spawn(move || {
 //!         data.set(42);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// Whether [`heavy_fence`](antiphon_platform::Platform::heavy_fence) works on the machine.
+/// Whether [`heavy_fence`](antiphon_platform::LightUnlock::heavy_fence) works on the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HeavyFence {
     /// Always.
@@ -150,7 +150,7 @@ impl Model {
     }
 
     /// How many of the threads, the first ones, are fibers, which may not sleep on words
-    /// ([`waits_on_words`](antiphon_platform::Platform::waits_on_words)).
+    /// ([`waits_on_words`](antiphon_platform::WordWaits::waits_on_words)).
     pub fn fibers(mut self, fibers: u32) -> Self {
         self.config.fibers = fibers;
         self
@@ -160,7 +160,7 @@ impl Model {
     /// both cases are explored: that it is ahead by this much, and that it is not.
     ///
     /// Time has a tick for each reading, which is where it is, as a `SeqCst` fence would be. So
-    /// more is ordered than [`counter`](antiphon_platform::Platform::counter) promises: earlier
+    /// more is ordered than [`counter`](antiphon_platform::Clocks::counter) promises: earlier
     /// plain stores, too.
     pub fn apart(mut self, ticks: u32) -> Self {
         self.config.apart = ticks;

@@ -3,8 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use antiphon_platform::{
-    Arena, Clock, CpuId, Deadline, Hint, Indicator, Local, Parked, Platform, SocketId, ThreadId,
-    Unsupported, Waiter, WaiterRef,
+    Arena, Atomics, Clock, Clocks, CpuId, Deadline, Hint, Hints, Indicator, LightUnlock, Local,
+    Parked, Platform, SocketId, ThreadId, Topology, Unsupported, Urgency, Waiter, WaiterRef,
+    WordWaits,
 };
 use antiphon_platform::{Atomic as _, AtomicInteger as _};
 
@@ -101,12 +102,13 @@ pub(crate) fn describe(address: usize) -> Option<String> {
     inside.then(|| format!("arena+{}", address - from))
 }
 
-/// How many loans of [`Platform::lend`] have not been given back.
+/// How many loans of [`Urgency::lend`](antiphon_platform::Urgency::lend) have not been given back.
 pub fn loans() -> u32 {
     LOANS.iter().map(|loans| loans.load(Ordering::Relaxed)).sum()
 }
 
-/// Gives the current thread a real-time priority, of this [`Platform::urgency`].
+/// Gives the current thread a real-time priority, of this
+/// [`Urgency::urgency`](antiphon_platform::Urgency::urgency).
 pub fn set_urgency(urgency: u8) {
     context::with(|execution| {
         let current = execution.current;
@@ -158,14 +160,166 @@ fn node(index: u32) -> Option<&'static Waiter<Check>> {
     there.then(|| &NODES[index as usize])
 }
 
-// SAFETY: words behave as those of `core` may; a node is an entry of `NODES`, and `ARENA` alone
-// hands them out.
-unsafe impl Platform for Check {
+impl Atomics for Check {
     type U8 = U8;
     type U16 = U16;
     type U32 = U32;
     type U64 = U64;
 
+    fn fence(order: Ordering) {
+        fence(order);
+    }
+}
+
+impl Topology for Check {
+    fn cpu() -> CpuId {
+        let socket = Self::socket().0;
+        context::with(|execution| {
+            CpuId(socket + execution.config.sockets * execution.current as u32)
+        })
+    }
+
+    fn socket() -> SocketId {
+        let (may_move, sockets) = context::with(|execution| {
+            let thread = &execution.threads[execution.current];
+            let sockets = execution.config.sockets;
+            (sockets > 1 && thread.moves < execution.config.migrations, sockets)
+        });
+        let by = if may_move { choose(What::Move, sockets.into()) as u32 } else { 0 };
+        context::with(|execution| {
+            let thread = &mut execution.threads[execution.current];
+            thread.moves += u32::from(by > 0);
+            thread.socket = (thread.socket + by) % sockets;
+            SocketId(thread.socket)
+        })
+    }
+
+    fn numa() -> bool {
+        context::with(|execution| execution.config.sockets > 1)
+    }
+
+    /// Whether the CPUs are on different sockets: [`cpu`](Self::cpu) has that in it.
+    fn distance(one: CpuId, other: CpuId) -> u32 {
+        let sockets = context::with(|execution| execution.config.sockets);
+        u32::from(one.0 % sockets != other.0 % sockets)
+    }
+
+    /// Enough CPUs for waiters that spin.
+    fn cpus() -> u32 {
+        4
+    }
+}
+
+impl Urgency for Check {
+    /// The urgency that the thread has [set](set_urgency).
+    fn urgency() -> u8 {
+        context::with(|execution| execution.threads[execution.current].urgency)
+    }
+
+    /// Counts what is lent, and changes nothing by it: any thread may run at any time.
+    fn lend(thread: ThreadId, _rank: u8) -> Result<(), Unsupported> {
+        LOANS[thread.0 as usize % SLOTS].fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn reclaim(thread: ThreadId) {
+        let before = LOANS[thread.0 as usize % SLOTS].fetch_sub(1, Ordering::Relaxed);
+        assert!(before > 0, "what was not lent is given back");
+    }
+}
+
+impl Clocks for Check {
+    fn now(clock: Clock) -> u64 {
+        let now = context::with(|execution| {
+            let thread = &mut execution.threads[execution.current];
+            thread.time += 1;
+            thread.time
+        });
+        match clock {
+            Clock::Monotonic | Clock::SeenMonotonic => now,
+            Clock::Realtime | Clock::SeenRealtime => now + REALTIME_AHEAD_NS,
+        }
+    }
+
+    /// The counter of a CPU that is the thread's alone: see [`Model::apart`](crate::Model::apart).
+    fn counter() -> u64 {
+        counter_in(1)
+    }
+
+    /// As much time passes as is left.
+    fn counter_after(value: u64) -> u64 {
+        let now = counter_in(1);
+        if now > value { now } else { counter_in(value - now + 1) }
+    }
+}
+
+impl LightUnlock for Check {
+    unsafe fn store_unless(word: *const U8, value: u8, flag: *const U16) -> bool {
+        assert!(Self::light(), "`store_unless` may not be called where `light` is false");
+        let value = u64::from(value);
+        let op = Op::Section { word: word.addr(), value, flag: flag.addr() };
+        context::perform(&op).ok
+    }
+
+    fn light() -> bool {
+        context::with(|execution| execution.config.light)
+    }
+
+    fn fenced() -> bool {
+        Self::light()
+    }
+
+    fn light_fence() {
+        context::perform(&Op::Light);
+    }
+
+    fn heavy_fence() -> Result<(), Unsupported> {
+        let refused = match context::with(|execution| execution.config.heavy) {
+            HeavyFence::Granted => false,
+            HeavyFence::Refused => true,
+            HeavyFence::Either => choose(What::Heavy, 2) == 1,
+        };
+        if refused {
+            return Err(Unsupported);
+        }
+        context::perform(&Op::Heavy);
+        Ok(())
+    }
+}
+
+impl WordWaits for Check {
+    fn waits_on_words() -> bool {
+        context::with(|execution| execution.current > execution.config.fibers as usize)
+    }
+
+    fn wait_on(word: &U64, low: u32, place: u32, deadline: Option<Deadline>) -> Parked {
+        let address = std::ptr::from_ref(word).addr();
+        shared::wait((address, place), deadline, || word.load(Ordering::Relaxed) as u32 == low)
+    }
+
+    fn wake_on(word: *const U64, places: u32, count: u32) -> u32 {
+        shared::wake(word.addr(), places, count)
+    }
+}
+
+impl Hints for Check {
+    fn hint(_hint: Hint) {}
+
+    fn crowded() -> bool {
+        let asked = context::with(|execution| {
+            execution.threads[execution.current].crowded < execution.config.crowded
+        });
+        let crowded = asked && choose(What::Crowded, 2) == 1;
+        context::with(|execution| {
+            execution.threads[execution.current].crowded += u32::from(crowded);
+        });
+        crowded
+    }
+}
+
+// SAFETY: words behave as those of `core` may; a node is an entry of `NODES`, and `ARENA` alone
+// hands them out.
+unsafe impl Platform for Check {
     const WAITERS: u32 = WAITERS as u32;
 
     unsafe fn waiter(index: u32) -> Option<&'static Waiter<Self>> {
@@ -215,113 +369,6 @@ unsafe impl Platform for Check {
         })
     }
 
-    fn cpu() -> CpuId {
-        let socket = Self::socket().0;
-        context::with(|execution| {
-            CpuId(socket + execution.config.sockets * execution.current as u32)
-        })
-    }
-
-    fn socket() -> SocketId {
-        let (may_move, sockets) = context::with(|execution| {
-            let thread = &execution.threads[execution.current];
-            let sockets = execution.config.sockets;
-            (sockets > 1 && thread.moves < execution.config.migrations, sockets)
-        });
-        let by = if may_move { choose(What::Move, sockets.into()) as u32 } else { 0 };
-        context::with(|execution| {
-            let thread = &mut execution.threads[execution.current];
-            thread.moves += u32::from(by > 0);
-            thread.socket = (thread.socket + by) % sockets;
-            SocketId(thread.socket)
-        })
-    }
-
-    fn numa() -> bool {
-        context::with(|execution| execution.config.sockets > 1)
-    }
-
-    /// Whether the CPUs are on different sockets: [`cpu`](Self::cpu) has that in it.
-    fn distance(one: CpuId, other: CpuId) -> u32 {
-        let sockets = context::with(|execution| execution.config.sockets);
-        u32::from(one.0 % sockets != other.0 % sockets)
-    }
-
-    /// The urgency that the thread has [set](set_urgency).
-    fn urgency() -> u8 {
-        context::with(|execution| execution.threads[execution.current].urgency)
-    }
-
-    /// Counts what is lent, and changes nothing by it: any thread may run at any time.
-    fn lend(thread: ThreadId, _rank: u8) -> Result<(), Unsupported> {
-        LOANS[thread.0 as usize % SLOTS].fetch_add(1, Ordering::Relaxed);
-        Ok(())
-    }
-
-    fn reclaim(thread: ThreadId) {
-        let before = LOANS[thread.0 as usize % SLOTS].fetch_sub(1, Ordering::Relaxed);
-        assert!(before > 0, "what was not lent is given back");
-    }
-
-    fn now(clock: Clock) -> u64 {
-        let now = context::with(|execution| {
-            let thread = &mut execution.threads[execution.current];
-            thread.time += 1;
-            thread.time
-        });
-        match clock {
-            Clock::Monotonic | Clock::SeenMonotonic => now,
-            Clock::Realtime | Clock::SeenRealtime => now + REALTIME_AHEAD_NS,
-        }
-    }
-
-    /// The counter of a CPU that is the thread's alone: see [`Model::apart`](crate::Model::apart).
-    fn counter() -> u64 {
-        counter_in(1)
-    }
-
-    /// As much time passes as is left.
-    fn counter_after(value: u64) -> u64 {
-        let now = counter_in(1);
-        if now > value { now } else { counter_in(value - now + 1) }
-    }
-
-    fn fence(order: Ordering) {
-        fence(order);
-    }
-
-    unsafe fn store_unless(word: *const U8, value: u8, flag: *const U16) -> bool {
-        assert!(Self::light(), "`store_unless` may not be called where `light` is false");
-        let value = u64::from(value);
-        let op = Op::Section { word: word.addr(), value, flag: flag.addr() };
-        context::perform(&op).ok
-    }
-
-    fn light() -> bool {
-        context::with(|execution| execution.config.light)
-    }
-
-    fn fenced() -> bool {
-        Self::light()
-    }
-
-    fn light_fence() {
-        context::perform(&Op::Light);
-    }
-
-    fn heavy_fence() -> Result<(), Unsupported> {
-        let refused = match context::with(|execution| execution.config.heavy) {
-            HeavyFence::Granted => false,
-            HeavyFence::Refused => true,
-            HeavyFence::Either => choose(What::Heavy, 2) == 1,
-        };
-        if refused {
-            return Err(Unsupported);
-        }
-        context::perform(&Op::Heavy);
-        Ok(())
-    }
-
     fn park(waiter: &Waiter<Self>, deadline: Option<Deadline>) -> Parked {
         match way_of(deadline) {
             Way::Wait if take(&waiter.token, deadline) => Parked::Woken,
@@ -341,37 +388,6 @@ unsafe impl Platform for Check {
     fn unpark_asleep(waiter: WaiterRef) -> bool {
         Self::unpark(waiter);
         context::with(|execution| execution.config.asleep)
-    }
-
-    fn waits_on_words() -> bool {
-        context::with(|execution| execution.current > execution.config.fibers as usize)
-    }
-
-    fn wait_on(word: &U64, low: u32, place: u32, deadline: Option<Deadline>) -> Parked {
-        let address = std::ptr::from_ref(word).addr();
-        shared::wait((address, place), deadline, || word.load(Ordering::Relaxed) as u32 == low)
-    }
-
-    fn wake_on(word: *const U64, places: u32, count: u32) -> u32 {
-        shared::wake(word.addr(), places, count)
-    }
-
-    fn hint(_hint: Hint) {}
-
-    /// Enough CPUs for waiters that spin.
-    fn cpus() -> u32 {
-        4
-    }
-
-    fn crowded() -> bool {
-        let asked = context::with(|execution| {
-            execution.threads[execution.current].crowded < execution.config.crowded
-        });
-        let crowded = asked && choose(What::Crowded, 2) == 1;
-        context::with(|execution| {
-            execution.threads[execution.current].crowded += u32::from(crowded);
-        });
-        crowded
     }
 }
 

@@ -111,7 +111,7 @@ impl Execution {
 mod tests {
     use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
-    use antiphon_platform::{Atomic, AtomicInteger, Platform};
+    use antiphon_platform::{Atomic, AtomicInteger, Atomics as _, LightUnlock as _};
 
     use crate::decide::Rng;
     use crate::{Check, FailureKind, Mode, Model, U8, U16, U32};

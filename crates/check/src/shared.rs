@@ -8,7 +8,7 @@
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-use antiphon_platform::{Atomic, Deadline, Parked, Platform, SharedWait};
+use antiphon_platform::{Atomic, Atomics as _, Deadline, Parked, SharedWait};
 
 use crate::Check;
 use crate::atomic::{U32, U64};

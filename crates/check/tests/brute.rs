@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use antiphon_check::{Check, FailureKind, Mode, Model, Report, U8, U16, U32};
-use antiphon_platform::{Arena, Atomic, AtomicInteger, Budget, Platform, WaiterId, WaiterRef};
+use antiphon_platform::{
+    Arena, Atomic, AtomicInteger, Atomics as _, Budget, LightUnlock as _, Platform, WaiterId,
+    WaiterRef,
+};
 
 /// The nodes.
 fn arena() -> &'static Arena<Check> {

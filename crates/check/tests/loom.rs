@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCs
 use std::sync::{Arc, Mutex};
 
 use antiphon_check::{Check, Model, U32};
-use antiphon_platform::{Atomic, AtomicInteger, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics as _};
 
 #[derive(Clone, Copy, Debug)]
 enum Step {

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use antiphon_check::{Check, Data, FailureKind, HeavyFence, Mode, Model, Scope, U8, U16, U32};
 use antiphon_platform::{
-    Arena, Atomic, AtomicInteger, Budget, Clock, Deadline, Parked, Platform, ThreadId, Waiter,
-    WaiterRef,
+    Arena, Atomic, AtomicInteger, Atomics, Budget, Clock, Clocks as _, Deadline, Hints as _,
+    LightUnlock as _, Parked, Platform, ThreadId, Topology as _, Waiter, WaiterRef,
 };
 
 /// The nodes.
@@ -202,8 +202,8 @@ fn a_wait_may_miss_its_chance() {
 /// An unlocker's section and a sleeper, each of which must see what the other did.
 fn light(heavy: HeavyFence, seen: &Seen<(bool, u8)>) {
     let report = Model::new("light").light(true).heavy_fence(heavy).run(|s| {
-        let word = s.share(<Check as Platform>::U8::ZERO);
-        let flag = s.share(<Check as Platform>::U16::ZERO);
+        let word = s.share(<Check as Atomics>::U8::ZERO);
+        let flag = s.share(<Check as Atomics>::U16::ZERO);
         s.spawn(move || {
             // SAFETY: both words are shared until the execution has ended.
             let stored = unsafe { Check::store_unless(word, 1, flag) };
@@ -225,8 +225,8 @@ fn light(heavy: HeavyFence, seen: &Seen<(bool, u8)>) {
 fn heavy_fences_come_before_or_after_a_section() {
     let lost = |heavy: HeavyFence| {
         let lost = Model::new("light").light(true).heavy_fence(heavy).run(|s: &Scope<'_, '_>| {
-            let word = s.share(<Check as Platform>::U8::ZERO);
-            let flag = s.share(<Check as Platform>::U16::ZERO);
+            let word = s.share(<Check as Atomics>::U8::ZERO);
+            let flag = s.share(<Check as Atomics>::U16::ZERO);
             let both = s.share(RefCell::new((false, 0)));
             s.spawn(move || {
                 // SAFETY: both words are shared until the execution has ended.
@@ -257,7 +257,7 @@ fn heavy_fences_come_before_or_after_a_section() {
 /// Two threads that store, fence so, and load what the other has stored: whether both may miss it.
 fn both_miss(fences: [fn(); 2]) -> bool {
     let report = Model::new("fences").run(move |s: &Scope<'_, '_>| {
-        let words = s.share([(); 2].map(|()| <Check as Platform>::U32::ZERO));
+        let words = s.share([(); 2].map(|()| <Check as Atomics>::U32::ZERO));
         let seen = s.share(RefCell::new([1; 2]));
         for me in 0..2 {
             s.spawn(move || {
@@ -285,8 +285,8 @@ fn light_fences_are_ordered_with_heavy_ones_only() {
 fn a_section_after_a_heavy_fence_sees_the_flag() {
     // A thread that has seen a store from behind the fence tests the flag after the fence.
     let report = Model::new("light").light(true).run(|s| {
-        let word = s.share(<Check as Platform>::U8::ZERO);
-        let flag = s.share(<Check as Platform>::U16::ZERO);
+        let word = s.share(<Check as Atomics>::U8::ZERO);
+        let flag = s.share(<Check as Atomics>::U16::ZERO);
         let behind = s.share(U32::ZERO);
         s.spawn(move || {
             flag.store(1, Relaxed);
@@ -567,7 +567,7 @@ fn a_model_that_is_not_deterministic_says_so_and_others_run_after_it() {
     let run = std::panic::AssertUnwindSafe(|| {
         Model::new("count").run(|s| {
             runs.set(runs.get() + 1);
-            let [word, other] = [(); 2].map(|()| s.share(<Check as Platform>::U32::ZERO));
+            let [word, other] = [(); 2].map(|()| s.share(<Check as Atomics>::U32::ZERO));
             let last = if runs.get() == 1 { 2 } else { 1 };
             s.spawn(move || {
                 other.store(1, Relaxed);

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use antiphon_check::{Check, Data, FailureKind, Mode, Model, Report, U32};
-use antiphon_platform::{Arena, Atomic, Platform};
+use antiphon_platform::{Arena, Atomic, Atomics as _, Platform};
 
 /// The nodes.
 fn arena() -> &'static Arena<Check> {

@@ -3,7 +3,7 @@
 use std::process;
 
 use antiphon_linux::{Linux, pin};
-use antiphon_platform::{CpuId, Platform as _, SharedWait as _, ThreadId};
+use antiphon_platform::{CpuId, Platform as _, SharedWait as _, ThreadId, Topology as _};
 use antiphon_runtime::coop::{
     Answer, Ask, Baton, Cooperate, Demotion, Domains, Group, Halves, Options, PLACES, Page, Pause,
     Standing,

@@ -26,7 +26,7 @@
 //!
 //! ```
 //! use antiphon_coop::{Alone, Ask, BoostOptions, Booster, Cooperate, Switched};
-//! # use antiphon::generic::{Linux, Platform};
+//! # use antiphon_coop::event_loop::now_ns;
 //!
 //! let (mut tier, switch) = Switched::new(Alone);
 //! if let Err(refused) = switch.boost(BoostOptions::default()) {
@@ -35,7 +35,7 @@
 //! // A loop: its timers first, then some work; and it says when the next timer is due.
 //! let mut wait = |until: Option<u64>| std::thread::yield_now();
 //! for _ in 0..10 {
-//!     let release_ns = Linux::now(antiphon_coop::Clock::Monotonic) + 1_000_000;
+//!     let release_ns = now_ns() + 1_000_000;
 //!     tier.poll(Ask { release_ns: Some(release_ns), importance: Some(0) }, &mut wait);
 //! }
 //! switch.plain();

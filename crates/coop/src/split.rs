@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 
 use antiphon_linux::Linux;
 use antiphon_linux::schedule::{self, Class, Policy, Refused};
-use antiphon_platform::{Clock, Platform as _, ThreadId};
+use antiphon_platform::{Clock, Clocks as _, Platform as _, ThreadId};
 use antiphon_runtime::coop::boost::{NEVER, Vigil};
 
 use super::tardiness::Tally;

@@ -16,7 +16,7 @@ use antiphon_coop::{
 };
 use antiphon_linux::schedule::{self, Policy};
 use antiphon_linux::{allowed, pin};
-use antiphon_platform::ThreadId;
+use antiphon_platform::{Clocks as _, ThreadId};
 
 const MS: u64 = 1_000_000;
 const ME: ThreadId = ThreadId(0);

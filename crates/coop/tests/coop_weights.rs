@@ -4,12 +4,12 @@
 use std::sync::Barrier;
 use std::thread;
 
-use antiphon::generic::{Linux, Platform};
+use antiphon::generic::Linux;
 use antiphon_coop::{
     Answer, Ask, Clock, Cooperate, Domain, DomainOptions, Group, JoinError, WEIGHT, Weighted,
 };
 use antiphon_linux::{allowed, schedule};
-use antiphon_platform::ThreadId;
+use antiphon_platform::{Clocks as _, ThreadId};
 
 const MS: u64 = 1_000_000;
 

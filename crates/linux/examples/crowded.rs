@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon_linux::{Linux, U8, crowding};
-use antiphon_platform::{Atomic, Budget, Hint, Platform};
+use antiphon_platform::{Atomic, Budget, Hint, Hints as _};
 
 const SPIN: Budget = Budget::ns(20_000);
 const RUN: Duration = Duration::from_millis(1_000);

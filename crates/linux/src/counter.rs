@@ -17,7 +17,7 @@
 //! should be moved are given a clock source of the hypervisor's, so `tsc` is believed there too;
 //! but [`ClockSource`] tells, and [`Pace`](crate::Pace) sees it afterwards.
 //!
-//! **Order.** [`Platform::counter`](antiphon_platform::Platform::counter) promises that earlier
+//! **Order.** [`Clocks::counter`](antiphon_platform::Clocks::counter) promises that earlier
 //! loads are done when the counter is read, and that later accesses have not begun. `rdtsc` alone
 //! promises neither. Intel's manual (volume 2, RDTSC) gives an `lfence` before it for the one, and
 //! one behind it for the other; Linux has AMD's processors wait at an `lfence` too. `rdtscp` would
@@ -33,7 +33,7 @@ use antiphon_platform::Clock;
 
 use crate::{clock, sys, tsc};
 
-/// What [`Platform::counter`](antiphon_platform::Platform::counter) reads here.
+/// What [`Clocks::counter`](antiphon_platform::Clocks::counter) reads here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockSource {
     /// The CPU's counter.
@@ -192,7 +192,7 @@ fn processor() -> Processor {
 mod tests {
     use super::*;
     use crate::Linux;
-    use antiphon_platform::Platform as _;
+    use antiphon_platform::Clocks as _;
 
     const SOUND: Processor = Processor { name: Some(b"tsc"), invariant: true, guest: false };
 

@@ -67,7 +67,7 @@ const COUNT_GOOD_FOR_NS: u32 = 50_000_000;
 /// A thread that has not slept is said to be crowded if it lost more than this part of its time.
 const LOSS: u64 = 8;
 
-/// The signals behind [`crowded`](antiphon_platform::Platform::crowded), for reports.
+/// The signals behind [`crowded`](antiphon_platform::Hints::crowded), for reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crowding {
     /// The caller, if it spins, leaves no CPU for the thread that it waits for.
@@ -91,7 +91,7 @@ pub fn crowding() -> Crowding {
     }
 }
 
-/// See [`Platform::hint`](antiphon_platform::Platform::hint).
+/// See [`Hints::hint`](antiphon_platform::Hints::hint).
 pub(crate) fn hint(hint: Hint) {
     let step = match hint {
         Hint::SpinBegin => 1,
@@ -104,12 +104,12 @@ pub(crate) fn hint(hint: Hint) {
     process().spinners.fetch_add(step, Relaxed);
 }
 
-/// See [`Platform::crowded`](antiphon_platform::Platform::crowded).
+/// See [`Hints::crowded`](antiphon_platform::Hints::crowded).
 pub(crate) fn crowded() -> bool {
     are_short_of_cpus(1)
 }
 
-/// See [`Platform::roomy`](antiphon_platform::Platform::roomy).
+/// See [`Hints::roomy`](antiphon_platform::Hints::roomy).
 pub(crate) fn roomy() -> bool {
     !are_short_of_cpus(2)
 }

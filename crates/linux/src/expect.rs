@@ -1,6 +1,6 @@
 //! Preparations for a [filter](crate::filter) of system calls, and the end of a thread behind one.
 
-use antiphon_platform::{Clock, Platform};
+use antiphon_platform::{Clock, Hints as _, Platform};
 
 use crate::{ARENA, Linux, clock, counter, distance, filter, futex, identity, nodes, tsc};
 

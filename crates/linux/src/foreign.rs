@@ -42,7 +42,7 @@ static SHARED: [Range; 64] = [const { Range::new(0) }; _];
 static REST: Range = Range::new(usize::MAX);
 
 /// Whether this memory is [noted](note_shared) as shared; see
-/// [`Platform::is_foreign`](antiphon_platform::Platform::is_foreign).
+/// [`WordWaits::is_foreign`](antiphon_platform::WordWaits::is_foreign).
 pub fn is_shared(address: usize) -> bool {
     SHARED.iter().chain([&REST]).any(|range| range.has(address))
 }

@@ -106,7 +106,7 @@ fn word(thread: ThreadId) -> &'static AtomicU64 {
     &TABLE[thread.0 as usize % WORDS]
 }
 
-/// See [`Platform::lend`](antiphon_platform::Platform::lend). Two system calls.
+/// See [`Urgency::lend`](antiphon_platform::Urgency::lend). Two system calls.
 pub(crate) fn lend(thread: ThreadId, rank: u8) -> Result<(), Unsupported> {
     lend_by(&Kernel, word(thread), thread, rank)
 }
@@ -149,7 +149,7 @@ fn lend_by(
     Ok(())
 }
 
-/// See [`Platform::reclaim`](antiphon_platform::Platform::reclaim). A system call, if it is the
+/// See [`Urgency::reclaim`](antiphon_platform::Urgency::reclaim). A system call, if it is the
 /// last loan.
 pub(crate) fn reclaim(thread: ThreadId) {
     reclaim_by(&Kernel, word(thread), thread);

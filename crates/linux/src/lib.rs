@@ -63,8 +63,9 @@ mod words;
 use core::sync::atomic::Ordering;
 
 use antiphon_platform::{
-    Arena, Clock, CpuId, Deadline, Hint, Indicator, Local, Parked, Platform, Probe, SocketId,
-    ThreadId, Unsupported, Waiter, WaiterRef,
+    Arena, Atomics, Clock, Clocks, CpuId, Deadline, Hint, Hints, Indicator, LightUnlock, Local,
+    Parked, Platform, Probe, SocketId, ThreadId, Topology, Unsupported, Urgency, Waiter, WaiterRef,
+    WordWaits,
 };
 
 pub use affinity::{allowed, pin, usable};
@@ -109,22 +110,153 @@ pub const FILE: &str = file!();
 #[derive(Clone, Copy, Debug)]
 pub struct Linux;
 
-// SAFETY: words are those of `core`; the node of an index is at its own place, and `ARENA` alone
-// hands them out.
-unsafe impl Platform for Linux {
+impl Atomics for Linux {
     type U8 = U8;
     type U16 = U16;
     type U32 = U32;
     type U64 = U64;
 
-    const WAITERS: u32 = nodes::WAITERS;
+    #[inline]
+    fn fence(order: Ordering) {
+        core::sync::atomic::fence(order);
+    }
+}
 
-    const COUNTERS: usize = 256;
-    const COHORTS: usize = 512;
-
+impl Topology for Linux {
     fn cpus() -> u32 {
         cpus::available()
     }
+
+    fn cpu() -> CpuId {
+        topology::cpu()
+    }
+
+    fn socket() -> SocketId {
+        topology::socket()
+    }
+
+    #[inline]
+    fn numa() -> bool {
+        topology::numa()
+    }
+
+    fn distance(one: CpuId, other: CpuId) -> u32 {
+        distance::between(one, other)
+    }
+
+    fn tiered() -> bool {
+        distance::tiered()
+    }
+}
+
+impl Urgency for Linux {
+    fn rank() -> u8 {
+        rank::own()
+    }
+
+    fn urgency() -> u8 {
+        rank::urgency()
+    }
+
+    fn lend(thread: ThreadId, rank: u8) -> Result<(), Unsupported> {
+        lending::lend(thread, rank)
+    }
+
+    fn reclaim(thread: ThreadId) {
+        lending::reclaim(thread);
+    }
+}
+
+impl Clocks for Linux {
+    fn now(clock: Clock) -> u64 {
+        clock::now(clock)
+    }
+
+    #[inline]
+    fn counter() -> u64 {
+        counter::read()
+    }
+}
+
+impl LightUnlock for Linux {
+    #[inline]
+    unsafe fn store_unless(word: *const U8, value: u8, flag: *const U16) -> bool {
+        // SAFETY: both are atomics of that size and nothing else; valid by the promise of the
+        // caller, which has asked `light`, so the thread is registered.
+        unsafe { rseq::store_unless(word.cast(), value, flag.cast()) }
+    }
+
+    #[inline]
+    fn light() -> bool {
+        light::light()
+    }
+
+    #[inline]
+    fn fenced() -> bool {
+        light::fenced()
+    }
+
+    #[inline]
+    fn light_fence() {
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+    }
+
+    fn heavy_fence() -> Result<(), Unsupported> {
+        light::heavy_fence()
+    }
+}
+
+impl WordWaits for Linux {
+    fn is_foreign(address: usize) -> bool {
+        foreign::is_shared(address)
+    }
+
+    fn waits_on_words() -> bool {
+        fiber::current().is_none()
+    }
+
+    fn wait_on(word: &U64, low: u32, place: u32, deadline: Option<Deadline>) -> Parked {
+        words::wait(word, low, place, deadline)
+    }
+
+    fn wake_on(word: *const U64, places: u32, count: u32) -> u32 {
+        words::wake(word, places, count)
+    }
+}
+
+impl Hints for Linux {
+    fn hint(hint: Hint) {
+        crowd::hint(hint);
+    }
+
+    #[inline(always)]
+    fn probe(probe: Probe) {
+        probe::probe(probe);
+        fiber::probe(probe);
+    }
+
+    fn crowded() -> bool {
+        // A fiber that spins keeps others from its thread.
+        fiber::current().is_some() || crowd::crowded()
+    }
+
+    fn roomy() -> bool {
+        fiber::current().is_none() && crowd::roomy()
+    }
+
+    fn sleep_cost_ns() -> u32 {
+        sleep::cost_ns()
+    }
+}
+
+// SAFETY: words are those of `core`; the node of an index is at its own place, and `ARENA` alone
+// hands them out.
+unsafe impl Platform for Linux {
+    const WAITERS: u32 = nodes::WAITERS;
+
+    const COUNTERS: usize = 256;
+
+    const COHORTS: usize = 512;
 
     #[inline]
     unsafe fn waiter(index: u32) -> Option<&'static Waiter<Self>> {
@@ -169,83 +301,6 @@ unsafe impl Platform for Linux {
         random::next()
     }
 
-    fn cpu() -> CpuId {
-        topology::cpu()
-    }
-
-    fn socket() -> SocketId {
-        topology::socket()
-    }
-
-    #[inline]
-    fn numa() -> bool {
-        topology::numa()
-    }
-
-    fn distance(one: CpuId, other: CpuId) -> u32 {
-        distance::between(one, other)
-    }
-
-    fn tiered() -> bool {
-        distance::tiered()
-    }
-
-    fn rank() -> u8 {
-        rank::own()
-    }
-
-    fn urgency() -> u8 {
-        rank::urgency()
-    }
-
-    fn lend(thread: ThreadId, rank: u8) -> Result<(), Unsupported> {
-        lending::lend(thread, rank)
-    }
-
-    fn reclaim(thread: ThreadId) {
-        lending::reclaim(thread);
-    }
-
-    fn now(clock: Clock) -> u64 {
-        clock::now(clock)
-    }
-
-    #[inline]
-    fn counter() -> u64 {
-        counter::read()
-    }
-
-    #[inline]
-    fn fence(order: Ordering) {
-        core::sync::atomic::fence(order);
-    }
-
-    #[inline]
-    unsafe fn store_unless(word: *const U8, value: u8, flag: *const U16) -> bool {
-        // SAFETY: both are atomics of that size and nothing else; valid by the promise of the
-        // caller, which has asked `light`, so the thread is registered.
-        unsafe { rseq::store_unless(word.cast(), value, flag.cast()) }
-    }
-
-    #[inline]
-    fn light() -> bool {
-        light::light()
-    }
-
-    #[inline]
-    fn fenced() -> bool {
-        light::fenced()
-    }
-
-    #[inline]
-    fn light_fence() {
-        core::sync::atomic::compiler_fence(Ordering::SeqCst);
-    }
-
-    fn heavy_fence() -> Result<(), Unsupported> {
-        light::heavy_fence()
-    }
-
     fn park(waiter: &Waiter<Self>, deadline: Option<Deadline>) -> Parked {
         park::park(waiter, deadline)
     }
@@ -256,44 +311,5 @@ unsafe impl Platform for Linux {
 
     fn unpark_asleep(waiter: WaiterRef) -> bool {
         park::unpark(waiter)
-    }
-
-    fn is_foreign(address: usize) -> bool {
-        foreign::is_shared(address)
-    }
-
-    fn waits_on_words() -> bool {
-        fiber::current().is_none()
-    }
-
-    fn wait_on(word: &U64, low: u32, place: u32, deadline: Option<Deadline>) -> Parked {
-        words::wait(word, low, place, deadline)
-    }
-
-    fn wake_on(word: *const U64, places: u32, count: u32) -> u32 {
-        words::wake(word, places, count)
-    }
-
-    fn hint(hint: Hint) {
-        crowd::hint(hint);
-    }
-
-    #[inline(always)]
-    fn probe(probe: Probe) {
-        probe::probe(probe);
-        fiber::probe(probe);
-    }
-
-    fn crowded() -> bool {
-        // A fiber that spins keeps others from its thread.
-        fiber::current().is_some() || crowd::crowded()
-    }
-
-    fn roomy() -> bool {
-        fiber::current().is_none() && crowd::roomy()
-    }
-
-    fn sleep_cost_ns() -> u32 {
-        sleep::cost_ns()
     }
 }

@@ -57,7 +57,7 @@ pub const FENCES_PER_SECOND: u32 = 2_000;
 /// The second that is being counted, above the fences in it.
 static FENCES: AtomicU64 = AtomicU64::new(0);
 
-/// See [`Platform::light`](antiphon_platform::Platform::light).
+/// See [`LightUnlock::light`](antiphon_platform::LightUnlock::light).
 #[inline]
 pub(crate) fn light() -> bool {
     // Acquire: the place of the areas; pairs with the release in `enable_light`.
@@ -84,7 +84,7 @@ pub fn renounce() {
     local::with(|thread| thread.light.store(MAY_NOT, Relaxed));
 }
 
-/// See [`Platform::fenced`](antiphon_platform::Platform::fenced).
+/// See [`LightUnlock::fenced`](antiphon_platform::LightUnlock::fenced).
 #[inline]
 pub(crate) fn fenced() -> bool {
     // The caller has raised its flag: the compiler must not look at the mode before that.
@@ -101,8 +101,8 @@ fn ask() -> bool {
     may
 }
 
-/// See [`Platform::heavy_fence`](antiphon_platform::Platform::heavy_fence). Works in each mode: a
-/// pool in which no thread is light fences, too.
+/// See [`LightUnlock::heavy_fence`](antiphon_platform::LightUnlock::heavy_fence). Works in each
+/// mode: a pool in which no thread is light fences, too.
 pub(crate) fn heavy_fence() -> Result<(), Unsupported> {
     ration(&FENCES, clock::now(Clock::Monotonic) / 1_000_000_000)?;
     membarrier::fence()

@@ -35,7 +35,7 @@ struct Estimate(AtomicU32);
 /// that is lost to another thread's is one of many.
 static COST_NS: Estimate = Estimate(AtomicU32::new(0));
 
-/// See [`Platform::sleep_cost_ns`](antiphon_platform::Platform::sleep_cost_ns).
+/// See [`Hints::sleep_cost_ns`](antiphon_platform::Hints::sleep_cost_ns).
 pub(crate) fn cost_ns() -> u32 {
     match COST_NS.0.load(Relaxed) {
         0 => GUESS_NS,

@@ -11,12 +11,12 @@ use crate::{U64, crowd};
 /// Which half is the low one.
 const LOW: usize = if cfg!(target_endian = "big") { 1 } else { 0 };
 
-/// See [`Platform::wait_on`](antiphon_platform::Platform::wait_on).
+/// See [`WordWaits::wait_on`](antiphon_platform::WordWaits::wait_on).
 pub(crate) fn wait(word: &U64, low: u32, place: u32, deadline: Option<Deadline>) -> Parked {
     futex::wait(half(word), (Whose::Private, 1 << place), low, deadline).parked()
 }
 
-/// See [`Platform::wake_on`](antiphon_platform::Platform::wake_on).
+/// See [`WordWaits::wake_on`](antiphon_platform::WordWaits::wake_on).
 pub(crate) fn wake(word: *const U64, places: u32, count: u32) -> u32 {
     crowd::wake_many(count, || futex::wake(half(word), (Whose::Private, places), count))
 }

@@ -3,7 +3,10 @@
 mod support;
 
 use antiphon_linux::{Linux, park_begin, park_end};
-use antiphon_platform::{Atomic, Budget, Clock, Deadline, Hint, Parked, Platform, ThreadId};
+use antiphon_platform::{
+    Atomic, Budget, Clock, Deadline, Hint, Hints as _, LightUnlock as _, Parked, Platform,
+    ThreadId, Topology as _,
+};
 use support::{Node, errno, set_errno};
 
 /// Runs `f` and checks `errno`, in a fresh thread so that first uses are covered too.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use antiphon_linux::Linux;
 use antiphon_linux::fiber::{AlreadyInstalled, Hooks, Sleep, install};
-use antiphon_platform::{Clock, Parked, Platform, WaiterRef};
+use antiphon_platform::{Clock, Clocks as _, Parked, Platform, WaiterRef};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use support::{Node, after, never};
 

@@ -8,7 +8,9 @@ use std::process::Command;
 
 use antiphon_linux::light::enable_light;
 use antiphon_linux::{Linux, end_thread, expect_filter, filtered, survey, yield_now};
-use antiphon_platform::{Clock, Deadline, Hint, Parked, Platform};
+use antiphon_platform::{
+    Clock, Deadline, Hint, Hints as _, LightUnlock as _, Parked, Platform, Topology as _,
+};
 use support::{FORKS, REFUSE, arena, filter, filter_all, in_child};
 
 /// Makes the kernel kill the process for all but `calls` from now on, in this thread and its

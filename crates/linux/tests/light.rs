@@ -7,7 +7,7 @@ use std::thread;
 
 use antiphon_linux::light::{FENCES_PER_SECOND, enable_light, renounce};
 use antiphon_linux::{Linux, U8, U16};
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, LightUnlock as _};
 use support::{FORKS, in_child};
 
 /// What the machine must have; asked without our code.

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
 use antiphon_linux::notify::{EventFd, Signal, UserInterrupts};
-use antiphon_platform::{Clock, Deadline, Notify, Parked, Platform, Ticket, Unsupported};
+use antiphon_platform::{
+    Clock, Clocks as _, Deadline, Notify, Parked, Platform, Ticket, Unsupported,
+};
 
 fn ns_from_now(ns: u64) -> Option<Deadline> {
     Some(Deadline { clock: Clock::Monotonic, ns: Linux::now(Clock::Monotonic) + ns })

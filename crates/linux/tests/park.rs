@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::*};
 use std::thread;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Deadline, Parked, Platform, WaiterRef};
+use antiphon_platform::{Clock, Clocks as _, Deadline, Parked, Platform, WaiterRef};
 use support::{Node, after, never};
 
 /// Threads in a ring pass a baton; each parks until it has come round.

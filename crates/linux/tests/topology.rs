@@ -11,7 +11,7 @@ use std::mem;
 use std::ptr;
 
 use antiphon_linux::Linux;
-use antiphon_platform::Platform;
+use antiphon_platform::Topology as _;
 use support::{FORKS, in_child};
 
 /// The node of a CPU on the pretended machine: 5 and 3 in turn.

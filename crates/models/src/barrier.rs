@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data};
-use antiphon_platform::{Atomic, Platform, WaiterId};
+use antiphon_platform::{Atomic, Atomics, Platform, WaiterId};
 use antiphon_sync::lock::Standard;
 use antiphon_sync::wait::{self, CrowdForm};
 
@@ -195,12 +195,12 @@ fn destroying(threads: u32) -> Program {
 /// The words of a barrier.
 #[repr(C, align(8))]
 struct Words {
-    state: <Check as Platform>::U64,
-    lookers: <Check as Platform>::U32,
+    state: <Check as Atomics>::U64,
+    lookers: <Check as Atomics>::U32,
     parties: u32,
     lock: u64,
-    first: <Check as Platform>::U32,
-    last: <Check as Platform>::U32,
+    first: <Check as Atomics>::U32,
+    last: <Check as Atomics>::U32,
 }
 
 const _: () = assert!(size_of::<Words>() == size_of::<Barrier<Sleepy>>());

@@ -4,14 +4,14 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data};
-use antiphon_platform::{Atomic, AtomicInteger, Clock, Deadline, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics, Clock, Clocks as _, Deadline, Platform};
 use antiphon_runtime::coop::{AtTable, Relay};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
 use crate::program::Program;
 
-type Turn = <Check as Platform>::U32;
+type Turn = <Check as Atomics>::U32;
 
 const PLAIN: Bounds = Bounds::PLAIN;
 /// Longer than any model lasts.

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 use antiphon_check::{Check, Data, Scope};
-use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform, WaiterId};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics, Deadline, Platform, WaiterId};
 use antiphon_sync::lock::Standard;
 use antiphon_sync::wait::{self, CrowdForm};
 
@@ -190,7 +190,7 @@ fn send<'scope, B: Casts>(
 
 /// Waiters follow one sender, which sends `sends` times, each with a new datum.
 pub fn chasing<B: Casts>(waiters: u32, sends: u32) -> Program {
-    type Word = <Check as Platform>::U32;
+    type Word = <Check as Atomics>::U32;
     Program::new(waiters + 1, waiters + sends, move |scope| {
         let broadcast = scope.share(B::NEW);
         let sent = scope.share(Word::ZERO);
@@ -262,7 +262,7 @@ fn late(waiters: u32, sends: u32) -> Program {
 pub fn destroying<B: Casts>(waiters: u32, senders: u32) -> Program {
     Program::new(waiters + senders, waiters + senders, move |scope| {
         let broadcast = scope.share(B::NEW);
-        let back = scope.share(<Check as Platform>::U32::ZERO);
+        let back = scope.share(<Check as Atomics>::U32::ZERO);
         let first = broadcast.now();
         for _ in 0..waiters {
             scope.spawn(move || {
@@ -284,11 +284,11 @@ pub fn destroying<B: Casts>(waiters: u32, senders: u32) -> Program {
 /// The words of a broadcast's first node.
 #[repr(C)]
 struct Words {
-    state: <Check as Platform>::U64,
+    state: <Check as Atomics>::U64,
     fill: [u64; 15],
     lock: u64,
-    first: <Check as Platform>::U32,
-    last: <Check as Platform>::U32,
+    first: <Check as Atomics>::U32,
+    last: <Check as Atomics>::U32,
 }
 
 /// In the child of a fork: a thread of the parent is on the list.

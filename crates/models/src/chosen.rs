@@ -7,7 +7,7 @@ use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data};
-use antiphon_platform::{Atomic, AtomicInteger, Platform, ThreadId};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics, Platform, ThreadId};
 use antiphon_sync::lock::{Lock, ShflMutex, ShflOwned, ShflSpin};
 use antiphon_sync::policy::{Boost, Chosen, Numa, Policy, Priority, Waiting, set_priority};
 
@@ -124,7 +124,7 @@ fn given_up() -> Program {
         let watch = scope.share(Watch::new());
         watch.mode.store(SORTS, Relaxed);
         WATCH.set(watch);
-        let gone = scope.share(<Check as Platform>::U8::ZERO);
+        let gone = scope.share(<Check as Atomics>::U8::ZERO);
         for place in 0..WAITERS {
             scope.spawn(move || {
                 if place == WAITERS - 1 {
@@ -203,14 +203,14 @@ fn in_line<L: Lock>(ranks: &'static [u8], mode: u8, changes: &'static [u8]) -> P
 struct Watch {
     /// Touched by the shuffler: two at a time are a data race.
     shuffler: Data<u32>,
-    mode: <Check as Platform>::U8,
+    mode: <Check as Atomics>::U8,
     /// Not zero: all stand in line.
-    begun: <Check as Platform>::U8,
+    begun: <Check as Atomics>::U8,
 }
 
 impl Watch {
     fn new() -> Self {
-        let [mode, begun] = [const { <Check as Platform>::U8::ZERO }; 2];
+        let [mode, begun] = [const { <Check as Atomics>::U8::ZERO }; 2];
         Self { shuffler: Data::new(0), mode, begun }
     }
 }

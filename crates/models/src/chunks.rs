@@ -8,7 +8,7 @@ use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
 use antiphon_check::{Check, Data, Scope, probe};
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, Atomics};
 use antiphon_record::Column;
 use antiphon_record::events::{
     Batch, Chunk, Code, Head, Note, Pen, Roll, RollHead, drain, reclaim,
@@ -219,7 +219,7 @@ fn forks<const COUNT: usize, const ROOM: usize>() -> Program {
     Program::new(3, 5, |scope| {
         let Cast { writers, reader } = cast::<COUNT, ROOM>(scope, 2).played_out(scope);
         let (parent, child) = (writers[0], writers[1]);
-        let forked = scope.share(<Check as Platform>::U32::ZERO);
+        let forked = scope.share(<Check as Atomics>::U32::ZERO);
         scope.spawn(move || {
             parent.notes(0);
             child.pen.copy(&parent.pen);
@@ -255,7 +255,7 @@ fn interrupts<const COUNT: usize, const ROOM: usize>() -> Program {
 fn kills<const COUNT: usize, const ROOM: usize>(others: u32) -> Program {
     Program::new(2 + others, 4 + others, move |scope| {
         let Cast { writers, reader } = cast::<COUNT, ROOM>(scope, 1 + others).played_out(scope);
-        let dead = scope.share(<Check as Platform>::U32::ZERO);
+        let dead = scope.share(<Check as Atomics>::U32::ZERO);
         let victim = writers[0];
         scope.spawn(move || {
             killed(|| (0..3).for_each(|event| victim.notes(event)));

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data};
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, Atomics};
 use antiphon_rivals::classic::{self, Clh, Futex, Mcs, McsStp, Ttas};
 
 use crate::bounds::Bounds;
@@ -66,8 +66,8 @@ pub fn entries() -> Vec<Entry> {
 /// The words of a [`Futex`].
 #[repr(C)]
 struct Words {
-    word: <Check as Platform>::U32,
-    oldest: <Check as Platform>::U32,
+    word: <Check as Atomics>::U32,
+    oldest: <Check as Atomics>::U32,
 }
 
 const _: () = assert!(size_of::<Words>() == size_of::<Futex<Check>>());

@@ -2,7 +2,7 @@
 //! there is an event that no loop looks for.
 
 use antiphon_check::{Check, Data};
-use antiphon_platform::{Atomic, AtomicInteger, Platform, SharedWait};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics, SharedWait};
 use antiphon_runtime::event_loop::{Call, Palette};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -10,7 +10,7 @@ use crate::bounds::Bounds;
 use crate::entry::Entry;
 use crate::program::Program;
 
-type Word = <Check as Platform>::U32;
+type Word = <Check as Atomics>::U32;
 
 const PLAIN: Bounds = Bounds::PLAIN;
 

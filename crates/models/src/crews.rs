@@ -4,7 +4,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::Check;
-use antiphon_platform::{Atomic, AtomicInteger, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics};
 use antiphon_runtime::fiber;
 use antiphon_runtime::sched::{
     self, Fifo, InBlocks, Lifo, Order, Others, Own, Policy, Put, Requests, Room, Scheme, Share,
@@ -46,7 +46,7 @@ pub fn entries() -> Vec<Entry> {
 }
 
 type Crew<Y> = sched::Crew<Check, Y>;
-type U32 = <Check as Platform>::U32;
+type U32 = <Check as Atomics>::U32;
 type Ready = fiber::Ready<Check>;
 
 const HALF: Steal = Steal { share: Share::Half };

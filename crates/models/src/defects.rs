@@ -7,7 +7,7 @@ use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
 use antiphon_check::{Check, Data};
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, Atomics, Platform};
 use antiphon_sync::lock::{ShflMutex, ShflSpin};
 use antiphon_sync::policy::{self, Policy, Waiting};
 
@@ -74,7 +74,7 @@ struct Called;
 
 /// How to tell it.
 struct Call {
-    head: <Check as Platform>::U32,
+    head: <Check as Atomics>::U32,
     thread: Cell<u32>,
     asked: Cell<u32>,
 }
@@ -114,7 +114,7 @@ fn not_overtaken() -> Program {
         let lock = scope.share(ShflSpin::<Check, Called, Sleepy>::NEW);
         let served = scope.share(Data::new(false));
         let call = scope.share(Call {
-            head: <Check as Platform>::U32::ZERO,
+            head: <Check as Atomics>::U32::ZERO,
             thread: Cell::new(0),
             asked: Cell::new(0),
         });

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data};
-use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics, Deadline};
 use antiphon_sync::lock::Standard;
 use antiphon_sync::policy::None;
 use antiphon_sync::wait::{self, CrowdForm};
@@ -47,13 +47,13 @@ pub fn entries() -> Vec<Entry> {
 
 /// How many items there are; orders nothing, as the event count has to do without.
 struct Shelf<F: CrowdForm> {
-    items: <Check as Platform>::U32,
+    items: <Check as Atomics>::U32,
     filled: EventCount<F>,
 }
 
 impl<F: CrowdForm> Shelf<F> {
     fn new() -> Self {
-        Self { items: <Check as Platform>::U32::ZERO, filled: EventCount::NEW }
+        Self { items: <Check as Atomics>::U32::ZERO, filled: EventCount::NEW }
     }
 
     fn put(&self, items: u32) {

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 use antiphon_check::{Check, Data, Scope};
-use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform, WaiterId};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics, Deadline, Platform, WaiterId};
 use antiphon_sync::lock::Standard;
 use antiphon_sync::policy::{Distance, None, Policy};
 use antiphon_sync::wait::{self, CrowdForm};
@@ -184,7 +184,7 @@ fn signalling(waiters: u32) -> Program {
 /// EVENT-1: two set, and one waits once. It has seen both, or the event is set still. Has to reach
 /// `one for both` and `one each`.
 pub fn coalescing<E: AutoReset>() -> Program {
-    type Word = <Check as Platform>::U32;
+    type Word = <Check as Atomics>::U32;
     Program::new(3, 3, |scope| {
         let event = scope.share(E::NEW);
         let parts = scope.share([Word::ZERO, Word::ZERO]);
@@ -282,7 +282,7 @@ pub fn destroying<E: AutoReset>() -> Program {
 fn destroying_beside() -> Program {
     Program::new(3, 3, |scope| {
         let event = scope.share(Event::<Sleepy>::NEW);
-        let back = scope.share(<Check as Platform>::U32::ZERO);
+        let back = scope.share(<Check as Atomics>::U32::ZERO);
         scope.spawn(move || event.set());
         let leave = move || {
             if back.fetch_add(1, AcqRel) == 1 {
@@ -307,11 +307,11 @@ fn destroying_beside() -> Program {
 /// The words of an event's list.
 #[repr(C)]
 struct Words {
-    sets: <Check as Platform>::U64,
+    sets: <Check as Atomics>::U64,
     apart_and_taken: [u64; 16],
     lock: u64,
-    first: <Check as Platform>::U32,
-    last: <Check as Platform>::U32,
+    first: <Check as Atomics>::U32,
+    last: <Check as Atomics>::U32,
 }
 
 /// In the child of a fork: a thread of the parent is on the list.

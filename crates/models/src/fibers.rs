@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_platform::{Atomic, AtomicInteger, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics};
 use antiphon_runtime::sched::{Crew, Lifo, Put, Scheme, Share, Steal, Worker};
 use antiphon_runtime::{fiber, task};
 use antiphon_sync::queue::{Item, Link};
@@ -21,7 +21,7 @@ use crate::program::{Anywhere, Program};
 type Ready = fiber::Ready<Check>;
 type Handle = task::Handle<Check, u32>;
 type Promise = task::Promise<Check, u32>;
-type U32 = <Check as Platform>::U32;
+type U32 = <Check as Atomics>::U32;
 
 const PLAIN: Bounds = Bounds::PLAIN;
 /// A thread that waits may give up its spin, and sleep.

@@ -4,7 +4,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, HeavyFence};
-use antiphon_platform::{Atomic, AtomicInteger, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics};
 use antiphon_runtime::sched::{self, Others, Own, Policy, Put, Worker};
 use antiphon_sync::queue::{Blocks, Item, Stolen};
 
@@ -34,7 +34,7 @@ pub fn entries() -> Vec<Entry> {
 }
 
 type Crew = sched::Crew<Check, Keeps>;
-type U32 = <Check as Platform>::U32;
+type U32 = <Check as Atomics>::U32;
 
 /// Blocks of items, of which no worker steals: what is in a queue is had by the worker of the seat.
 struct Keeps;

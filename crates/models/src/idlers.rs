@@ -4,7 +4,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::Check;
-use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics, Budget};
 use antiphon_runtime::sched;
 
 use crate::bounds::Bounds;
@@ -12,7 +12,7 @@ use crate::entry::Entry;
 use crate::program::Program;
 
 type Idlers = sched::Idlers<Check>;
-type U32 = <Check as Platform>::U32;
+type U32 = <Check as Atomics>::U32;
 
 const PLAIN: Bounds = Bounds::PLAIN;
 

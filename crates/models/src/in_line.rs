@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use antiphon_check::{Check, Data, Scope};
-use antiphon_platform::{Atomic, Platform, Waiter, WaiterId};
+use antiphon_platform::{Atomic, Atomics, Waiter, WaiterId};
 use antiphon_sync::lock::{Lock, ShflMutex, ShflRwLock};
 use antiphon_sync::policy;
 
@@ -150,7 +150,7 @@ fn left() -> Program {
         let lock = scope.share(Mutex::NEW);
         assert!(lock.try_lock());
         let line = scope.share(Line::new(scope, 5));
-        let [gone, last] = scope.share([const { <Check as Platform>::U8::ZERO }; 2]);
+        let [gone, last] = scope.share([const { <Check as Atomics>::U8::ZERO }; 2]);
         for (place, socket) in [0, 0, 1, 0, 1].into_iter().enumerate() {
             scope.spawn_on(socket, move || {
                 line.stand(place);

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data};
-use antiphon_platform::{Atomic, Platform, WaiterId};
+use antiphon_platform::{Atomic, Atomics, Platform, WaiterId};
 use antiphon_sync::lock::{Lock, ShflRwLock, ShflSpin};
 use antiphon_sync::policy::None;
 
@@ -15,10 +15,10 @@ use crate::program::{Program, unlock};
 
 type Spin = ShflSpin<Check, None, Sleepy>;
 type RwLock = ShflRwLock<Check, None, Sleepy>;
-type U8 = <Check as Platform>::U8;
-type U16 = <Check as Platform>::U16;
-type U32 = <Check as Platform>::U32;
-type U64 = <Check as Platform>::U64;
+type U8 = <Check as Atomics>::U8;
+type U16 = <Check as Atomics>::U16;
+type U32 = <Check as Atomics>::U32;
+type U64 = <Check as Atomics>::U64;
 
 /// Bits of the mutex's first byte.
 const LOCKED: u8 = 1;

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data, probe, retire};
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, Atomics};
 use antiphon_sync::wait;
 
 use crate::bounds::Bounds;
@@ -67,7 +67,7 @@ fn adopted(threads: u32, epoch: u32) -> Program {
         let made = scope.share(Data::new(0));
         let uses = scope.share(Cell::new(0));
         // SAFETY: laid out as its file says, and alive as long as the borrow.
-        let words = unsafe { &*std::ptr::from_ref(inside).cast::<[<Check as Platform>::U32; 2]>() };
+        let words = unsafe { &*std::ptr::from_ref(inside).cast::<[<Check as Atomics>::U32; 2]>() };
         if epoch != 0 {
             // Visitors of the parent.
             words[0].store(3, Relaxed);

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data};
-use antiphon_platform::{Atomic, Deadline, Platform, WaiterId};
+use antiphon_platform::{Atomic, Atomics, Deadline, Platform, WaiterId};
 use antiphon_sync::lock::Standard;
 use antiphon_sync::wait::{self, CrowdForm};
 
@@ -153,11 +153,11 @@ pub fn destroying<L: Opens>(doers: u32) -> Program {
 /// The words of a latch.
 #[repr(C, align(8))]
 struct Words {
-    state: <Check as Platform>::U32,
+    state: <Check as Atomics>::U32,
     beside: u32,
     lock: u64,
-    first: <Check as Platform>::U32,
-    last: <Check as Platform>::U32,
+    first: <Check as Atomics>::U32,
+    last: <Check as Atomics>::U32,
 }
 
 const _: () = assert!(size_of::<Words>() == size_of::<Latch>());

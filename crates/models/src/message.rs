@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_platform::{Atomic, Notify, Platform};
+use antiphon_platform::{Atomic, Atomics, Notify};
 use antiphon_runtime::message::{self, Message, NotPosted, NotSignalled, Payload};
 
 use crate::bounds::Bounds;
@@ -217,7 +217,7 @@ fn giving_up() -> Program {
 /// Several signal the same action: the last time that it runs, it sees what came before each.
 fn signalling(signallers: u32) -> Program {
     Program::new(signallers + 1, signallers * 2, move |scope| {
-        type Flag = <Check as Platform>::U32;
+        type Flag = <Check as Atomics>::U32;
         let flags: Vec<Flag> = (0..signallers).map(|_| Flag::ZERO).collect();
         let flags = Arc::new(Anywhere(flags));
         let all = Arc::new(Anywhere(Data::new(false)));

@@ -6,7 +6,7 @@
 
 use antiphon_check::HeavyFence::{Either, Granted};
 use antiphon_check::{Check, Data, set_urgency};
-use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics, Deadline};
 use antiphon_sync::lock::{Form, ShflMutex};
 use antiphon_sync::policy;
 use antiphon_sync::wait::{self, Condvar, End};
@@ -17,7 +17,7 @@ use crate::entry::Entry;
 use crate::forms::{Backed, Sleepy, Spinning};
 use crate::program::{Program, soon, unlock};
 
-type Word = <Check as Platform>::U32;
+type Word = <Check as Atomics>::U32;
 
 const PLAIN: Bounds = Bounds::PLAIN;
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data};
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, Atomics};
 use antiphon_sync::lock::Standard;
 use antiphon_sync::wait::{self, CrowdForm};
 
@@ -50,7 +50,7 @@ fn running<F: CrowdForm>(threads: u32, word: u32) -> Program {
         let made = scope.share(Data::new(0));
         if word != 0 {
             // SAFETY: a `Once` is this word; it lives as long as the borrow.
-            let words = unsafe { &*std::ptr::from_ref(once).cast::<<Check as Platform>::U32>() };
+            let words = unsafe { &*std::ptr::from_ref(once).cast::<<Check as Atomics>::U32>() };
             words.store(word, Relaxed);
         }
         for _ in 0..threads {

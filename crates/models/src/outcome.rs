@@ -173,10 +173,10 @@ mod tests {
 
     #[test]
     fn what_is_known_to_be_bad_has_to_go_wrong_in_that_way() {
-        use antiphon_platform::{Atomic, Platform};
+        use antiphon_platform::{Atomic, Atomics};
         use std::sync::atomic::Ordering::Relaxed;
         let waits = || {
-            let word = <antiphon_check::Check as Platform>::U32::ZERO;
+            let word = <antiphon_check::Check as Atomics>::U32::ZERO;
             word.wait_while(Relaxed, |word| word == 0);
         };
         assert_eq!(verdict(waits), Verdict::Refuted);

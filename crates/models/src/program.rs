@@ -1,7 +1,7 @@
 //! What a model runs: threads with a few operations each; and the program that every lock runs.
 
 use antiphon_check::{Check, Data, Scope};
-use antiphon_platform::{Clock, Deadline, Platform as _};
+use antiphon_platform::{Clock, Clocks as _, Deadline};
 use antiphon_sync::lock::Lock;
 
 type Body = Box<dyn for<'scope> Fn(&'scope Scope<'scope, 'static>) + Send + Sync>;

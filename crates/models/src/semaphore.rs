@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data, Scope};
-use antiphon_platform::{Atomic, Platform, WaiterId};
+use antiphon_platform::{Atomic, Atomics, Platform, WaiterId};
 use antiphon_sync::lock::{Form, Standard};
 use antiphon_sync::policy::None;
 use antiphon_sync::wait;
@@ -243,8 +243,8 @@ fn trying(others: u32) -> Program {
 /// The words of a semaphore.
 #[repr(C, align(8))]
 struct Words {
-    state: <Check as Platform>::U64,
-    tail: <Check as Platform>::U32,
+    state: <Check as Atomics>::U64,
+    tail: <Check as Atomics>::U32,
     first: u32,
 }
 

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data};
-use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics, Deadline};
 use antiphon_sync::policy::None as Unsorted;
 use antiphon_sync::wait::{self, Place};
 
@@ -46,13 +46,13 @@ pub fn entries() -> Vec<Entry> {
 struct Shelves([Shelf; 2]);
 
 struct Shelf {
-    items: <Check as Platform>::U32,
+    items: <Check as Atomics>::U32,
     filled: EventCount,
 }
 
 impl Default for Shelf {
     fn default() -> Self {
-        Self { items: <Check as Platform>::U32::ZERO, filled: EventCount::NEW }
+        Self { items: <Check as Atomics>::U32::ZERO, filled: EventCount::NEW }
     }
 }
 
@@ -288,7 +288,7 @@ fn crossed() -> Program {
     Program::new(3, 4, |scope| {
         let both = scope.share([const { Latch::new(1) }; 2]);
         // How many places are taken; and at last, that both latches are open.
-        let taken = scope.share(<Check as Platform>::U32::ZERO);
+        let taken = scope.share(<Check as Atomics>::U32::ZERO);
         for me in 0..2 {
             scope.spawn(move || {
                 let several = Several::new();

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, Atomics};
 use antiphon_sync::lock::{Form, Lock, Standard};
 use antiphon_sync::shared::{Acquired, SharedRwLock};
 
@@ -145,7 +145,7 @@ const WAITING: u32 = 1 << 30;
 
 fn leave_wish<F: Form>(lock: &RwLock<F>) {
     // SAFETY: the lock is one word, and lives as long as the borrow.
-    let word = unsafe { &*std::ptr::from_ref(lock).cast::<<Check as Platform>::U32>() };
+    let word = unsafe { &*std::ptr::from_ref(lock).cast::<<Check as Atomics>::U32>() };
     word.store(WAITING, Relaxed);
 }
 

@@ -4,7 +4,7 @@
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use antiphon_check::{Check, Data};
-use antiphon_platform::{Atomic, AtomicInteger, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics};
 use antiphon_runtime::stage::{self, Next};
 
 use crate::bounds::Bounds;
@@ -12,7 +12,7 @@ use crate::entry::Entry;
 use crate::ledger::Ledger;
 use crate::program::Program;
 
-type U32 = <Check as Platform>::U32;
+type U32 = <Check as Atomics>::U32;
 
 const PLAIN: Bounds = Bounds::PLAIN;
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_platform::{Atomic, AtomicInteger, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics};
 use antiphon_runtime::sched::{Crew, Lifo, Put, Room, Scheme, Share, Steal};
 use antiphon_runtime::task;
 
@@ -18,7 +18,7 @@ use crate::program::{Anywhere, Program};
 
 type Task = task::Task<Check>;
 type Countdown = task::Countdown<Check>;
-type U32 = <Check as Platform>::U32;
+type U32 = <Check as Atomics>::U32;
 
 const PLAIN: Bounds = Bounds::PLAIN;
 

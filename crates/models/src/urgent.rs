@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_check::HeavyFence::{Either, Granted};
 use antiphon_check::{Check, Data, Scope, set_urgency};
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, Atomics};
 use antiphon_sync::lock::{Form, Lock, ShflMutex, ShflRwLock};
 use antiphon_sync::policy;
 use antiphon_sync::wait::Condvar;
@@ -18,7 +18,7 @@ use crate::in_line::Line;
 use crate::program::{Program, soon, unlock};
 use crate::rw::{read, unlock_read, unlock_write};
 
-type Word = <Check as Platform>::U32;
+type Word = <Check as Atomics>::U32;
 type Mutex<F = Sleepy, Q = policy::None> = ShflMutex<Check, Q, F>;
 type RwLock = ShflRwLock<Check, policy::None, Sleepy>;
 

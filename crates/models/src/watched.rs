@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data, Scope};
-use antiphon_platform::{Atomic, Platform, ThreadId, Waiter};
+use antiphon_platform::{Atomic, Atomics, Platform, ThreadId, Waiter};
 use antiphon_sync::lock::Lock;
 use antiphon_sync::policy::{Numa, Policy, Waiting};
 
@@ -18,7 +18,7 @@ pub struct Watch {
     /// How often the first thread was asked whether there is anything to sort by.
     asked: Cell<u32>,
     /// Not zero: the first thread may sort.
-    pub begun: <Check as Platform>::U8,
+    pub begun: <Check as Atomics>::U8,
 }
 
 thread_local! {
@@ -44,7 +44,7 @@ pub fn sorting<L: Lock>(threads: u32) -> Program {
 /// Begins to watch an execution. If its first thread becomes the head of the queue, it waits until
 /// [`Watch::begun`].
 pub fn watch<'scope>(scope: &'scope Scope<'scope, '_>) -> &'scope Watch {
-    let begun = <Check as Platform>::U8::ZERO;
+    let begun = <Check as Atomics>::U8::ZERO;
     let watch = scope.share(Watch { batch: Data::new(0), asked: Cell::new(0), begun });
     WATCH.set(watch);
     watch

@@ -19,7 +19,7 @@ use std::cell::Cell;
 use std::ptr;
 
 use antiphon_check::{Check, FailureKind};
-use antiphon_platform::{Atomic, AtomicInteger, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics};
 use antiphon_runtime::fiber::{ANY_EVERY, InLine, TASKS_EVERY};
 use antiphon_runtime::sched::{self, Crew, Lifo, Put, Scheme, Share, Steal};
 use antiphon_sync::queue::Item;
@@ -29,7 +29,7 @@ use crate::entry::Entry;
 use crate::program::Program;
 use forms::{Below, Form, InTurns, Queue, Stack, Swap};
 
-type U32 = <Check as Platform>::U32;
+type U32 = <Check as Atomics>::U32;
 type Policy = Scheme<Lifo, Steal>;
 type Worker<'a> = sched::Worker<'a, Check, Policy>;
 

@@ -48,8 +48,8 @@ pub struct Arena<P: Platform> {
     placeless: Apart<P::U32>,
     /// The cohorts of locks, in the locks' words, by lock and socket.
     cohorts: [Apart<P::U64>; COHORTS],
-    /// How many [heavy fences](Platform::heavy_fence) waiters have begun, for primitives that share
-    /// them; wraps around.
+    /// How many [heavy fences](crate::LightUnlock::heavy_fence) waiters have begun, for primitives
+    /// that share them; wraps around.
     pub fences_begun: P::U32,
     /// The number of the last of these that is over, counted as they begin and from 1; wraps
     /// around.

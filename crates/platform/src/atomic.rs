@@ -16,7 +16,7 @@ impl Word for u64 {}
 /// One atomic word of a platform.
 ///
 /// Orderings are those of `core::sync::atomic`, except that no access may be `SeqCst`: use
-/// [`Platform::fence`](crate::Platform::fence).
+/// [`Atomics::fence`](crate::Atomics::fence).
 pub trait Atomic<W: Word>: Send + Sync + Sized + 'static {
     /// The word that holds zero: the unlocked and empty state of everything.
     const ZERO: Self;
@@ -68,4 +68,19 @@ pub trait AtomicInteger<W: Word>: Atomic<W> {
     fn fetch_or(&self, value: W, order: Ordering) -> W;
     /// Clears the bits that are not in `value`.
     fn fetch_and(&self, value: W, order: Ordering) -> W;
+}
+
+/// The atomic words of a platform, and its fences.
+pub trait Atomics: Sized + 'static {
+    /// An atomic byte.
+    type U8: AtomicInteger<u8>;
+    /// An atomic half word.
+    type U16: AtomicInteger<u16>;
+    /// An atomic word.
+    type U32: AtomicInteger<u32>;
+    /// An atomic double word.
+    type U64: AtomicInteger<u64>;
+
+    /// A memory fence. `SeqCst` here is the only sequentially consistent operation of the seam.
+    fn fence(order: Ordering);
 }

@@ -19,28 +19,39 @@
 
 mod arena;
 mod atomic;
+mod clocks;
+mod hints;
 mod ids;
 mod indicator;
+mod light;
 mod local;
 mod notify;
 mod polled;
 mod shared;
 mod time;
+mod topology;
+mod urgency;
 mod waiter;
+mod word_waits;
 
 pub use arena::{Apart, Arena};
-pub use atomic::{Atomic, AtomicInteger, Word};
+pub use atomic::{Atomic, AtomicInteger, Atomics, Word};
+pub use clocks::Clocks;
+pub use hints::{Hint, Hints, Probe, Traced, TracedKind};
 pub use ids::{CpuId, SocketId, ThreadId};
 pub use indicator::{Indicator, IndicatorGate, IndicatorLine, IndicatorOwner, LINES};
+pub use light::LightUnlock;
 pub use local::Local;
 pub use notify::{Notify, Ticket};
 pub use polled::PolledWait;
 pub use shared::SharedWait;
 pub use time::{Budget, Clock, Deadline};
+pub use topology::Topology;
+pub use urgency::{RANK, Urgency};
 pub use waiter::{Waiter, WaiterId, WaiterRef};
+pub use word_waits::WordWaits;
 
 use core::fmt;
-use core::sync::atomic::Ordering;
 
 /// This file, as its compiler had it: debug information says so of the functions in such files.
 #[doc(hidden)]
@@ -48,6 +59,17 @@ pub const FILE: &str = file!();
 
 /// A machine: its atomic words, how to wait on it, where its state lives, and the caller's identity
 /// and place.
+///
+/// | part | functions | may be left out |
+/// |---|---|---|
+/// | [`Atomics`] | atomic words, fences | |
+/// | [`Clocks`] | the time, counters | but for the time |
+/// | `Platform` itself | the caller's identity, nodes, to park and to wake | |
+/// | [`Topology`] | CPUs, sockets, distances | yes: one CPU |
+/// | [`Urgency`] | priorities, and loans of them | yes |
+/// | [`LightUnlock`] | an unlock without a locked instruction | yes |
+/// | [`WordWaits`] | sleeps without a node; memory of several processes | yes |
+/// | [`Hints`] | guesses about the scheduler | yes |
 ///
 /// Functions take no `self`: a back end is a zero-sized type and finds its context in a
 /// thread-local. That is what lets a `static` lock hold nothing but its words.
@@ -57,16 +79,9 @@ pub const FILE: &str = file!();
 /// Locks rest on what the functions promise: the words are atomics as those of
 /// `core::sync::atomic`, [`waiter`](Self::waiter) gives each index a node of its own, and
 /// [`arena`](Self::arena) is the only one that hands them out.
-pub unsafe trait Platform: Sized + 'static {
-    /// An atomic byte.
-    type U8: AtomicInteger<u8>;
-    /// An atomic half word.
-    type U16: AtomicInteger<u16>;
-    /// An atomic word.
-    type U32: AtomicInteger<u32>;
-    /// An atomic double word.
-    type U64: AtomicInteger<u64>;
-
+pub unsafe trait Platform:
+    Atomics + Topology + Urgency + Clocks + LightUnlock + WordWaits + Hints
+{
     /// How many waiter nodes there are at most; indices run from 1 to `WAITERS - 1`.
     const WAITERS: u32;
 
@@ -82,12 +97,6 @@ pub unsafe trait Platform: Sized + 'static {
     fn spread(address: usize) -> u32 {
         // Fibonacci hashing: the highest bits are the best mixed.
         ((address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
-    }
-
-    /// How many CPUs the threads of the process can run on at the same time, as far as this
-    /// platform can tell; at least 1.
-    fn cpus() -> u32 {
-        1
     }
 
     /// The node at `index`, `0 < index < WAITERS`. Node memory is never freed, and reads as zero
@@ -154,124 +163,6 @@ pub unsafe trait Platform: Sized + 'static {
     /// A pseudo-random number of the calling thread's own sequence.
     fn random() -> u32;
 
-    /// The CPU that the caller runs on. May be stale at once.
-    fn cpu() -> CpuId;
-
-    /// The socket (NUMA node) that the caller runs on. May change between lock and unlock.
-    fn socket() -> SocketId;
-
-    /// Whether this machine has more than one socket: where it has not, no algorithm sorts by
-    /// socket.
-    fn numa() -> bool;
-
-    /// How far the caches of two CPUs are from each other: 0 is as near as can be, and larger is
-    /// farther. The unit is the platform's; a guess, 0 where nothing is known.
-    fn distance(_: CpuId, _: CpuId) -> u32 {
-        0
-    }
-
-    /// Whether there are distances to sort by on this machine.
-    fn tiered() -> bool {
-        Self::numa()
-    }
-
-    /// How urgent the scheduler holds the calling thread to be; larger goes first. An ordinary
-    /// thread of the usual niceness is [`RANK`]; nice values are 1 to 40, real-time priorities 101
-    /// to 199, deadlines 255.
-    fn rank() -> u8 {
-        RANK
-    }
-
-    /// The [`rank`](Self::rank) of a thread that has a real-time priority: more than 100; 0 of one
-    /// that shares time. Locks serve those first, the highest of them before the others. Asked when
-    /// a wait begins or its waiter is about to sleep; 0 is a safe answer.
-    fn urgency() -> u8 {
-        match Self::rank() {
-            rank if rank > 100 => rank,
-            _ => 0,
-        }
-    }
-
-    /// Makes `thread`, which may have ended, run as if it were at least as urgent as `rank`, until
-    /// as many [`reclaim`](Self::reclaim)s have been made as loans. A loan is not lost because of
-    /// another loan or its end.
-    ///
-    /// # Errors
-    ///
-    /// [`Unsupported`] where that is not possible or not permitted; then nothing was lent.
-    fn lend(_thread: ThreadId, _rank: u8) -> Result<(), Unsupported> {
-        Err(Unsupported)
-    }
-
-    /// Ends one loan to `thread`.
-    fn reclaim(_thread: ThreadId) {}
-
-    /// Nanoseconds of `clock`.
-    fn now(clock: Clock) -> u64;
-
-    /// The counter of the CPU that the caller runs on. All CPUs count at one rate, in a unit of the
-    /// platform's, and without an access to memory that others share. Their counters may differ by
-    /// a constant, so what is read later, on another CPU, may be less.
-    ///
-    /// It is read when all loads and read-modify-writes that come earlier in the program are done,
-    /// and before any later access begins: so a reading says when they were, and what was done
-    /// before an earlier reading is seen by what comes after a later one. An earlier plain store
-    /// may still be on its way; a `SeqCst` [`fence`](Self::fence) has it done. The default is for
-    /// platforms whose monotonic clock is read so.
-    fn counter() -> u64 {
-        Self::now(Clock::Monotonic)
-    }
-
-    /// Spins until [`counter`](Self::counter) is more than `value`, and returns what it is then.
-    fn counter_after(value: u64) -> u64 {
-        loop {
-            let now = Self::counter();
-            if now > value {
-                return now;
-            }
-            core::hint::spin_loop();
-        }
-    }
-
-    /// A memory fence. `SeqCst` here is the only sequentially consistent operation of the seam.
-    fn fence(order: Ordering);
-
-    /// Stores `value` (release) in `word` unless `flag` is non-zero; says whether it stored.
-    ///
-    /// Atomic against [`heavy_fence`](Self::heavy_fence): once that has returned, each call that
-    /// began before it has either stored already or will see a flag that was raised before it.
-    /// Nothing is touched after the store. Where [`light`](Self::light) is `false` this may not be
-    /// called.
-    ///
-    /// # Safety
-    ///
-    /// Both words must be valid until the store takes effect; not after it.
-    unsafe fn store_unless(word: *const Self::U8, value: u8, flag: *const Self::U16) -> bool;
-
-    /// Whether the calling thread may use [`store_unless`](Self::store_unless). Once any thread
-    /// of the process was told `true`, [`fenced`](Self::fenced) is `true` for good.
-    fn light() -> bool;
-
-    /// Whether some thread may be using `store_unless`, so that a sleeper has to fence.
-    fn fenced() -> bool;
-
-    /// The cheap half of the asymmetric pair: a [`heavy_fence`](Self::heavy_fence) of another
-    /// thread is after what the caller has stored before this, or before what it loads after it.
-    /// Costs nothing where a platform has it: only the compiler is told then.
-    #[inline]
-    fn light_fence() {
-        Self::fence(Ordering::SeqCst);
-    }
-
-    /// The expensive half of the asymmetric pair: a full fence in each running thread of the
-    /// process, which restarts open [`store_unless`](Self::store_unless) sections.
-    ///
-    /// # Errors
-    ///
-    /// [`Unsupported`] where the kernel refuses, for good or this time; a sleeper that relies on it
-    /// to be woken must not sleep for long then.
-    fn heavy_fence() -> Result<(), Unsupported>;
-
     /// Blocks the caller, which owns `waiter`, until [`unpark`](Self::unpark) was called for it,
     /// the deadline has passed, or for no reason. An `unpark` that came first is not lost: it makes
     /// the next `park` return at once. What happened before the `unpark` happens before the return.
@@ -290,80 +181,7 @@ pub unsafe trait Platform: Sized + 'static {
         Self::unpark(waiter);
         true
     }
-
-    /// Whether other processes may have the memory at `address`: their threads don't know the
-    /// waiters of this one, so a waiter there has to look up from time to time.
-    fn is_foreign(_address: usize) -> bool {
-        false
-    }
-
-    /// Whether the caller may sleep on a word ([`wait_on`](Self::wait_on)): many such sleepers are
-    /// woken by one call, and need no node. A fiber may not: it would block the thread under it.
-    fn waits_on_words() -> bool {
-        false
-    }
-
-    /// Blocks the caller, in a place of 0 to 31, while the low half of `word` holds `low`: until a
-    /// [`wake_on`](Self::wake_on) that has chosen it, the deadline has passed, or for no reason. A
-    /// waiter that was chosen is not told [`Parked::TimedOut`]. A thread that changes that half and
-    /// then wakes the place wakes the waiters there that do not see the change. A wake orders
-    /// nothing else: a waiter that needs to see what was done reads it from a word.
-    ///
-    /// Only for callers that were told that they [may](Self::waits_on_words).
-    fn wait_on(_word: &Self::U64, _low: u32, _place: u32, _deadline: Option<Deadline>) -> Parked {
-        Parked::Woken
-    }
-
-    /// Wakes up to `count` of the waiters on the word at this address in one of the `places`, a bit
-    /// for each; says how many these were. The address is used as a name only: the word may be
-    /// gone.
-    fn wake_on(_word: *const Self::U64, _places: u32, _count: u32) -> u32 {
-        0
-    }
-
-    /// Tells the scheduler something about the caller. Doing nothing is a legal answer.
-    fn hint(hint: Hint);
-
-    /// Tells a tracer of the program what happens here. Not called on the way to a lock that is
-    /// free. Doing nothing is a legal answer.
-    #[inline(always)]
-    fn probe(_probe: Probe) {}
-
-    /// Whether more threads want to run than there are CPUs, as far as this platform can tell.
-    /// A guess: it decides how long to spin, never what is correct.
-    fn crowded() -> bool;
-
-    /// Whether there are CPUs to spare: one is left that no other thread needs, beside those of the
-    /// caller, which spins, and of the thread that is waited for. Never where it is
-    /// [`crowded`](Self::crowded); a guess as that is.
-    fn roomy() -> bool {
-        !Self::crowded()
-    }
-
-    /// What a sleep costs: how long a woken thread takes to be back, in nanoseconds, from the call
-    /// of [`unpark`](Self::unpark) to the return of [`park`](Self::park), where a CPU is free for
-    /// it. A guess, as [`crowded`](Self::crowded) is: it decides how long to spin.
-    fn sleep_cost_ns() -> u32 {
-        20_000
-    }
-
-    /// How long the caller keeps its CPU if it goes on, in nanoseconds: what is left of its time
-    /// slice, or [`u32::MAX`] while no other thread wants that CPU. A guess, as
-    /// [`crowded`](Self::crowded) is; where the platform can't tell, it is one end or the other by
-    /// that.
-    fn slice_left_ns() -> u32 {
-        if Self::crowded() { 0 } else { u32::MAX }
-    }
-
-    /// Whether `thread`, which may have ended, has a CPU now. A guess; `true` where the platform
-    /// can't tell.
-    fn runs(_thread: ThreadId) -> bool {
-        true
-    }
 }
-
-/// [`Platform::rank`] of a thread that was made neither more nor less urgent than others.
-pub const RANK: u8 = 20;
 
 /// The reason why [`Platform::park`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -373,66 +191,6 @@ pub enum Parked {
     Woken,
     /// The deadline has passed.
     TimedOut,
-}
-
-/// A message of an algorithm to the scheduler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hint {
-    /// The caller begins to wait by spinning.
-    SpinBegin,
-    /// The caller has stopped waiting by spinning.
-    SpinEnd,
-    /// The caller owns what it waited for, and goes on to do something for others that wait.
-    Owns,
-    /// The caller may park until that time of the monotonic clock, in nanoseconds, which is not the
-    /// end of its wait: it looks again then, and goes on waiting.
-    LooksAgain {
-        /// The time at which it looks again.
-        at_ns: u64,
-    },
-}
-
-/// A message of an algorithm to a tracer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Probe {
-    /// The caller has to wait.
-    WaitStart(Traced),
-    /// The caller has waited, and has it.
-    Acquired(Traced),
-    /// The caller has waited in vain.
-    GaveUp(Traced),
-}
-
-/// A lock, as a tracer is told of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Traced {
-    /// The address of the lock.
-    pub address: usize,
-    /// The way in which the lock is waited for.
-    pub kind: TracedKind,
-}
-
-impl Traced {
-    /// The lock `lock`, for a tracer.
-    pub fn new<L>(lock: &L, kind: TracedKind) -> Self {
-        Self { address: core::ptr::from_ref(lock).addr(), kind }
-    }
-}
-
-/// The way in which a lock is waited for. Tracers see the number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum TracedKind {
-    /// A mutex.
-    Mutex = 0,
-    /// A readers-writer lock, to read.
-    Read = 1,
-    /// A readers-writer lock, to write.
-    Write = 2,
-    /// A spinlock.
-    Spin = 3,
-    /// A semaphore.
-    Semaphore = 4,
 }
 
 /// The platform can't do that: no such system call, or not permitted.

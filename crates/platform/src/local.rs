@@ -21,7 +21,7 @@ pub struct Local<P: Platform> {
     /// When the thread looked last after a head that it overtook, in units of the lock.
     pub looked: P::U32,
     /// The rank that the thread has given itself, plus 1; 0 is none: then
-    /// [`Platform::rank`] holds.
+    /// [`Urgency::rank`](crate::Urgency::rank) holds.
     pub rank: P::U32,
     /// How long this thread has held locks that measure it, in their unit.
     pub held: P::U32,

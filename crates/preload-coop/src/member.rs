@@ -20,7 +20,7 @@ use antiphon_coop::{
     Group, Halves, JoinError, Membership, Pause, WEIGHT,
 };
 use antiphon_linux::{Linux, set_timer_slack};
-use antiphon_platform::{Clock, Platform as _};
+use antiphon_platform::{Clock, Clocks as _, Platform as _};
 use antiphon_record::coop::{BATON, BOOST, Count, Page, Refusal, RowWords};
 
 use crate::settings::{self, Settings};

@@ -45,7 +45,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicI32, AtomicU32};
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Deadline, Platform as _};
+use antiphon_platform::{Clock, Deadline, LightUnlock as _};
 use antiphon_record::Kind;
 use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::{Condvar, Inside};

@@ -26,7 +26,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use antiphon_linux::{Linux, each_image, see_clocks_by};
-use antiphon_platform::{Clock, Deadline, Platform};
+use antiphon_platform::{Clock, Clocks as _, Deadline};
 use libc::timespec;
 
 use crate::{abi, sys};

@@ -37,7 +37,7 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_linux::{Linux, Slices, park_begin, park_end};
-use antiphon_platform::{Clock, Deadline, Platform};
+use antiphon_platform::{Clock, Clocks as _, Deadline};
 use antiphon_record::Kind;
 use antiphon_sync::wait::{Condvar, End, Entry, Visit};
 use libc::{clockid_t, timespec};

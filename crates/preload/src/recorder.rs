@@ -18,7 +18,7 @@ use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Platform, WaiterId};
+use antiphon_platform::{Clock, Clocks as _, LightUnlock as _, Platform, WaiterId};
 use antiphon_record::door::Which;
 use antiphon_record::events::{Code, SHARED};
 use antiphon_record::layout::PROGRAM_BYTES;

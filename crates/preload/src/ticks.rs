@@ -11,7 +11,7 @@ use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_linux::{Linux, measure_ticks};
-use antiphon_platform::{Clock, Platform};
+use antiphon_platform::{Clock, Clocks as _};
 use antiphon_record::Writer;
 
 /// The time for which the counter is measured, at least.

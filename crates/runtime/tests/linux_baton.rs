@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon_linux::{Linux, account, cpu_time_ns};
-use antiphon_platform::{Clock, Platform, ThreadId};
+use antiphon_platform::{Clock, Clocks as _, Platform, ThreadId};
 use antiphon_runtime::coop::{
     Accounts, Ask, Baton, Cooperate, Demotion, Doing, Group, NoSeat, Options, PLACES, Page, Seen,
     WEIGHT,

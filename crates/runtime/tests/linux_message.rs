@@ -9,7 +9,7 @@ use std::thread;
 
 use antiphon_linux::Linux;
 use antiphon_linux::notify::{EventFd, Signal};
-use antiphon_platform::{Clock, Deadline, Notify, Platform, SocketId};
+use antiphon_platform::{Clock, Clocks as _, Deadline, Notify, SocketId};
 use antiphon_runtime::message::{
     ActionId, Actions, BATCH, Group, Mailbox, Message, NotPosted, NotSignalled, Park, Refused,
     Sender, SignalId, Spin, TableFull,

@@ -1,7 +1,7 @@
 //! A child of a `fork` has its parent's doze, and lets go of it.
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Deadline, Notify, Parked, Platform};
+use antiphon_platform::{Clock, Clocks as _, Deadline, Notify, Parked};
 use antiphon_runtime::message::{Actions, Mailbox, Park};
 
 #[test]

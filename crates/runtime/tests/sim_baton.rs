@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
-use antiphon_platform::{Atomic, Clock, Deadline, Platform, SharedWait, ThreadId};
+use antiphon_platform::{Atomic, Atomics, Clock, Deadline, Platform, SharedWait, ThreadId};
 use antiphon_runtime::coop::{
     Accounts, Ask, Baton, Cooperate, Demotion, Doing, Group, Options, Page, Seen, WEIGHT, Weigh,
     Weighted,
@@ -42,7 +42,7 @@ fn sleep(until_ns: u64) {
     if until_ns <= now() {
         return;
     }
-    let word = <Sim as Platform>::U32::ZERO;
+    let word = <Sim as Atomics>::U32::ZERO;
     let deadline = Some(Deadline { clock: Clock::Monotonic, ns: until_ns });
     let _ = Sim::wait_shared(&word, 0, deadline);
 }

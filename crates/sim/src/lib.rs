@@ -7,11 +7,11 @@
 //! out is in the crate's README.
 //!
 //! ```
-//! use antiphon_platform::{AtomicInteger, Atomic, Platform};
+//! use antiphon_platform::{Atomic, AtomicInteger, Atomics};
 //! use antiphon_sim::{Machine, OwnLine, Sim, Simulation, count, finished, think};
 //! use std::{rc::Rc, sync::atomic::Ordering::Relaxed};
 //!
-//! let counter = Rc::new(OwnLine(<Sim as Platform>::U64::ZERO));
+//! let counter = Rc::new(OwnLine(<Sim as Atomics>::U64::ZERO));
 //! let outcome = Simulation::new(Machine::two_sockets(), 1)
 //!     .threads(28, {
 //!         let counter = Rc::clone(&counter);

@@ -3,8 +3,9 @@
 use core::sync::atomic::Ordering::{self, Relaxed};
 
 use antiphon_platform::{
-    Arena, Atomic, AtomicInteger, Clock, CpuId, Deadline, Hint, Indicator, Local, Parked, Platform,
-    SocketId, ThreadId, Unsupported, Waiter, WaiterRef,
+    Arena, Atomic, AtomicInteger, Atomics, Clock, Clocks, CpuId, Deadline, Hint, Hints, Indicator,
+    LightUnlock, Local, Parked, Platform, SocketId, ThreadId, Topology, Unsupported, Urgency,
+    Waiter, WaiterRef, WordWaits,
 };
 
 use crate::atomic::{SimU8, SimU16, SimU32, SimU64};
@@ -64,15 +65,197 @@ fn arena() -> &'static Arena<Sim> {
     &with(|world| world.process).arena.0
 }
 
-// SAFETY: words behave as those of `core`, one thread at a time; a node is an entry of the world's
-// `Nodes`, and its arena alone hands them out.
-unsafe impl Platform for Sim {
+impl Atomics for Sim {
     type U8 = SimU8;
     type U16 = SimU16;
     type U32 = SimU32;
     type U64 = SimU64;
 
+    fn fence(order: Ordering) {
+        if order == Ordering::SeqCst && simulated() {
+            drain();
+            step(|world| world.machine.fence_ns);
+        }
+    }
+}
+
+impl Topology for Sim {
+    fn cpus() -> u32 {
+        with(|world| world.machine.cores())
+    }
+
+    fn cpu() -> CpuId {
+        with(|world| CpuId(world.my_core()))
+    }
+
+    fn socket() -> SocketId {
+        with(|world| SocketId(world.machine.socket_of(world.my_core())))
+    }
+
+    fn numa() -> bool {
+        with(|world| world.machine.topology.nodes() > 1)
+    }
+
+    /// The class of their distance: how many levels and hops the two are apart.
+    fn distance(one: CpuId, other: CpuId) -> u32 {
+        with(|world| world.machine.topology.class(one.0, other.0) as u32)
+    }
+
+    fn tiered() -> bool {
+        with(|world| world.machine.topology.tiered())
+    }
+}
+
+impl Urgency for Sim {
+    /// The rank that the thread has [set](crate::set_rank), or was lent if that is more.
+    fn rank() -> u8 {
+        crate::effective_rank()
+    }
+
+    /// Lends a rank. Costs a wake: it is a call of the system.
+    fn lend(thread: ThreadId, rank: u8) -> Result<(), Unsupported> {
+        call(|world| world.machine.wake_ns);
+        with(|world| world.lend(thread.0 as usize - 1, rank));
+        Ok(())
+    }
+
+    fn reclaim(thread: ThreadId) {
+        call(|world| world.machine.wake_ns);
+        with(|world| world.reclaim(thread.0 as usize - 1));
+    }
+}
+
+impl Clocks for Sim {
+    /// Nanoseconds of simulated time; reading the clock takes some.
+    fn now(clock: Clock) -> u64 {
+        step(|world| world.machine.clock_ns);
+        let now_ns = with(|world| world.now_ns);
+        match clock {
+            Clock::Monotonic | Clock::SeenMonotonic => now_ns,
+            Clock::Realtime | Clock::SeenRealtime => now_ns + REALTIME_START_NS,
+        }
+    }
+
+    /// In nanoseconds of simulated time; each node's counters are ahead by
+    /// [`clock_offsets_ns`](crate::Machine::clock_offsets_ns).
+    fn counter() -> u64 {
+        step(|world| world.machine.clock_ns);
+        with(|world| world.clocks.read_ns(world.machine.socket_of(world.my_core()), world.now_ns))
+    }
+
+    /// Computes until then, which takes a reading of the counter at either end.
+    fn counter_after(value: u64) -> u64 {
+        loop {
+            let now = Self::counter();
+            if now > value {
+                return now;
+            }
+            crate::work((value - now).max(1));
+        }
+    }
+}
+
+impl LightUnlock for Sim {
+    unsafe fn store_unless(word: *const SimU8, value: u8, flag: *const SimU16) -> bool {
+        // SAFETY: the caller promises that both are valid until the store takes effect. That is in
+        // `effect` below, behind which neither is touched.
+        let (word, flag) = unsafe { (&*word, &*flag) };
+        let raised = flag.load(Relaxed) != 0;
+        if raised {
+            return false;
+        }
+        if !simulated() {
+            word.store(value, Relaxed);
+            return true;
+        }
+        // The flag is looked at again in the instant in which the store is posted or done: a thread
+        // that raised it in between restarted us, and one that raises it later waits in its heavy
+        // fence for what was posted before.
+        word::store(word, u64::from(value), |world| world.peek(flag) != 0)
+    }
+
+    fn light() -> bool {
+        simulated() && with(|world| world.machine.light)
+    }
+
+    fn fenced() -> bool {
+        Self::light()
+    }
+
+    /// Nothing: a heavy fence drains what all others have stored, in one instant.
+    fn light_fence() {}
+
+    fn heavy_fence() -> Result<(), Unsupported> {
+        heavy_fence();
+        Ok(())
+    }
+}
+
+impl WordWaits for Sim {
+    fn waits_on_words() -> bool {
+        with(|world| !world.model.fibers)
+    }
+
+    fn wait_on(word: &SimU64, low: u32, place: u32, deadline: Option<Deadline>) -> Parked {
+        words::wait(word, low, place, deadline.map(monotonic_ns))
+    }
+
+    fn wake_on(word: *const SimU64, places: u32, count: u32) -> u32 {
+        words::wake(word.addr(), places, count)
+    }
+}
+
+impl Hints for Sim {
+    /// Spins are counted as on Linux: in a word that all threads share, which costs what it costs.
+    fn hint(hint: Hint) {
+        let spinners = || &with(|world| world.process).spinners.0;
+        match hint {
+            Hint::SpinBegin => {
+                spins(|spins| spins + 1);
+                uncounted(|| spinners().fetch_add(1, Relaxed));
+            }
+            Hint::SpinEnd => {
+                spins(|spins| spins - 1);
+                uncounted(|| spinners().fetch_sub(1, Relaxed));
+            }
+            Hint::Owns => owns(Owns::Yes),
+            Hint::LooksAgain { .. } => {}
+        }
+    }
+
+    /// Whether another thread waits for the caller's core, or the caller, if it spins, leaves no
+    /// core to the thread that is waited for. The first is what a kernel would tell exactly; the
+    /// second is what makes an oversubscribed machine look crowded from a core that is not.
+    fn crowded() -> bool {
+        !leaves_cores(1)
+    }
+
+    fn roomy() -> bool {
+        leaves_cores(2)
+    }
+
+    /// The cost of a wake on the machine; its CPUs may sleep deeper.
+    fn sleep_cost_ns() -> u32 {
+        let ns = with(|world| world.machine.wake_ns + world.machine.wake_latency_ns);
+        u32::try_from(ns).unwrap_or(u32::MAX)
+    }
+
+    /// Exact, as a kernel knows it of its own CPU.
+    fn slice_left_ns() -> u32 {
+        with(|world| world.slice_left_ns())
+    }
+
+    /// Exact, as a kernel knows it.
+    fn runs(thread: ThreadId) -> bool {
+        with(|world| world.has_its_core(thread.0 as usize - 1))
+    }
+}
+
+// SAFETY: words behave as those of `core`, one thread at a time; a node is an entry of the world's
+// `Nodes`, and its arena alone hands them out.
+unsafe impl Platform for Sim {
     const WAITERS: u32 = NODES;
+
     const COHORTS: usize = 512;
 
     /// A number by the line's number: addresses differ from run to run. Outside a simulation, where
@@ -82,10 +265,6 @@ unsafe impl Platform for Sim {
             return 0;
         }
         with(|world| world.label(address)).0.wrapping_mul(0x9E37_79B1) >> 12
-    }
-
-    fn cpus() -> u32 {
-        with(|world| world.machine.cores())
     }
 
     unsafe fn waiter(index: u32) -> Option<&'static Waiter<Self>> {
@@ -132,113 +311,6 @@ unsafe impl Platform for Sim {
         })
     }
 
-    fn cpu() -> CpuId {
-        with(|world| CpuId(world.my_core()))
-    }
-
-    fn socket() -> SocketId {
-        with(|world| SocketId(world.machine.socket_of(world.my_core())))
-    }
-
-    fn numa() -> bool {
-        with(|world| world.machine.topology.nodes() > 1)
-    }
-
-    /// The class of their distance: how many levels and hops the two are apart.
-    fn distance(one: CpuId, other: CpuId) -> u32 {
-        with(|world| world.machine.topology.class(one.0, other.0) as u32)
-    }
-
-    fn tiered() -> bool {
-        with(|world| world.machine.topology.tiered())
-    }
-
-    /// The rank that the thread has [set](crate::set_rank), or was lent if that is more.
-    fn rank() -> u8 {
-        crate::effective_rank()
-    }
-
-    /// Lends a rank. Costs a wake: it is a call of the system.
-    fn lend(thread: ThreadId, rank: u8) -> Result<(), Unsupported> {
-        call(|world| world.machine.wake_ns);
-        with(|world| world.lend(thread.0 as usize - 1, rank));
-        Ok(())
-    }
-
-    fn reclaim(thread: ThreadId) {
-        call(|world| world.machine.wake_ns);
-        with(|world| world.reclaim(thread.0 as usize - 1));
-    }
-
-    /// Nanoseconds of simulated time; reading the clock takes some.
-    fn now(clock: Clock) -> u64 {
-        step(|world| world.machine.clock_ns);
-        let now_ns = with(|world| world.now_ns);
-        match clock {
-            Clock::Monotonic | Clock::SeenMonotonic => now_ns,
-            Clock::Realtime | Clock::SeenRealtime => now_ns + REALTIME_START_NS,
-        }
-    }
-
-    /// In nanoseconds of simulated time; each node's counters are ahead by
-    /// [`clock_offsets_ns`](crate::Machine::clock_offsets_ns).
-    fn counter() -> u64 {
-        step(|world| world.machine.clock_ns);
-        with(|world| world.clocks.read_ns(world.machine.socket_of(world.my_core()), world.now_ns))
-    }
-
-    /// Computes until then, which takes a reading of the counter at either end.
-    fn counter_after(value: u64) -> u64 {
-        loop {
-            let now = Self::counter();
-            if now > value {
-                return now;
-            }
-            crate::work((value - now).max(1));
-        }
-    }
-
-    fn fence(order: Ordering) {
-        if order == Ordering::SeqCst && simulated() {
-            drain();
-            step(|world| world.machine.fence_ns);
-        }
-    }
-
-    unsafe fn store_unless(word: *const SimU8, value: u8, flag: *const SimU16) -> bool {
-        // SAFETY: the caller promises that both are valid until the store takes effect. That is in
-        // `effect` below, behind which neither is touched.
-        let (word, flag) = unsafe { (&*word, &*flag) };
-        let raised = flag.load(Relaxed) != 0;
-        if raised {
-            return false;
-        }
-        if !simulated() {
-            word.store(value, Relaxed);
-            return true;
-        }
-        // The flag is looked at again in the instant in which the store is posted or done: a thread
-        // that raised it in between restarted us, and one that raises it later waits in its heavy
-        // fence for what was posted before.
-        word::store(word, u64::from(value), |world| world.peek(flag) != 0)
-    }
-
-    fn light() -> bool {
-        simulated() && with(|world| world.machine.light)
-    }
-
-    fn fenced() -> bool {
-        Self::light()
-    }
-
-    /// Nothing: a heavy fence drains what all others have stored, in one instant.
-    fn light_fence() {}
-
-    fn heavy_fence() -> Result<(), Unsupported> {
-        heavy_fence();
-        Ok(())
-    }
-
     fn park(waiter: &Waiter<Self>, deadline: Option<Deadline>) -> Parked {
         parking::park(waiter, deadline.map(monotonic_ns))
     }
@@ -247,62 +319,6 @@ unsafe impl Platform for Sim {
         if let Some(node) = arena().resolve_index(waiter.index) {
             parking::unpark(node, waiter.generation);
         }
-    }
-
-    fn waits_on_words() -> bool {
-        with(|world| !world.model.fibers)
-    }
-
-    fn wait_on(word: &SimU64, low: u32, place: u32, deadline: Option<Deadline>) -> Parked {
-        words::wait(word, low, place, deadline.map(monotonic_ns))
-    }
-
-    fn wake_on(word: *const SimU64, places: u32, count: u32) -> u32 {
-        words::wake(word.addr(), places, count)
-    }
-
-    /// Spins are counted as on Linux: in a word that all threads share, which costs what it costs.
-    fn hint(hint: Hint) {
-        let spinners = || &with(|world| world.process).spinners.0;
-        match hint {
-            Hint::SpinBegin => {
-                spins(|spins| spins + 1);
-                uncounted(|| spinners().fetch_add(1, Relaxed));
-            }
-            Hint::SpinEnd => {
-                spins(|spins| spins - 1);
-                uncounted(|| spinners().fetch_sub(1, Relaxed));
-            }
-            Hint::Owns => owns(Owns::Yes),
-            Hint::LooksAgain { .. } => {}
-        }
-    }
-
-    /// Whether another thread waits for the caller's core, or the caller, if it spins, leaves no
-    /// core to the thread that is waited for. The first is what a kernel would tell exactly; the
-    /// second is what makes an oversubscribed machine look crowded from a core that is not.
-    fn crowded() -> bool {
-        !leaves_cores(1)
-    }
-
-    fn roomy() -> bool {
-        leaves_cores(2)
-    }
-
-    /// The cost of a wake on the machine; its CPUs may sleep deeper.
-    fn sleep_cost_ns() -> u32 {
-        let ns = with(|world| world.machine.wake_ns + world.machine.wake_latency_ns);
-        u32::try_from(ns).unwrap_or(u32::MAX)
-    }
-
-    /// Exact, as a kernel knows it of its own CPU.
-    fn slice_left_ns() -> u32 {
-        with(|world| world.slice_left_ns())
-    }
-
-    /// Exact, as a kernel knows it.
-    fn runs(thread: ThreadId) -> bool {
-        with(|world| world.has_its_core(thread.0 as usize - 1))
     }
 }
 

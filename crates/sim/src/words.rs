@@ -56,7 +56,7 @@ struct Sleeper {
     cores: Vec<u32>,
 }
 
-/// See [`Platform::wait_on`](antiphon_platform::Platform::wait_on), and
+/// See [`WordWaits::wait_on`](antiphon_platform::WordWaits::wait_on), and
 /// [`SharedWait::wait_shared`](antiphon_platform::SharedWait::wait_shared).
 pub(crate) fn wait(word: &impl Native, low: u32, place: u32, deadline_ns: Option<u64>) -> Parked {
     let address = word.address();
@@ -73,7 +73,7 @@ pub(crate) fn wait(word: &impl Native, low: u32, place: u32, deadline_ns: Option
     if with(|world| world.leave(address, on)) { Parked::TimedOut } else { Parked::Woken }
 }
 
-/// See [`Platform::wake_on`](antiphon_platform::Platform::wake_on).
+/// See [`WordWaits::wake_on`](antiphon_platform::WordWaits::wake_on).
 pub(crate) fn wake(address: usize, places: u32, count: u32) -> u32 {
     if count == 0 {
         return 0;

@@ -41,7 +41,7 @@ pub enum Access {
 }
 
 /// The present simulated time in nanoseconds. Costs nothing: it is for the experiment, where
-/// [`Platform::now`](antiphon_platform::Platform::now) is for the program.
+/// [`Clocks::now`](antiphon_platform::Clocks::now) is for the program.
 #[must_use]
 pub fn now() -> u64 {
     with(|world| world.now_ns)
@@ -95,7 +95,7 @@ pub fn count() {
 }
 
 /// Says how urgent the calling thread is to the simulated scheduler, on the scale of
-/// [`Platform::rank`](antiphon_platform::Platform::rank): a core goes to the most urgent that wants
+/// [`Urgency::rank`](antiphon_platform::Urgency::rank): a core goes to the most urgent that wants
 /// it, at once.
 pub fn set_rank(rank: u8) {
     with(|world| world.set_rank(rank));

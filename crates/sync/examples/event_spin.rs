@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
 use antiphon_linux::{Linux, pin, survey, usable};
-use antiphon_platform::Platform;
+use antiphon_platform::{Hints as _, Platform};
 use antiphon_sync::lock::{Form, Standard};
 use antiphon_sync::policy::Distance;
 use antiphon_sync::wait::{CrowdForm, Event, Unpolled};

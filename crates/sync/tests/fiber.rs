@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use antiphon_linux::Linux;
 use antiphon_linux::fiber::{Hooks, Sleep, install};
-use antiphon_platform::Platform;
+use antiphon_platform::Clocks as _;
 use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::{Barrier, Once, Semaphore};
 use corosensei::{Coroutine, CoroutineResult, Yielder};

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Deadline, Platform};
+use antiphon_platform::{Clock, Clocks as _, Deadline};
 use antiphon_sync::lock::{Published, ShflMutex};
 use antiphon_sync::policy::Numa;
 use antiphon_sync::wait::Condvar;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use antiphon_linux::Linux;
 use antiphon_linux::pretend::{Machine, pretend};
-use antiphon_platform::{Atomic, Clock, Deadline, Platform};
+use antiphon_platform::{Atomic, Clock, Clocks as _, Deadline, Platform};
 use antiphon_sync::lock::{Form, Recursive, RwForm, ShflRwLock, Standard};
 use antiphon_sync::policy::Numa;
 

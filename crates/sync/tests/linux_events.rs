@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Deadline, Platform};
+use antiphon_platform::{Clock, Clocks as _, Deadline};
 use antiphon_sync::lock::Standard;
 use antiphon_sync::policy::Distance;
 use antiphon_sync::wait::{self, CrowdForm, Unpolled};

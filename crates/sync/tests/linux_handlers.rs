@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Deadline, Platform};
+use antiphon_platform::{Clock, Clocks as _, Deadline};
 use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::Condvar;
 

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
 use antiphon_linux::pretend::{Machine, pretend};
-use antiphon_platform::{Clock, Deadline, Platform};
+use antiphon_platform::{Clock, Clocks as _, Deadline, Platform};
 use antiphon_sync::lock::{Form, ShflMutex, Standard};
 use antiphon_sync::policy::Chosen;
 use antiphon_sync::wait::Condvar;

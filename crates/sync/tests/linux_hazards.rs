@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Deadline, Platform};
+use antiphon_platform::{Clock, Clocks as _, Deadline};
 use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::Condvar;
 use common::page::Page;

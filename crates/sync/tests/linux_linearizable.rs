@@ -9,7 +9,7 @@ use antiphon_check::linearizability::objects::{
 };
 use antiphon_check::linearizability::{Tape, explain};
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Deadline, Platform};
+use antiphon_platform::{Clock, Clocks as _, Deadline};
 use antiphon_sync::lock::{Lock, ShflMutex, ShflRwLock, ShflSpin};
 use antiphon_sync::wait;
 

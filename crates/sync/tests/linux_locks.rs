@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Deadline, Platform};
+use antiphon_platform::{Clock, Clocks as _, Deadline, Platform};
 use antiphon_sync::lock::{Lock, Published, ShflMutex, ShflSpin};
 use antiphon_sync::policy::{None, Numa};
 use antiphon_sync::wait::Condvar;

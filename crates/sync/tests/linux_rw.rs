@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Deadline, Platform};
+use antiphon_platform::{Clock, Clocks as _, Deadline, Platform};
 use antiphon_sync::lock::{
     GroupReaders, GroupWriters, Recursive, Refused, RwForm, ShflRwLock, Standard,
 };

@@ -8,7 +8,7 @@ use std::ptr;
 
 use antiphon_linux::Linux;
 use antiphon_linux::light::enable_light;
-use antiphon_platform::Platform;
+use antiphon_platform::LightUnlock as _;
 use antiphon_sync::lock::ShflMutex;
 use support::{FORKS, in_child};
 

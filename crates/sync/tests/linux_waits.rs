@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Deadline, Platform};
+use antiphon_platform::{Clock, Clocks as _, Deadline};
 use antiphon_sync::lock::Standard;
 use antiphon_sync::policy::None;
 use antiphon_sync::wait::{self, CrowdForm, MAX_PERMITS, TooManyPermits};

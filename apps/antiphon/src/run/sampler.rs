@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Platform as _};
+use antiphon_platform::{Clock, Clocks as _};
 use antiphon_record::{Lookout, Recording, State};
 
 use super::waits::{Wait, classify};

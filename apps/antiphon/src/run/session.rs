@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Platform as _};
+use antiphon_platform::{Clock, Clocks as _};
 use antiphon_record::door::Which;
 use antiphon_record::{Recording, Scope};
 use antiphon_report::failure::Failure;

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Instant;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Platform as _};
+use antiphon_platform::{Clock, Clocks as _};
 use antiphon_record::{Scope, Snapshot};
 use serde_json::{Value, json};
 

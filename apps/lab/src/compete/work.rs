@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::mem::MaybeUninit;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Platform as _};
+use antiphon_platform::{Clock, Clocks as _};
 use serde::{Deserialize, Serialize};
 
 /// The work that a player decodes at a time: it gives the CPU away only between two of these.

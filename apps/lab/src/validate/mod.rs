@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use antiphon_linux::Linux;
-use antiphon_platform::Platform as _;
+use antiphon_platform::LightUnlock as _;
 use antiphon_report::failure::Failure;
 use antiphon_report::file::OutputFile;
 use antiphon_report::progress::Progress;

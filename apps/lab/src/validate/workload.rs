@@ -9,7 +9,7 @@
 //! earlier, and what it does takes as long as is said. Work elsewhere takes a time drawn by lot, up
 //! to a bound.
 
-use antiphon_platform::{Clock, Platform};
+use antiphon_platform::{Clock, Clocks as _, Platform};
 use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
 
 use antiphon_report::stats::Random;

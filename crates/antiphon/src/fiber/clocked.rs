@@ -38,7 +38,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Platform as _};
+use antiphon_platform::{Clock, Clocks as _};
 use antiphon_runtime::flight::{LONG_NS, Pace};
 
 use crate::observe::{Account, Cycles, PERIOD_NS, Parts, Skipped};

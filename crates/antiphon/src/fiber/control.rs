@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use antiphon_linux::Linux;
 use antiphon_linux::fiber::Sleep;
 use antiphon_linux::stack::Stack;
-use antiphon_platform::{Clock, Platform as _};
+use antiphon_platform::{Clock, Clocks as _};
 use antiphon_runtime::fiber::{InLine, Ready};
 use antiphon_runtime::task::Task;
 use antiphon_runtime::timer::Timer;

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_linux::Linux;
 use antiphon_linux::stack::{NoStack, Stack, Stacks};
-use antiphon_platform::{Clock, Deadline, Platform as _};
+use antiphon_platform::{Clock, Clocks as _, Deadline};
 use antiphon_runtime::fiber::{self, Line, Ready, Turn, Turns};
 use antiphon_runtime::task::{Awaited, Task};
 use antiphon_runtime::timer::Wheel;

@@ -8,7 +8,7 @@
 use std::cell::Cell;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Platform as _};
+use antiphon_platform::{Clock, Clocks as _};
 use antiphon_runtime::flight::Pace;
 
 /// The looks of a thread at the clock.

@@ -82,7 +82,7 @@ use std::thread;
 use std::time::Duration;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Parked, Platform as _, Waiter};
+use antiphon_platform::{Clocks as _, Parked, Platform as _, Waiter};
 
 pub use block_on::block_on;
 pub(crate) use census::Desks;

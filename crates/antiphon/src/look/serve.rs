@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
 use antiphon_linux::files::{peer, user};
-use antiphon_platform::{Clock, Platform as _};
+use antiphon_platform::{Clock, Clocks as _};
 use antiphon_runtime::sched::{Look, State, Working};
 
 use super::pools::{Looked, pools};

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::panic::Location;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Platform as _};
+use antiphon_platform::{Clock, Clocks as _};
 
 use super::text::{array, fields, frame_object, object, or_null, string};
 use crate::observe::{Frame, Latency, Part, Recording, Spawned, Timed, Times, users};

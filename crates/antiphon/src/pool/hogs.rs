@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use antiphon_linux::Linux;
 use antiphon_linux::glance::{Top, own_id};
-use antiphon_platform::{Clock, Platform as _, ThreadId};
+use antiphon_platform::{Clock, Clocks as _, ThreadId};
 use antiphon_runtime::sched::Long;
 
 use crate::fiber::{Desks, show_stack, top_of};

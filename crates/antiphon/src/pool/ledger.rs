@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Platform as _};
+use antiphon_platform::{Clock, Clocks as _};
 use antiphon_runtime::flight::Sample;
 use antiphon_runtime::task::Task;
 

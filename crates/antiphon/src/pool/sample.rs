@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Platform as _};
+use antiphon_platform::{Clock, Clocks as _};
 use antiphon_runtime::flight::{Event, Pace, Sample, What};
 use antiphon_runtime::sched::{Crew, Policy};
 use antiphon_runtime::task::Task;

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Platform as _, SocketId};
+use antiphon_platform::{SocketId, Topology as _};
 use antiphon_runtime::message::{self, Missed};
 
 use super::mailbox::Sleep;

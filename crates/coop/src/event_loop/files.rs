@@ -12,7 +12,7 @@ use antiphon::net::Backend;
 use antiphon::net::backend;
 use antiphon_linux::Linux;
 use antiphon_linux::files::{Epoll, Events, TimerFd, Trigger};
-use antiphon_platform::{Clock, Deadline, Notify as _, Platform as _, Ticket};
+use antiphon_platform::{Clock, Clocks as _, Deadline, Notify as _, Ticket};
 use antiphon_runtime::event_loop::{Ring as Bell, Wait};
 
 #[cfg(feature = "io_uring")]

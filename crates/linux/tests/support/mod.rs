@@ -2,7 +2,9 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Arena, Clock, Deadline, Platform, Waiter, WaiterId, WaiterRef};
+use antiphon_platform::{
+    Arena, Clock, Clocks as _, Deadline, Platform, Waiter, WaiterId, WaiterRef,
+};
 
 /// The nodes.
 pub fn arena() -> &'static Arena<Linux> {

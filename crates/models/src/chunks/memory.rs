@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering;
 
 use antiphon_check::{Check, U32, U64};
-use antiphon_platform::{Atomic as _, AtomicInteger as _, Platform as _};
+use antiphon_platform::{Atomic as _, AtomicInteger as _, Atomics as _, Platform as _};
 use antiphon_record::events::{Memory, Word};
 
 /// The memory of threads that may be stopped.

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_check::{Check, Data};
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, Atomics};
 use antiphon_rivals::delegation::Rcl;
 
 use super::{Delegated, LOTS, PLAIN, Sum, contend, section};
@@ -95,7 +95,7 @@ fn stops() -> Program {
 fn lets_go() -> Program {
     Program::new(2, 2, |scope| {
         let lock = scope.share(Served::<1>::new(Data::new(0)));
-        let lent = scope.share(<Check as Platform>::U32::ZERO);
+        let lent = scope.share(<Check as Atomics>::U32::ZERO);
         scope.spawn(move || {
             let server = lock.lend().expect("nobody else serves");
             // Release: that it is lent; pairs with the acquire below.
@@ -114,7 +114,7 @@ fn lets_go() -> Program {
 fn succeeds() -> Program {
     Program::new(3, 3, |scope| {
         let lock = scope.share(Served::<1>::new(Data::new(0)));
-        let lent = scope.share(<Check as Platform>::U32::ZERO);
+        let lent = scope.share(<Check as Atomics>::U32::ZERO);
         scope.spawn(move || {
             let serve = |time| {
                 let server = lock.lend().expect("nobody else serves");

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::Check;
-use antiphon_platform::{Atomic, AtomicInteger, Deadline, Notify, Parked, Platform, Ticket};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics, Deadline, Notify, Parked, Ticket};
 use antiphon_runtime::message::Message;
 
 use super::{Log, Mailbox, PLAIN, delivering, logging};
@@ -19,12 +19,12 @@ pub fn entries() -> Vec<Entry> {
 
 /// Sleeps until it is told, which each ticket is once at most.
 struct Once {
-    tickets: <Check as Platform>::U32,
-    told: [<Check as Platform>::U32; 8],
+    tickets: <Check as Atomics>::U32,
+    told: [<Check as Atomics>::U32; 8],
 }
 
 impl Once {
-    fn told(&self, ticket: Ticket) -> &<Check as Platform>::U32 {
+    fn told(&self, ticket: Ticket) -> &<Check as Atomics>::U32 {
         &self.told[ticket.get() as usize - 1]
     }
 

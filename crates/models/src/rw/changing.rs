@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, Atomics};
 
 use super::lock::{Lock, assert_free, others, read, unlock_read, unlock_write};
 use super::preferred::words;
@@ -17,7 +17,7 @@ pub fn downgrading(readers: u32, writers: u32) -> Program {
     Program::new(threads, threads + 1, move |scope| {
         let lock = scope.share(Lock::<Sleepy>::NEW);
         let data = scope.share(Data::new(0));
-        let left = scope.share(<Check as Platform>::U8::ZERO);
+        let left = scope.share(<Check as Atomics>::U8::ZERO);
         scope.spawn(move || {
             lock.write();
             let mine = data.get() + 1;
@@ -57,7 +57,7 @@ pub fn downgrading(readers: u32, writers: u32) -> Program {
 pub fn downgrading_for_a_reader() -> Program {
     Program::new(2, 3, |scope| {
         let lock = scope.share(Lock::<Sleepy>::NEW);
-        let came = scope.share(<Check as Platform>::U8::ZERO);
+        let came = scope.share(<Check as Atomics>::U8::ZERO);
         scope.spawn(move || {
             lock.write();
             // SAFETY: acquired above.
@@ -79,7 +79,7 @@ pub fn downgrading_for_a_reader() -> Program {
 pub fn upgrading_in_vain() -> Program {
     Program::new(2, 4, |scope| {
         let lock = scope.share(Lock::<Sleepy>::NEW);
-        let came = scope.share(<Check as Platform>::U8::ZERO);
+        let came = scope.share(<Check as Atomics>::U8::ZERO);
         scope.spawn(move || {
             lock.upgradable();
             assert_eq!(lock.try_read(), Ok(()), "no writer is in or waits");

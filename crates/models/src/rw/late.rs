@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, Atomics};
 
 use super::lock::{Lock, assert_free, read, unlock_read, unlock_write};
 use super::preferred::words;
@@ -21,7 +21,7 @@ pub fn beside_late_head() -> Program {
     Program::new(3, 3, |scope| {
         let lock = scope.share(Lock::<Overtaken>::NEW);
         let data = scope.share(Data::new(0_u32));
-        let written = scope.share(<Check as Platform>::U8::ZERO);
+        let written = scope.share(<Check as Atomics>::U8::ZERO);
         let words = words(lock);
         lock.write();
         scope.spawn(move || {

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, Atomics};
 use antiphon_sync::lock::{Recursive, Refused, RwForm};
 
 use super::lock::{Lock, assert_free, read, unlock_read, unlock_write};
@@ -13,11 +13,11 @@ use crate::program::{Program, soon};
 /// The words of a [`Lock`].
 #[repr(C)]
 pub struct Words {
-    pub state: <Check as Platform>::U64,
-    pub tail: <Check as Platform>::U32,
-    policy: <Check as Platform>::U8,
-    pub rest: <Check as Platform>::U8,
-    pub lines: <Check as Platform>::U16,
+    pub state: <Check as Atomics>::U64,
+    pub tail: <Check as Atomics>::U32,
+    policy: <Check as Atomics>::U8,
+    pub rest: <Check as Atomics>::U8,
+    pub lines: <Check as Atomics>::U16,
 }
 
 const _: () = assert!(size_of::<Words>() == size_of::<Lock>());
@@ -68,7 +68,7 @@ pub fn writer_first() -> Program {
 pub fn asking_again() -> Program {
     Program::new(2, 3, |scope| {
         let lock = scope.share(Lock::<Sleepy>::NEW);
-        let written = scope.share(<Check as Platform>::U8::ZERO);
+        let written = scope.share(<Check as Atomics>::U8::ZERO);
         let state = &words(lock).state;
         read(lock);
         scope.spawn(move || {
@@ -92,7 +92,7 @@ pub fn asking_the_excused() -> Program {
         let lock = scope.share(Lock::<Sleepy>::NEW);
         // The writer's form has no backstop, by which it would notice after all.
         let backed = lock.in_form::<Backed>();
-        let written = scope.share(<Check as Platform>::U8::ZERO);
+        let written = scope.share(<Check as Atomics>::U8::ZERO);
         let Words { state, tail, .. } = words(lock);
         read(lock);
         scope.spawn(move || {
@@ -116,7 +116,7 @@ pub fn asking_the_excused() -> Program {
 
 /// What a reader does that may have overtaken a writer: it stays until the writer says that it
 /// waits, so that a wish which was taken away for good is a deadlock.
-fn overtaking(state: &<Check as Platform>::U64, written: &<Check as Platform>::U8) {
+fn overtaking(state: &<Check as Atomics>::U64, written: &<Check as Atomics>::U8) {
     // Relaxed: of a writer that was in before us, we know by the lock.
     if written.load(Relaxed) == 0 {
         probe("overtook");

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_platform::{Atomic, AtomicInteger, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics};
 
 use super::lock::{Lock, assert_free, read, unlock_read, unlock_write};
 use super::preferred::words;
@@ -20,8 +20,8 @@ pub fn coming_together(readers: u32, awake: bool) -> Program {
     Program::new(readers + 1, readers + 1, move |scope| {
         let lock = scope.share(Lock::<Backed>::NEW);
         let data = scope.share(Data::new(()));
-        let left = scope.share(<Check as Platform>::U32::ZERO);
-        let woken = scope.share(<Check as Platform>::U8::ZERO);
+        let left = scope.share(<Check as Atomics>::U32::ZERO);
+        let woken = scope.share(<Check as Atomics>::U8::ZERO);
         let words = words(lock);
         lock.write();
         scope.spawn(move || {

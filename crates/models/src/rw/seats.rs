@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data, Scope, probe};
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, Atomics};
 use antiphon_sync::lock::{PerSocket, Seat};
 use antiphon_sync::policy::None;
 
@@ -26,12 +26,12 @@ struct Words {
 }
 
 #[repr(C, align(64))]
-struct Line(<Check as Platform>::U64);
+struct Line(<Check as Atomics>::U64);
 
 const _: () = assert!(size_of::<Words>() == size_of::<Lock>());
 
 /// The line of socket 0.
-fn line(lock: &Lock) -> &<Check as Platform>::U64 {
+fn line(lock: &Lock) -> &<Check as Atomics>::U64 {
     // SAFETY: the word of the lock, in the place and of the size that its file gives it.
     unsafe { &(*std::ptr::from_ref(lock).cast::<Words>()).line.0 }
 }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data, Scope, probe};
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, Atomics as _};
 use antiphon_sync::lock::RwForm;
 use antiphon_sync::policy::{None, Policy};
 

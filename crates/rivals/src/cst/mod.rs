@@ -31,7 +31,7 @@
 //! A waiter spins while no other thread wants its CPU ("Waiters park themselves if more than one
 //! tasks are running on a CPU"), or, with [`Quantum`], to the end of its time slice ("Limit the
 //! spinning up to a waiter's time quantum").
-//! [`Platform::slice_left_ns`](antiphon_platform::Platform::slice_left_ns) says how exactly that is
+//! [`Hints::slice_left_ns`](antiphon_platform::Hints::slice_left_ns) says how exactly that is
 //! known. A head spins to the end of its slice in any case: it is to have the lock for its socket.
 //!
 //! Invariants:

@@ -9,7 +9,7 @@
 //!
 //! From public descriptions, and written anew: none of the kernel's code is here. They are to
 //! compare with and not for programs. Where a platform can't tell whether an owner runs, the owner
-//! is taken to run ([`Platform::runs`](antiphon_platform::Platform::runs)).
+//! is taken to run ([`Hints::runs`](antiphon_platform::Hints::runs)).
 
 mod list;
 mod mutex;

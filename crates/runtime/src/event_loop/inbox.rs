@@ -12,7 +12,7 @@ use core::cell::UnsafeCell;
 use core::mem;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_platform::{Atomic, AtomicInteger, Platform, Ticket};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics, Ticket};
 use antiphon_sync::lock::ShflMutex;
 
 use crate::sleep::Bell;
@@ -43,11 +43,11 @@ pub(super) struct Shared<W: Wait> {
     lock: ShflMutex<W::Platform>,
     posts: UnsafeCell<Posts<W>>,
     /// Whether there are posts: 0 or 1.
-    any: <W::Platform as Platform>::U32,
+    any: <W::Platform as Atomics>::U32,
     /// The next number of an event.
-    next: <W::Platform as Platform>::U64,
+    next: <W::Platform as Atomics>::U64,
     /// How many handles there are.
-    handles: <W::Platform as Platform>::U64,
+    handles: <W::Platform as Atomics>::U64,
     bell: Bell<W::Platform>,
     ring: Ring,
     pub(super) sight: Sight<W::Platform>,

@@ -16,7 +16,7 @@ use core::pin::Pin;
 use core::sync::atomic::Ordering::{AcqRel, Acquire};
 use core::task::{Poll, Waker};
 
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, Atomics};
 
 use super::context::{Callback, Context};
 use super::inbox::{Post, Shared};
@@ -44,7 +44,7 @@ struct Alarm<W: Wait> {
     shared: Weak<Shared<W>>,
     id: u64,
     /// Whether a wake was posted after the task was last polled: 0 or 1.
-    woken: <W::Platform as Platform>::U32,
+    woken: <W::Platform as Atomics>::U32,
 }
 
 /// The callback of a task's event.

@@ -18,7 +18,7 @@
 mod forks;
 mod note;
 
-use antiphon_platform::Platform;
+use antiphon_platform::{Hints as _, Platform};
 
 use crate::task::{Awaited, Task};
 

@@ -226,8 +226,8 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     }
 
     /// The watchdog for workers that are in a task for too long; `None` if there is one already.
-    /// Where the platform has no [heavy fence](Platform::heavy_fence), it sees such workers, but
-    /// cannot take a seat.
+    /// Where the platform has no [heavy fence](antiphon_platform::LightUnlock::heavy_fence), it
+    /// sees such workers, but cannot take a seat.
     pub fn watchdog(&self, patience_ns: u64) -> Option<Watchdog<'_, P, Y>> {
         Watchdog::new(self, patience_ns)
     }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use antiphon_platform::{Clock, Deadline, Platform};
+use antiphon_platform::{Clock, Deadline, LightUnlock as _, Platform, Topology as _};
 use antiphon_sim::{Idle, Machine, Model, Sim, Simulation, now, work};
 
 use crate::{arena, small, time};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-use antiphon_platform::{Atomic, AtomicInteger, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics, LightUnlock as _, Platform};
 use antiphon_sim::{Machine, Memory, Model, OwnLine, Sim, Simulation, now, work};
 
 use crate::{Word, small, time, word};
@@ -235,8 +235,8 @@ fn a_light_store_is_done_or_refused_when_a_heavy_fence_is_over() {
     let machine = Machine { heavy_fence_ns_per_cpu: 1, invalidate_ns: 500, ..small().shape(3, 2) };
     let mut results = BTreeSet::new();
     for delay in 0..1_200 {
-        let byte = Rc::new(OwnLine(<Sim as Platform>::U8::ZERO));
-        let flag = Rc::new(OwnLine(<Sim as Platform>::U16::ZERO));
+        let byte = Rc::new(OwnLine(<Sim as Atomics>::U8::ZERO));
+        let flag = Rc::new(OwnLine(<Sim as Atomics>::U16::ZERO));
         let (byte_1, byte_2, flag_2) = (Rc::clone(&byte), Rc::clone(&byte), Rc::clone(&flag));
         let stored = Rc::new(Cell::new(false));
         let told = Rc::clone(&stored);

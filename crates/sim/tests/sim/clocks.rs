@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
-use antiphon_platform::{Atomic, Clock, Platform};
+use antiphon_platform::{Atomic, Clock, Clocks as _};
 use antiphon_sim::{Description, Machine, Sim, Simulation, now, think, work};
 
 use crate::{small, time, word};

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-use antiphon_platform::{Atomic, AtomicInteger, Clock, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics, Clock, Clocks as _, LightUnlock as _};
 use antiphon_sim::work;
 use antiphon_sim::{Access, Machine, Memory, Model, OwnLine, Sim, Simulation, jain, now, touch};
 
@@ -240,7 +240,7 @@ fn heavy_fences_interrupt_all_and_exclude_each_other() {
 #[test]
 fn a_value_changes_at_the_end_of_the_access() {
     let m = small();
-    let byte = Rc::new(OwnLine(<Sim as Platform>::U8::ZERO));
+    let byte = Rc::new(OwnLine(<Sim as Atomics>::U8::ZERO));
     let writer = Rc::clone(&byte);
     let simulation = unbuffered(m.clone())
         .thread_on(0, move || {
@@ -264,8 +264,8 @@ fn store_unless_is_one_step() {
     let machine = Machine { heavy_fence_ns_per_cpu: 1, invalidate_ns: 500, ..small().shape(3, 2) };
     let mut refused_in_flight = 0;
     for delay in 0..1_200 {
-        let byte = Rc::new(OwnLine(<Sim as Platform>::U8::ZERO));
-        let flag = Rc::new(OwnLine(<Sim as Platform>::U16::ZERO));
+        let byte = Rc::new(OwnLine(<Sim as Atomics>::U8::ZERO));
+        let flag = Rc::new(OwnLine(<Sim as Atomics>::U16::ZERO));
         let (byte_1, byte_2, flag_2) = (Rc::clone(&byte), Rc::clone(&byte), Rc::clone(&flag));
         // Whether it stored, and how long that took.
         let result = Rc::new(Cell::new((false, 0)));

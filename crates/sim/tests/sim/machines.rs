@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 
-use antiphon_platform::{Atomic, AtomicInteger, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics};
 use antiphon_sim::{
     Description, Kind, Level, Link, Machine, OwnLine, PRESETS, Sim, Simulation, Topology, Unit,
     known, now, work,
@@ -342,7 +342,7 @@ fn damaged_files_are_refused_politely() {
 
 /// How long a load takes by CPU 1 or 4 of a line that CPUs 0 and 2 have read.
 fn load_ns(machine: &Machine, by: u32) -> u64 {
-    let shared = Rc::new(OwnLine(<Sim as Platform>::U64::ZERO));
+    let shared = Rc::new(OwnLine(<Sim as Atomics>::U64::ZERO));
     let took = Rc::new(std::cell::Cell::new(0));
     let read = |delay| {
         let shared = Rc::clone(&shared);
@@ -379,7 +379,7 @@ fn a_clean_line_comes_from_the_cache_if_that_is_inclusive_and_else_from_a_core()
 #[test]
 fn where_nobody_knows_who_has_a_line_all_are_asked() {
     let took = |machine: Machine| {
-        let shared = Rc::new(OwnLine(<Sim as Platform>::U64::ZERO));
+        let shared = Rc::new(OwnLine(<Sim as Atomics>::U64::ZERO));
         let took = Rc::new(std::cell::Cell::new(0));
         let simulation = Simulation::new(machine.without_jitter(), 1)
             .thread_on(0, {

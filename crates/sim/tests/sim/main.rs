@@ -25,10 +25,10 @@ mod words;
 
 use std::rc::Rc;
 
-use antiphon_platform::{Arena, Atomic, Platform};
+use antiphon_platform::{Arena, Atomic, Atomics, Platform};
 use antiphon_sim::{Machine, Memory, Model, OwnLine, Sim, Simulation, now};
 
-type Word = <Sim as Platform>::U32;
+type Word = <Sim as Atomics>::U32;
 
 /// The nodes.
 fn arena() -> &'static Arena<Sim> {

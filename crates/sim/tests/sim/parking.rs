@@ -4,7 +4,9 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use antiphon_platform::{Atomic, Clock, Deadline, Parked, Platform, Waiter, WaiterRef};
+use antiphon_platform::{
+    Atomic, Clock, Clocks as _, Deadline, Parked, Platform, Waiter, WaiterRef,
+};
 use antiphon_sim::{Machine, Sim, Simulation, now, work};
 
 use crate::{arena, small};

@@ -4,7 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use antiphon_platform::{Atomic, Clock, Deadline, Parked, Platform, SharedWait};
+use antiphon_platform::{Atomic, Clock, Deadline, Parked, Platform, SharedWait, Topology as _};
 use antiphon_sim::{
     Account, Machine, Model, Schedule, Sim, Simulation, Stop, Turn, give, move_to, now, ran_ns,
     set_rank, sleeps, waited_ns, work,

@@ -4,7 +4,9 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
-use antiphon_platform::{Atomic, Budget, CpuId, Hint, Platform, RANK, SocketId};
+use antiphon_platform::{
+    Atomic, Budget, CpuId, Hint, Hints as _, Platform, RANK, SocketId, Topology as _,
+};
 use antiphon_sim::{Counts, Machine, Sim, Simulation, Why, now, set_rank, work};
 
 use crate::{Word, small, word};

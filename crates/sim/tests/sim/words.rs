@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use antiphon_platform::{Atomic, Clock, Deadline, Parked, Platform};
+use antiphon_platform::{Atomic, Atomics, Clock, Clocks as _, Deadline, Parked, WordWaits as _};
 use antiphon_sim::{
     Description, Machine, Model, Outcome, OwnLine, Sim, Simulation, WaitsOn, Why, name_line, now,
     work,
@@ -13,7 +13,7 @@ use antiphon_sim::{
 use crate::machines::{SMALL, wrong};
 use crate::{small, time};
 
-type Long = Rc<OwnLine<<Sim as Platform>::U64>>;
+type Long = Rc<OwnLine<<Sim as Atomics>::U64>>;
 
 /// Far more than it takes to fall asleep.
 const LONG_NS: u64 = 10_000;

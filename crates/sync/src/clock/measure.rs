@@ -20,9 +20,9 @@
 //!         all ones                  the leader is done
 //! ```
 //!
-//! The word is all that the two share, so its accesses are relaxed: [`counter`](Platform::counter)
-//! promises that readings stay where they are in the program. A stamp loses its highest bit, which
-//! comes back with the difference.
+//! The word is all that the two share, so its accesses are relaxed:
+//! [`counter`](antiphon_platform::Clocks::counter) promises that readings stay where they are in
+//! the program. A stamp loses its highest bit, which comes back with the difference.
 //!
 //! **All CPUs.** One of them, the hub, meets each of the others in turn: n − 1 meetings, two
 //! threads at a time. Between two others, `a` and `b`, the way leads over the hub: `b` is ahead of

@@ -19,15 +19,16 @@
 //! | CLOCK-1 | the result of the measurement is never less than counters are apart |
 //! | CLOCK-2 | of two stamps, the one taken first never compares greater |
 //!
-//! CLOCK-1 rests on the order that [`Platform::counter`] promises. It holds whatever happens to the
-//! two threads: a delay between a reading and its arrival makes a sample larger, and the least is
-//! taken. So one round would do, and all others only make the bound tighter; on a busy machine it
-//! takes some rounds until both threads have their CPUs at one time.
+//! CLOCK-1 rests on the order that [`Clocks::counter`](antiphon_platform::Clocks::counter)
+//! promises. It holds whatever happens to the two threads: a delay between a reading and its
+//! arrival makes a sample larger, and the least is taken. So one round would do, and all others
+//! only make the bound tighter; on a busy machine it takes some rounds until both threads have
+//! their CPUs at one time.
 //!
 //! Nothing is known about a thread on a CPU that was not measured (one that came online later), nor
 //! about a virtual machine that was moved to another host.
 //!
-//! [`Platform::counter`]: antiphon_platform::Platform::counter
+//! [`Clocks::counter`](antiphon_platform::Clocks::counter): antiphon_platform::Clocks::counter
 
 mod log;
 mod measure;

@@ -31,8 +31,9 @@ impl Policy for Numa {
 
 /// The nearest waiter first: those that share a cache with the head, then those of its socket, then
 /// by hops (`000_…`, "Shuffling can support other policies": a non-inclusive cache, a multi-level
-/// NUMA hierarchy). As many levels as the platform knows ([`Platform::distance`]); does nothing
-/// where it knows none.
+/// NUMA hierarchy). As many levels as the platform knows
+/// ([`Topology::distance`](antiphon_platform::Topology::distance)); does nothing where it knows
+/// none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Distance;
 

@@ -12,11 +12,11 @@ use crate::lock::shfl::held;
 /// `000_…`, "Priority inheritance or boosting"). The queue is as they came: `Then<Priority, Boost>`
 /// serves the most urgent first too.
 ///
-/// The platform lends ([`Platform::lend`]): on Linux this needs the right to raise the priority of
-/// a thread; without it, nothing is lent. A loan is given back when the lock is released, all loans
-/// of a thread with the last lock that has brought it one. Threads and programs that the owner
-/// starts meanwhile keep it, because the kernel lets them inherit it; a child of a fork gives it
-/// back when it first asks for its id, as for a wait.
+/// The platform lends ([`Urgency::lend`](antiphon_platform::Urgency::lend)): on Linux this needs
+/// the right to raise the priority of a thread; without it, nothing is lent. A loan is given back
+/// when the lock is released, all loans of a thread with the last lock that has brought it one.
+/// Threads and programs that the owner starts meanwhile keep it, because the kernel lets them
+/// inherit it; a child of a fork gives it back when it first asks for its id, as for a wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Boost;
 

@@ -10,8 +10,8 @@ use super::{Policy, Waiting};
 /// The most urgent waiter first, and those that are equally urgent as they came.
 ///
 /// A waiter says itself how urgent it is ([`set_priority`]), or else the scheduler does
-/// ([`Platform::rank`]); the policy asks once, when the wait begins. On Linux the scheduler's
-/// answer costs a system call.
+/// ([`Urgency::rank`](antiphon_platform::Urgency::rank)); the policy asks once, when the wait
+/// begins. On Linux the scheduler's answer costs a system call.
 ///
 /// No waiter starves: a waiter is overtaken for its rank at most 64 times
 /// ([`bypass`](Policy::bypass)), and then by no other any more, however urgent. Two things this
@@ -64,7 +64,8 @@ pub(super) fn note<P: Platform>(me: &Waiting<P>, asked: impl FnOnce() -> u8) {
 
 /// Sets how urgent the calling thread is where locks serve the most urgent first; larger goes
 /// first. `None`: as the scheduler ranks it, which is the state of a new thread. The scale is that
-/// of [`Platform::rank`]. Holds from the thread's next wait on; never blocks.
+/// of [`Urgency::rank`](antiphon_platform::Urgency::rank). Holds from the thread's next wait on;
+/// never blocks.
 ///
 /// A fiber that waits has the rank of the thread under it.
 pub fn set_priority<P: Platform>(rank: Option<u8>) {

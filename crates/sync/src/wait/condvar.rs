@@ -18,7 +18,8 @@
 //! - CV-4: a waiter that was moved in its sleep touches the condition variable no more; the mover
 //!   can tell a waiter that had begun to look at the list (`LOOKING`).
 //!
-//! - CV-5: a waiter of real-time priority ([`Platform::urgency`]) goes before all that have less. A
+//! - CV-5: a waiter of real-time priority
+//!   ([`Urgency::urgency`](antiphon_platform::Urgency::urgency)) goes before all that have less. A
 //!   broadcast does not move it: it is woken at once, before all others, and finds its place among
 //!   those that wait for the mutex by its priority. So behind the waiters that sleep on there is
 //!   always a waiter that need not be moved (`lock/shfl/moved.rs`, MOVE-2).

@@ -7,8 +7,9 @@ use core::cell::Cell;
 use core::sync::atomic::{self, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use antiphon_platform::{
-    Arena, Atomic, AtomicInteger, Budget, Clock, CpuId, Deadline, Hint, Local, Parked, Platform,
-    SocketId, ThreadId, Unsupported, Waiter, WaiterRef,
+    Arena, Atomic, AtomicInteger, Atomics, Budget, Clock, Clocks, CpuId, Deadline, Hints,
+    LightUnlock, Local, Parked, Platform, SocketId, ThreadId, Topology, Urgency, Waiter, WaiterRef,
+    WordWaits,
 };
 
 /// Bare metal, in name.
@@ -116,65 +117,79 @@ atomics! {
     U64, AtomicU64, u64;
 }
 
-// SAFETY: words are those of `core`; a node is an entry of `MEMORY`, and `ARENA` alone hands them
-// out.
-unsafe impl Platform for Metal {
+impl Atomics for Metal {
     type U8 = U8;
     type U16 = U16;
     type U32 = U32;
     type U64 = U64;
 
+    fn fence(order: Ordering) {
+        atomic::fence(order);
+    }
+}
+
+impl Topology for Metal {
+    fn cpu() -> CpuId {
+        CpuId(CPU.get())
+    }
+
+    fn socket() -> SocketId {
+        SocketId(CPU.get() / 2)
+    }
+
+    fn numa() -> bool {
+        true
+    }
+}
+
+impl Urgency for Metal {}
+
+impl Clocks for Metal {
+    fn now(_: Clock) -> u64 {
+        TICKS.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+impl LightUnlock for Metal {}
+
+impl WordWaits for Metal {}
+
+impl Hints for Metal {}
+
+// SAFETY: words are those of `core`; a node is an entry of `MEMORY`, and `ARENA` alone hands them
+// out.
+unsafe impl Platform for Metal {
     const WAITERS: u32 = NODES as u32;
 
     unsafe fn waiter(index: u32) -> Option<&'static Waiter<Self>> {
         MEMORY.get(index as usize)
     }
+
     unsafe fn arena() -> &'static Arena<Self> {
         &ARENA
     }
+
     fn local<R>(f: impl FnOnce(&Local<Self>) -> R) -> R {
         f(&LOCAL[CPU.get() as usize])
     }
+
     fn thread() -> ThreadId {
         ThreadId(CPU.get() + 1)
     }
+
     fn alive(_: ThreadId) -> bool {
         true
     }
+
     fn epoch() -> u32 {
         1
     }
+
     fn random() -> u32 {
         let seed = Self::local(|local| local.seed.fetch_add(0x9E37_79B9, Ordering::Relaxed));
         seed.wrapping_mul(0x85EB_CA6B).rotate_left(13)
     }
-    fn cpu() -> CpuId {
-        CpuId(CPU.get())
-    }
-    fn socket() -> SocketId {
-        SocketId(CPU.get() / 2)
-    }
-    fn numa() -> bool {
-        true
-    }
-    fn now(_: Clock) -> u64 {
-        TICKS.fetch_add(1, Ordering::Relaxed)
-    }
-    fn fence(order: Ordering) {
-        atomic::fence(order);
-    }
-    unsafe fn store_unless(_: *const U8, _: u8, _: *const U16) -> bool {
-        unreachable!("`light` is false")
-    }
-    fn light() -> bool {
-        false
-    }
-    fn fenced() -> bool {
-        false
-    }
-    fn heavy_fence() -> Result<(), Unsupported> {
-        Err(Unsupported)
-    }
+
     fn park(waiter: &Waiter<Self>, deadline: Option<Deadline>) -> Parked {
         loop {
             // Acquire: pairs with the release in `unpark`.
@@ -188,15 +203,12 @@ unsafe impl Platform for Metal {
             core::hint::spin_loop();
         }
     }
+
     fn unpark(waiter: WaiterRef) {
         if let Some(node) = MEMORY.get(waiter.index as usize)
             && node.generation.load(Ordering::Relaxed) == waiter.generation
         {
             node.token.store(1, Ordering::Release);
         }
-    }
-    fn hint(_: Hint) {}
-    fn crowded() -> bool {
-        false
     }
 }

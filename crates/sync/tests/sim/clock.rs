@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, Atomics};
 use antiphon_sim::{Machine, OwnLine, Sim, Simulation, think};
 use antiphon_sync::clock::{Apart, Least, Meeting, Order, Ordo};
 
@@ -68,7 +68,7 @@ fn no_stamp_is_before_those_that_it_has_seen() {
     let clock = Ordo::<Sim>::new(measured(&m, 1));
     let (far, uncertain) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
     for seed in 0..5 {
-        let line = Rc::new(OwnLine(<Sim as Platform>::U64::ZERO));
+        let line = Rc::new(OwnLine(<Sim as Atomics>::U64::ZERO));
         let mut simulation = Simulation::new(m.clone(), seed);
         for core in [0, 1, m.cores() - 1] {
             let line = Rc::clone(&line);

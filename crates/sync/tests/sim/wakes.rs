@@ -92,7 +92,7 @@ impl<F: CrowdForm> Wakes for Latch<Sim, F> {
 }
 
 /// A word for each waiter, which spins on it; one thread writes to one after the other.
-impl Wakes for Vec<OwnLine<<Sim as antiphon_platform::Platform>::U32>> {
+impl Wakes for Vec<OwnLine<<Sim as antiphon_platform::Atomics>::U32>> {
     fn new(waiters: usize) -> Self {
         (0..waiters).map(|_| OwnLine(Atomic::ZERO)).collect()
     }
@@ -176,7 +176,7 @@ fn machine(name: &str) -> Machine {
 }
 
 type Serial = (ShflMutex<Sim>, Condvar<Sim>);
-type Words = Vec<OwnLine<<Sim as antiphon_platform::Platform>::U32>>;
+type Words = Vec<OwnLine<<Sim as antiphon_platform::Atomics>::U32>>;
 
 #[test]
 fn sleepers_that_wake_each_other_are_back_sooner_and_together() {

@@ -33,7 +33,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use antiphon::generic::{Linux, Platform as _};
 use antiphon_coop::{Domain, DomainOptions};
 use serde_json::{Value, json};
 
@@ -88,7 +87,7 @@ const SCHEMES: [Scheme; 5] = [
 
 /// The monotonic clock, in nanoseconds.
 pub fn now() -> u64 {
-    Linux::now(antiphon_coop::Clock::Monotonic)
+    antiphon_coop::event_loop::now_ns()
 }
 
 fn options() -> Result<Options> {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use antiphon::channel::{Receiver, Sender};
 use antiphon::fiber;
-use antiphon::generic::{Linux, Platform as _};
-use antiphon_platform::Clock;
+use antiphon::generic::Linux;
+use antiphon_platform::{Clock, Clocks as _};
 
 use super::cases::Wait;
 

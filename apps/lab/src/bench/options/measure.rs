@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use antiphon::generic::{Linux, Platform as _};
-use antiphon_platform::Clock;
+use antiphon::generic::Linux;
+use antiphon_platform::{Clock, Clocks as _};
 use serde::{Deserialize, Serialize};
 
 use super::cases::{Case, Cell};

@@ -13,7 +13,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use antiphon_linux::files::{Epoll, Events};
-use antiphon_platform::{Clock, Deadline, Platform as _};
+use antiphon_platform::{Clock, Clocks as _, Deadline};
 use antiphon_report::stats::Histogram;
 
 use super::cases::Case;

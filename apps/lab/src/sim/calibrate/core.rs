@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::fence;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Atomic as _, Budget, Clock, Platform};
+use antiphon_platform::{Atomic as _, Atomics, Budget, Clock, Clocks as _};
 use antiphon_report::failure::Failure;
 
 use crate::pinned::{Figure, Stopwatch, on_each};
@@ -77,7 +77,7 @@ pub fn measure(watch: Stopwatch, place: usize, windows: usize) -> Result<Core, F
 
 /// How often a waiter looks at its word in `ns`.
 fn looks_in(ns: u32) -> u32 {
-    let (word, looks) = (<Linux as Platform>::U32::ZERO, Cell::new(0));
+    let (word, looks) = (<Linux as Atomics>::U32::ZERO, Cell::new(0));
     let in_vain = |_| {
         looks.set(looks.get() + 1);
         true

@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
 
-use antiphon_platform::Platform as _;
+use antiphon_platform::{Platform as _, Topology as _};
 use antiphon_record::Histogram;
 use antiphon_replay::locks::{Sections, Simulated};
 use antiphon_sim::{Access, OwnLine, Sim, count, now, think, touch, up_since, work};

@@ -1,6 +1,6 @@
 //! Cases of many locks.
 
-use antiphon_platform::Platform as _;
+use antiphon_platform::Topology as _;
 use antiphon_replay::locks::Sections;
 use antiphon_sim::{Machine, Sim};
 

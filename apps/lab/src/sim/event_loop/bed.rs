@@ -4,12 +4,12 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-use antiphon_platform::{Atomic, Clock, Deadline, Platform, SharedWait};
+use antiphon_platform::{Atomic, Atomics, Clock, Clocks as _, Deadline, SharedWait};
 use antiphon_runtime::event_loop::{Ring, Wait};
 use antiphon_sim::{OwnLine, Sim, now, system_call};
 
 /// A word on which one thread sleeps: 1 if it was rung after its last wake-up.
-pub struct Bed(Arc<OwnLine<<Sim as Platform>::U32>>);
+pub struct Bed(Arc<OwnLine<<Sim as Atomics>::U32>>);
 
 impl Bed {
     /// A bed without a sleeper, which was not rung.
@@ -63,7 +63,7 @@ impl Wait for Bed {
 
 /// The calling thread sleeps until that time has passed.
 pub fn sleep_past(at_ns: u64) {
-    let bed = OwnLine(<Sim as Platform>::U32::ZERO);
+    let bed = OwnLine(<Sim as Atomics>::U32::ZERO);
     let deadline = Some(Deadline { clock: Clock::Monotonic, ns: at_ns + 1 });
     while now() <= at_ns {
         // No thread wakes it.

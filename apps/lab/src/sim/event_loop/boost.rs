@@ -4,12 +4,12 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use antiphon_platform::{Platform, ThreadId};
+use antiphon_platform::{Platform, ThreadId, Urgency as _};
 use antiphon_runtime::coop::boost::{Boosts, Borrower, Helper, Own, Place, Raise, Times};
 use antiphon_runtime::coop::{Alone, Answer, Ask, Cooperate, Options};
 use antiphon_sim::{Sim, ran_ns, set_rank, system_call, waited_ns};
 
-/// Real-time priorities 1 to 3, as [`Platform::rank`] has them.
+/// Real-time priorities 1 to 3, as [`Urgency::rank`](antiphon_platform::Urgency::rank) has them.
 const BEHIND: u8 = 101;
 const RAISED: u8 = 102;
 const HELPER: u8 = 103;

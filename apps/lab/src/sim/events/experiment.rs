@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use antiphon_platform::Platform;
+use antiphon_platform::Topology as _;
 use antiphon_report::stats::deviation;
 use antiphon_sim::{Machine, OwnLine, Sim, Simulation, Stuck, now, work};
 

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use antiphon_platform::{Deadline, Notify, Parked, Platform, Ticket};
+use antiphon_platform::{Deadline, Notify, Parked, Ticket, Topology as _};
 use antiphon_runtime::message::{ActionId, Actions, Mailbox, Message, Sender};
 use antiphon_sim::{Sim, await_interrupt, interrupt, interrupt_others, now};
 

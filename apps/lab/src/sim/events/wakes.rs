@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_platform::{Atomic, AtomicInteger, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics};
 use antiphon_sim::{OwnLine, Sim, now};
 use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::policy::Distance;
@@ -72,7 +72,7 @@ impl Wakes for Condvar<Sim> {
 }
 
 /// The word of a condition: how often the waiters were told.
-type Told = OwnLine<<Sim as Platform>::U32>;
+type Told = OwnLine<<Sim as Atomics>::U32>;
 
 /// A condition variable as programs use it: a waiter that is back has the mutex.
 pub struct WithMutex {

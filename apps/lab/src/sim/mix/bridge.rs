@@ -16,7 +16,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 
-use antiphon_platform::{Atomic, AtomicInteger, Clock, Deadline, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics, Clock, Deadline};
 use antiphon_runtime::fiber::{ANY_EVERY, Ready, TASKS_EVERY};
 use antiphon_runtime::sched::{BoxedPolicy, Crew, Put, Worker};
 use antiphon_sim::{Access, Counts, Machine, OwnLine, Sim, Simulation, Stuck, now, touch, work};
@@ -91,13 +91,13 @@ struct Slot {
 /// The mail by which others tell a thread which of its fibers may go on.
 struct Mail {
     ready: OwnLine<Ready<Sim>>,
-    count: OwnLine<<Sim as Platform>::U64>,
+    count: OwnLine<<Sim as Atomics>::U64>,
     posted: RefCell<Vec<usize>>,
 }
 
 impl Mail {
     fn new() -> Self {
-        let (ready, count) = (OwnLine(Ready::NEW), OwnLine(<Sim as Platform>::U64::ZERO));
+        let (ready, count) = (OwnLine(Ready::NEW), OwnLine(<Sim as Atomics>::U64::ZERO));
         Self { ready, count, posted: RefCell::default() }
     }
 

@@ -26,7 +26,7 @@ use std::thread;
 use antiphon::fiber::external::{ForksKept, Header, Running, Table, monotonic_ns};
 use antiphon_linux::fiber::Sleep;
 use antiphon_linux::{Linux, U32};
-use antiphon_platform::{Atomic, Deadline, Platform as _, SharedWait as _};
+use antiphon_platform::{Atomic, Clocks as _, Deadline, SharedWait as _};
 use antiphon_runtime::event_loop::{EventId, Step};
 use corosensei::Yielder;
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_platform::{Atomic, AtomicInteger, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics, Platform};
 
 use super::super::lock::{Lock, read, unlock_read, unlock_write};
 use super::super::preferred::words;
@@ -24,7 +24,7 @@ pub fn moving() -> Program {
             unlock_read(lock);
         });
         // So that only the executions are looked at which the model is about.
-        let moved = scope.share(<Check as Platform>::U32::ZERO);
+        let moved = scope.share(<Check as Atomics>::U32::ZERO);
         scope.spawn_on(0, move || {
             read(lock);
             unlock_read(lock);

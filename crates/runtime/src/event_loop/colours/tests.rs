@@ -10,7 +10,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::{Condvar, Mutex};
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Platform};
+use antiphon_platform::{Clock, Clocks as _};
 
 use super::super::{End, Event, EventLoop, Options, Ring, Step, Wait};
 use super::{Call, Colours, Next, Palette, Taken};

@@ -265,7 +265,7 @@ impl Topology {
     }
 }
 
-/// See [`Topology::place`].
+/// See [`Topology::place`](antiphon_platform::Topology::place).
 fn filled(first: &Level) -> Vec<u32> {
     let mut cpus: Vec<u32> = (0..first.units.len() as u32).collect();
     if first.crowded_permille.is_some() {

@@ -10,7 +10,7 @@
 //! time that it goes to sleep as the head, lends its rank to the owner, which runs no later than
 //! the waiter would. It does so in an order that leaves nothing lent for good:
 //!
-//! 1. the waiter lends ([`Platform::lend`]);
+//! 1. the waiter lends ([`Urgency::lend`](antiphon_platform::Urgency::lend));
 //! 2. it sets `LENT`, by an exchange that finds the same owner; if that owner has gone, the waiter
 //!    takes back what it lent.
 //!

@@ -55,8 +55,8 @@ const MOVED: u32 = 32;
 
 /// The flags above.
 const FLAGS: u32 = 0xFF;
-/// The waiter's urgency, eight bits ([`Platform::urgency`]); 0 if it has none, or has not asked.
-/// Only the waiter writes it.
+/// The waiter's urgency, eight bits ([`Urgency::urgency`](antiphon_platform::Urgency::urgency)); 0
+/// if it has none, or has not asked. Only the waiter writes it.
 const URGENCY_SHIFT: u32 = 8;
 
 /// The waiter has the lock: its last owner has handed it over (`handover.rs`). Set with `HEAD`.

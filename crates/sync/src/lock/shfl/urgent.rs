@@ -33,8 +33,9 @@
 //!
 //! The cost where no thread has a real-time priority: a look at a counter to which no thread
 //! writes, each time that a head is about to take the lock or to sleep; and a question to the
-//! kernel, once for each wait that sleeps ([`Platform::urgency`]). Once an urgent thread has
-//! waited, all ask when they join.
+//! kernel, once for each wait that sleeps
+//! ([`Urgency::urgency`](antiphon_platform::Urgency::urgency)). Once an urgent thread has waited,
+//! all ask when they join.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
