@@ -56,7 +56,7 @@ pub fn entries() -> Vec<Entry> {
         .reaches(shuffled),
         // Readers behind a writer, and a writer behind readers, are moved up by their own kind.
         Entry::new("shfl-rw/sorts-readers-4+1", kinds_in_line(&[false, true, false, true]), PLAIN)
-            .by_lot(5_000)
+            .by_lot(20_000)
             .reaches(&["shuffled", "together"]),
         Entry::new("shfl-rw/sorts-writers-4+1", kinds_in_line(&[true, false, true, false]), PLAIN)
             .by_lot(5_000)

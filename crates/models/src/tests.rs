@@ -289,6 +289,7 @@ macro_rules! tests {
                 "shfl-rw+recursive/fair-recurses-",
             ],
             a_head_that_is_late_is_minded: ["shfl-rw/late-head-"],
+            readers_of_a_row_come_in_together: ["shfl-rw/row-"],
             the_backstop_breaks_nothing: ["shfl-rw/backstop-"],
             survives_an_exhausted_arena: ["shfl-rw/exhausted-"],
             works_in_the_child_of_a_fork: ["shfl-rw/inherited-"],

@@ -5,6 +5,7 @@ mod impatient;
 mod late;
 mod lock;
 mod preferred;
+mod row;
 mod seats;
 mod sharing;
 mod spread;
@@ -24,6 +25,7 @@ use impatient::{giving_up, inquiring, tries};
 use late::{beside_late_head, keeping_for_late_head};
 pub use lock::{Lock, assert_free, read, unlock_read, unlock_write};
 use preferred::{asking_again, asking_the_excused, fair_recursion, recursion, writer_first};
+use row::coming_together;
 pub use sharing::look_around;
 use sharing::{leaving, sharing, sorting_kinds};
 
@@ -177,6 +179,12 @@ fn preferred() -> Vec<Entry> {
         Entry::new("shfl-rw/late-head-kept-1+1", keeping_for_late_head(), PLAIN)
             .by_lot(10_000)
             .reaches(&["kept"]),
+        Entry::new("shfl-rw/row-comes-in-2+1", coming_together(2, false), PLAIN)
+            .by_lot(5_000)
+            .reaches(&["before another"]),
+        Entry::new("shfl-rw/row-comes-in-awake-3+1", coming_together(3, true), PLAIN)
+            .by_lot(5_000)
+            .reaches(&["before another"]),
         Entry::new("shfl-rw/recurses-1+1", recursion::<Sleepy>(1, true), PLAIN).reaches(passed),
         Entry::new("shfl-rw/recurses-1+2", recursion::<Sleepy>(2, true), PLAIN.spurious(1))
             .by_lot(10_000)

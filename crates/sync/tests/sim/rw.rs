@@ -85,6 +85,19 @@ fn everybody_is_served() {
     }
 }
 
+/// RW-13, LINGER-4: with twice as many threads as CPUs the lock does more, because no waiter spins
+/// to the end where another thread wants its CPU, and readers that have slept come in together.
+#[test]
+fn twice_as_many_threads_as_cpus_do_more() {
+    let run = |threads| {
+        let machine = Machine::two_sockets();
+        run::<Numa, Standard>(machine, threads, threads / 10, 1_000, 5_000_000).total_operations()
+    };
+    let share = run(56) as f64 / run(28) as f64;
+    // 1.17 where each spun to the end, and woke one reader.
+    assert!(share > 1.6, "{share:.2}");
+}
+
 #[test]
 fn the_same_seed_gives_the_same_run() {
     let once = || run::<Numa, Standard>(Machine::eight_sockets(), 48, 6, 200, 300_000);

@@ -455,7 +455,10 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
                 && !(asleep && self.is_left_asleep(next))
                 && let Some(target) = target
             {
-                let _ = watch::wake_head::<P>(target);
+                let asleep = watch::wake_head::<P>(target);
+                if owner && asleep {
+                    self.wake_beside(next.node);
+                }
             }
             return;
         }

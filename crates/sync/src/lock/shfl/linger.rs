@@ -24,6 +24,9 @@
 //!   waiting. It looks again after a microsecond before it believes that its CPU is wanted: where a
 //!   platform goes by the number of spinners, the present owner is counted among them for a moment.
 //!
+//! - LINGER-4: a long spin ends when another thread wants the CPU of the waiter, or the head: that
+//!   may be the thread that all wait for. The waiter looks each [`LOOK_NS`].
+//!
 //! These spins are not counted ([`Hint::SpinBegin`]): the counter's line would go from waiter to
 //! waiter with the lock, and cost more than the lock.
 
@@ -63,6 +66,8 @@ const STILL_NS: u32 = 20_000;
 const VAIN: u32 = 16;
 /// How long a waiter spins between two checks whether its CPU is wanted.
 const PIECE_NS: u32 = 5_000;
+/// How long a waiter spins between two such checks where the lock is not handed over.
+const LOOK_NS: u32 = 20_000;
 /// How long a waiter waits before it believes that its CPU is wanted.
 const HESITATION_NS: u32 = 1_000;
 
@@ -111,12 +116,28 @@ pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
         };
         P::hint(Hint::SpinBegin);
         let free = self.spin(budget.backing_off(HEAD_IN_PEACE_NS));
-        let free = free || lingers && self.spin(F::LINGER);
+        let free = free || lingers && self.spin_long(F::LINGER.ns);
         P::hint(Hint::SpinEnd);
         if called && !lingers {
             note_spin::<P>(free);
         }
         free
+    }
+
+    /// Spins as the head for `left_ns`, or until its CPU is wanted (LINGER-4); returns whether the
+    /// lock was seen not to be held.
+    fn spin_long(&self, mut left_ns: u32) -> bool {
+        while left_ns > 0 {
+            let piece_ns = left_ns.min(LOOK_NS);
+            if self.spin(Budget::ns(piece_ns)) {
+                return true;
+            }
+            left_ns -= piece_ns;
+            if left_ns > 0 && is_wanted::<P>() {
+                break;
+            }
+        }
+        false
     }
 
     /// Spins behind the head, or in a cohort, until there is something to do, and returns the
@@ -133,7 +154,7 @@ pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
         let mut owner = if F::LINGER.ns == 0 { None } else { self.handing() };
         if owner.is_none() {
             P::hint(Hint::SpinBegin);
-            let spun = idle(Self::patience(stands));
+            let spun = idle_for(me, Self::patience(stands));
             P::hint(Hint::SpinEnd);
             if spun.is_ok() || F::LINGER.ns == 0 {
                 return spun.or(Err(Over::Patience));
@@ -227,6 +248,20 @@ fn note_spin<P: Platform>(free: bool) {
 /// Whether another thread wants the caller's CPU, as far as the platform can tell.
 fn is_wanted<P: Platform>() -> bool {
     P::slice_left_ns() != u32::MAX
+}
+
+/// Spins behind the head for as long as the budget says, or until the CPU is wanted (LINGER-4);
+/// returns the status if there is something to do.
+fn idle_for<P: Platform>(me: Place<P>, budget: Budget) -> Result<u32, u32> {
+    let mut left_ns = budget.ns;
+    loop {
+        let piece_ns = left_ns.min(LOOK_NS);
+        let spun = me.node.status.spin_while(Acquire, Budget::ns(piece_ns), Status::idle);
+        left_ns -= piece_ns;
+        if spun.is_ok() || left_ns == 0 || !stays(me) {
+            return spun;
+        }
+    }
 }
 
 /// LINGER-3: whether the waiter spins on, because its CPU is not wanted or there is something to

@@ -95,6 +95,10 @@ pub(super) trait Words<P: Platform, Q: Policy, F: Form>: Sized {
     /// woken.
     fn leave_asleep(&self, next: Place<P>) -> bool;
 
+    /// Called by an owner that has made `_next` the head and woken it, because it could have the
+    /// lock at once: wakes those behind that could, too.
+    fn wake_beside(&self, _next: &Waiter<P>) {}
+
     /// Whether that still holds now that the waiter is the head: no thread has woken it before.
     /// Only for locks where threads other than the caller could.
     fn is_left_asleep(&self, _next: Place<P>) -> bool {

@@ -20,6 +20,7 @@ use super::super::turn::{Ask, Wait};
 use super::super::words::Words;
 use super::form::Lasting;
 use super::kind::Kind;
+use super::row::wake_row;
 use super::state::{Heed, Mark, State};
 use super::wake::wake;
 use super::{RwForm, ShflRwLock};
@@ -221,6 +222,10 @@ impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Words<P, Q, G> for Ent
     fn unname(&self) {
         // Relaxed: the next head names itself only after it has learnt of its headship from us.
         let _ = self.lock.change(Relaxed, |seen| seen.changed(State::without_head));
+    }
+
+    fn wake_beside(&self, next: &Waiter<P>) {
+        wake_row(next);
     }
 
     fn leave_asleep(&self, next: Place<P>) -> bool {

@@ -42,6 +42,7 @@ mod indicator;
 mod kind;
 mod per_socket;
 mod read;
+mod row;
 mod spread;
 mod state;
 mod upgrade;
@@ -55,11 +56,12 @@ use antiphon_platform::{Atomic, Platform, WaiterId};
 use super::fair::Patience;
 use super::form::Standard;
 use super::queue::TailId;
-use super::wake::{self, call, wake_behind};
+use super::wake::{self, wake_behind};
 use crate::policy::{Chosen, Policy};
 pub use form::{Central, Recursive, RwForm};
 pub use group::{GroupReaders, GroupWriters};
 pub use per_socket::{PerSocket, Seat};
+use row::call_row;
 pub use state::MAX_READERS;
 use state::State;
 
@@ -173,7 +175,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         // Release: pairs with the acquires of those that come in next.
         let (Ok(seen) | Err(seen)) = self.change(Release, |seen| Some(leave(seen).0));
         if let (_, Some(name)) = leave(seen) {
-            call::<P, F>(name, seen.is_fair());
+            call_row::<P, F>(name, seen.is_fair());
         }
         seen
     }

@@ -5,8 +5,9 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform};
 
 use super::kind::{Kind, Read};
+use super::row::call_row;
 use super::state::{Heed, READER, State};
-use super::wake::{call, wake};
+use super::wake::wake;
 use super::{Refused, RwForm, ShflRwLock};
 use crate::policy::Policy;
 
@@ -180,7 +181,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[inline]
     fn call_from(&self, seen: State, left: State) {
         if let Some(name) = left.called_by_none() {
-            call::<P, F>(name, seen.is_fair());
+            call_row::<P, F>(name, seen.is_fair());
         }
     }
 

@@ -56,8 +56,9 @@ use antiphon_platform::{Atomic, Budget, Clock, Deadline, Platform};
 use super::super::form::Form;
 use super::form::Lasting;
 use super::indicator::Lines;
+use super::row::call_row;
 use super::state::{Mark, State};
-use super::wake::call;
+
 use super::{RwForm, ShflRwLock};
 use crate::policy::Policy;
 
@@ -233,7 +234,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         let ended = self.change(Release, |seen| is_its(seen).then(|| seen.not_drained().0));
         let Ok(seen) = ended else { return false };
         if let (_, Some(name)) = seen.not_drained() {
-            call::<P, F>(name, seen.is_fair());
+            call_row::<P, F>(name, seen.is_fair());
         }
         lines.tell();
         true
@@ -289,7 +290,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// Waits for at most `left_ns`, and takes the time that it waits from that.
     fn wait_to_be_let_in(&self, lines: Lines<P>, left_ns: &mut u32) -> bool {
         let mut turn = None;
-        while *left_ns > 0 && P::slice_left_ns() > PIECE_NS {
+        while *left_ns > 0 && P::slice_left_ns() == u32::MAX {
             let told = lines.told();
             let seen = self.peek();
             if seen.lets_sit() {
@@ -369,7 +370,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             // RW-7. Release: pairs with the acquires of readers that sit down or stand up.
             if self.state.compare_exchange(seen.0, spread.0, Release, Relaxed).is_ok() {
                 if let Some(name) = called {
-                    call::<P, F>(name, seen.is_fair());
+                    call_row::<P, F>(name, seen.is_fair());
                 }
                 return;
             }
