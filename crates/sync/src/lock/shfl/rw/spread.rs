@@ -354,6 +354,11 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         if !self.is_rested() || P::is_foreign(core::ptr::from_ref(self).addr()) {
             return;
         }
+        // Relaxed: checked again below. Another reader is about to do it; if all of a crowd tried
+        // at once they would find the indicators taken by each other, and rest.
+        if self.lines.load(Relaxed) != 0 {
+            return;
+        }
         let Some((lines, name)) = Lines::<P>::claim() else { return self.rest(LONGEST_REST) };
         // Relaxed: published with the mode.
         if self.lines.compare_exchange(0, name, Relaxed, Relaxed).is_err() {
