@@ -31,7 +31,10 @@ mod waiter;
 pub use arena::{Apart, Arena};
 pub use atomic::{Atomic, AtomicInteger, Word};
 pub use ids::{CpuId, SocketId, ThreadId};
-pub use indicator::{Indicator, IndicatorGate, IndicatorLine, IndicatorOwner, LINES};
+pub use indicator::{
+    Indicator, IndicatorGate, IndicatorLine, IndicatorMutex, IndicatorOwner, IndicatorWriters,
+    LINES,
+};
 pub use local::Local;
 pub use notify::{Notify, Ticket};
 pub use polled::PolledWait;

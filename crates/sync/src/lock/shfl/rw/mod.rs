@@ -47,6 +47,7 @@ mod spread;
 mod state;
 mod upgrade;
 mod write;
+mod writers;
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{self, Relaxed, Release};

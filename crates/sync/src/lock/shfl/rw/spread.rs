@@ -5,7 +5,7 @@
 //! | central | neither | in `state` | has the lock when `WRITER` is set |
 //! | open | `OPEN` | on a line of its socket | – |
 //! | draining | `OPEN`, `SHUT` | as in open, and none enters | has set `WRITER`, and waits |
-//! | shut | `SHUT` | nowhere: none is in | has the lock, or has left it to the next writer |
+//! | shut | `SHUT` | nowhere: none is in | has the lock; of a turn, one after the other has it |
 //!
 //! ```text
 //!              a crowd of readers                 WRITER
@@ -43,6 +43,12 @@
 //!   the exchange that has set `WRITER`. In the child of a fork, where that writer does not exist,
 //!   a thread that wants the lock ends the wait in the writer's stead. The writer goes on by
 //!   exchanges that insist on its mark.
+//!
+//! - RW-14: a writer that leaves while readers are counted by socket lets them in, by the exchange
+//!   that clears `WRITER`; one that becomes a reader does so right after it. Then it says so at the
+//!   gate. So readers wait there while `WRITER` is set, and nowhere else.
+//!
+//! Writers that wait while readers are counted by socket do so elsewhere: `writers.rs`.
 //!
 //! A reader that has come in through the state, in another mode than central, takes a seat: it lets
 //! readers in if the mode is shut, counts itself on the line of its socket, and leaves the state,
@@ -184,7 +190,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
                 return false;
             }
         }
-        let Some(line) = lines.here() else { return false };
+        let line = lines.join();
         for _ in 0..ROUNDS {
             line.enter();
             if self.has(name, State::lets_sit) {
@@ -280,7 +286,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// RW-10: whether a reader that has counted itself on a line of the indicator of this name is
     /// in, if readers are in while the mode is as `lets` says.
     #[inline]
-    fn has(&self, name: u16, lets: impl Fn(State) -> bool) -> bool {
+    pub(super) fn has(&self, name: u16, lets: impl Fn(State) -> bool) -> bool {
         // Acquire: what writers have done; and the name. An addition that has found another lock's
         // line comes after that lock has taken it, and so after ours has given it back.
         lets(State(self.state.load(Acquire))) && self.lines.load(Relaxed) == name
@@ -289,16 +295,14 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// Waits until readers are let in, while one writer follows another; returns whether they were.
     /// Waits for at most `left_ns`, and takes the time that it waits from that.
     fn wait_to_be_let_in(&self, lines: Lines<P>, left_ns: &mut u32) -> bool {
-        let mut turn = None;
         while *left_ns > 0 && P::slice_left_ns() == u32::MAX {
             let told = lines.told();
             let seen = self.peek();
             if seen.lets_sit() {
                 return true;
             }
-            // Relaxed: decides how to wait. A writer that was awake has gone, or lost its CPU.
-            let now = self.rest.load(Relaxed);
-            if !seen.is_spread() || !seen.has_writer() && turn.replace(now) == Some(now) {
+            // RW-14.
+            if !seen.is_spread() || !seen.has_writer() {
                 return false;
             }
             let piece_ns = PIECE_NS.min(*left_ns);
@@ -465,14 +469,10 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             return;
         }
         let Some(lines) = self.lines() else { return };
-        let owner = lines.owner();
-        let turns = self.rest.load(Relaxed).saturating_add(1);
-        // A writer that is awake is probably next: it finds the lines shut.
-        if turns < F::TURNS && self.has_waiters() && !seen.is_called() {
-            self.rest.store(turns, Relaxed);
-            self.leave(State::release_writer);
+        if self.pass_turn_on(lines) {
             return;
         }
+        let owner = lines.owner();
         if owner.idle.load(Relaxed) >= F::IDLE && self.centralise(lines) {
             self.leave(State::release_writer);
             return;
@@ -505,8 +505,12 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
 
     /// RW-8: counts readers in the state from now on, if it counts none; called by the writer.
     fn centralise(&self, lines: Lines<P>) -> bool {
+        if !lines.dismiss_writers() {
+            return false;
+        }
         // Relaxed: published with the release of the lock.
         if self.change(Relaxed, State::centralised).is_err() {
+            lines.admit_writers();
             return false;
         }
         let took_ns = u64::from(F::IDLE) * u64::from(lines.count()) * LINE_NS;
@@ -522,6 +526,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         if !self.peek().is_spread() {
             return self.leave(leave);
         }
+        self.end_turn();
         let lines = self.lines();
         self.leave(|seen| leave(seen.with_open()));
         if let Some(lines) = lines {
