@@ -22,7 +22,7 @@ pub const LINES: usize = 16;
 pub struct Indicator<P: Platform> {
     /// Whether a lock has it.
     pub claimed: P::U32,
-    /// The lines that are in use, a bit each.
+    /// The lines that are in use, a bit each, and whether readers sleep.
     pub joined: P::U32,
     /// How often readers were let in.
     pub gate: IndicatorGate<P>,
@@ -82,6 +82,8 @@ pub struct IndicatorLine<P: Platform> {
     pub entered: P::U64,
     /// How many have left, and the waiter to wake for it.
     pub left: P::U64,
+    /// The last reader that has gone to sleep, by its node's name.
+    pub asleep: P::U32,
 }
 
 impl<P: Platform> Indicator<P> {
@@ -106,6 +108,8 @@ impl<P: Platform> Indicator<P> {
             },
             comers: P::U64::ZERO,
         },
-        lines: [const { IndicatorLine { entered: P::U64::ZERO, left: P::U64::ZERO } }; LINES],
+        lines: [const {
+            IndicatorLine { entered: P::U64::ZERO, left: P::U64::ZERO, asleep: P::U32::ZERO }
+        }; LINES],
     };
 }

@@ -1,6 +1,7 @@
 //! Readers that a crowd has counted by socket, and back: RW-7 to RW-14, LINE-1 to LINE-6.
 
 mod edges;
+mod sleepers;
 mod turns;
 
 use std::cell::Cell;
@@ -133,6 +134,7 @@ pub fn entries() -> Vec<Entry> {
             .reaches(&["retired"]),
     ];
     entries.extend(turns::entries());
+    entries.extend(sleepers::entries());
     entries
 }
 

@@ -45,6 +45,10 @@ const COUNT: u64 = u64::MAX / LEAVE;
 /// The largest balance of a line that is not negative.
 const MOST: u64 = COUNT / 2;
 
+/// In `joined`: readers sleep at the gate (`asleep.rs`).
+const ASLEEP: u32 = 1 << 31;
+const _: () = assert!(LINES < 31);
+
 /// How long a writer spins at one line before it looks at the others.
 const PIECE_NS: u32 = 200;
 /// Factor for the budget of a writer's spin: a look is charged `PIECE_NS`, and most looks take
@@ -132,7 +136,7 @@ impl<P: Platform> Lines<P> {
     }
 
     /// The lines in use.
-    fn lines(self) -> impl Iterator<Item = Line<P>> {
+    pub(super) fn lines(self) -> impl Iterator<Item = Line<P>> {
         self.places().map(|(_, line)| line)
     }
 
@@ -143,7 +147,7 @@ impl<P: Platform> Lines<P> {
 
     /// How many lines are in use.
     pub(super) fn count(self) -> u32 {
-        self.0.joined.load(Relaxed).count_ones()
+        (self.0.joined.load(Relaxed) & !ASLEEP).count_ones()
     }
 
     /// The line of the caller's socket, if it is in use.
@@ -174,6 +178,23 @@ impl<P: Platform> Lines<P> {
     pub(super) fn tell(self) {
         // Relaxed: a reader that is told looks at the state.
         self.0.gate.0.fetch_add(1, Relaxed);
+        self.rouse_sleepers();
+    }
+
+    /// GATE-1: says that a reader sleeps, or is about to.
+    pub(super) fn note_sleeper(self) {
+        // Relaxed: by the fence behind it. If a thread is about to clear the flag, it has yet to
+        // take the list.
+        if self.0.joined.load(Relaxed) & ASLEEP == 0 {
+            self.0.joined.fetch_or(ASLEEP, Relaxed);
+        }
+    }
+
+    /// GATE-1: whether a reader sleeps; the caller will wake all that do.
+    pub(super) fn takes_sleepers(self) -> bool {
+        // Relaxed: by the fence before it.
+        self.0.joined.load(Relaxed) & ASLEEP != 0
+            && self.0.joined.fetch_and(!ASLEEP, Relaxed) & ASLEEP != 0
     }
 
     /// How often readers were told.
@@ -344,6 +365,11 @@ impl<P: Platform> Lines<P> {
 }
 
 impl<P: Platform> Line<P> {
+    /// The list of readers that sleep.
+    pub(super) fn sleepers(&self) -> &'static P::U32 {
+        &self.0.asleep
+    }
+
     /// Counts the caller in, which then checks whether it is in.
     #[inline]
     pub(super) fn enter(&self) {

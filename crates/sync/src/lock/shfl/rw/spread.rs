@@ -85,6 +85,8 @@ const TRIES: u32 = 4;
 /// How long a reader waits to be let in before it checks whether a writer is in at all: each look
 /// takes the lock's line away from the writers.
 const PIECE_NS: u32 = 50_000;
+/// How often a reader sleeps at the gate before it waits in the queue.
+const SLEEPS: u32 = 4;
 /// Readers are let in for as long as writers had the lock before, and for at most this time.
 const MOST_NS: u64 = 20_000;
 /// Fewer readers per line than this are few.
@@ -183,10 +185,11 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         let Some(lines) = Lines::<P>::named(name) else { return false };
         // For all rounds: each writer of a sequence ends one of them.
         let mut left_ns = Lasting::<F>::LINGER.ns;
+        let mut sleeps = 0;
         if !seen.lets_sit() {
             if seen.is_abandoned(P::epoch()) {
                 self.end_abandoned();
-            } else if !waits || !self.wait_to_be_let_in(lines, &mut left_ns) {
+            } else if !waits || !self.wait_to_be_let_in(lines, name, &mut left_ns, &mut sleeps) {
                 return false;
             }
         }
@@ -198,7 +201,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             }
             lines.take_back(&line);
             let open = if waits {
-                self.wait_to_be_let_in(lines, &mut left_ns)
+                self.wait_to_be_let_in(lines, name, &mut left_ns, &mut sleeps)
             } else {
                 self.wait_for_verdict()
             };
@@ -293,9 +296,16 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     }
 
     /// Waits until readers are let in, while one writer follows another; returns whether they were.
-    /// Waits for at most `left_ns`, and takes the time that it waits from that.
-    fn wait_to_be_let_in(&self, lines: Lines<P>, left_ns: &mut u32) -> bool {
-        while *left_ns > 0 && P::slice_left_ns() == u32::MAX {
+    /// Waits awake for at most `left_ns`, and takes the time that it waits from that; then asleep,
+    /// and counts that in `sleeps` (GATE-3). `name` is that of `lines`.
+    fn wait_to_be_let_in(
+        &self,
+        lines: Lines<P>,
+        name: u16,
+        left_ns: &mut u32,
+        sleeps: &mut u32,
+    ) -> bool {
+        loop {
             let told = lines.told();
             let seen = self.peek();
             if seen.lets_sit() {
@@ -305,13 +315,18 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             if !seen.is_spread() || !seen.has_writer() {
                 return false;
             }
+            if *left_ns == 0 || P::slice_left_ns() != u32::MAX {
+                *sleeps += 1;
+                return *sleeps <= SLEEPS
+                    && !Self::is_urgent()
+                    && lines.sleep::<F>(|| self.has(name, State::will_open));
+            }
             let piece_ns = PIECE_NS.min(*left_ns);
             *left_ns -= piece_ns;
             if lines.wait_to_be_told(told, Budget::ns(piece_ns)) {
                 return true;
             }
         }
-        false
     }
 
     /// RW-7: leaves by a line; called by a reader that has found the state to say so.
@@ -516,6 +531,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         let took_ns = u64::from(F::IDLE) * u64::from(lines.count()) * LINE_NS;
         self.rest((took_ns * u64::from(F::REST)) >> REST_BITS);
         self.lines.store(0, Relaxed);
+        // GATE-1.
+        lines.rouse_sleepers();
         lines.give();
         true
     }

@@ -205,7 +205,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
 
     /// HEIR-6: whether the caller is of real-time priority, as far as that is known. It is asked
     /// only where there have been urgent waiters.
-    fn is_urgent() -> bool {
+    pub(super) fn is_urgent() -> bool {
         // Relaxed: decides about order only.
         arena::<P>().saw_urgent.load(Relaxed) != 0 && P::urgency() > 0
     }
