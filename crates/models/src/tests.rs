@@ -297,6 +297,8 @@ macro_rules! tests {
             works_as_shipped: ["shfl-rw/shipped-", "shfl-rw+recursive/shipped-"],
             readers_sit_by_socket: ["shfl-rw+per-socket/"],
             a_crowd_is_counted_by_socket: ["shfl-rw+crowd/"],
+            writers_take_turns: ["shfl-rw+turns/"],
+            readers_sleep_at_the_gate: ["shfl-rw+gate/"],
         }
     };
     (model_sched: $then:ident) => {

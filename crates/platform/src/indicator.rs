@@ -6,13 +6,14 @@ use crate::{Atomic, Platform};
 pub const LINES: usize = 16;
 
 /// The reader indicator of one lock at a time: never-freed memory of a line for each socket, and
-/// three for all. Named in the lock by its place in [`Platform::indicators`], plus 1.
+/// four for all. Named in the lock by its place in [`Platform::indicators`], plus 1.
 ///
 /// | line | written by | read by |
 /// |---|---|---|
 /// | `claimed`, `joined` | its lock's taker; the first reader of each socket | all |
 /// | `gate` | a thread that lets readers in | readers that wait for that |
 /// | `owner` | writers that own the lock | the same |
+/// | `writers` | writers that wait for each other | the same |
 /// | each of `lines` | readers of a socket | writers |
 ///
 /// What the words mean is the lock's business. All are zero in one that was never used. Those of a
@@ -21,12 +22,14 @@ pub const LINES: usize = 16;
 pub struct Indicator<P: Platform> {
     /// Whether a lock has it.
     pub claimed: P::U32,
-    /// The lines that are in use, a bit each.
+    /// The lines that are in use, a bit each, and whether readers sleep.
     pub joined: P::U32,
     /// How often readers were let in.
     pub gate: IndicatorGate<P>,
     /// The owner's words.
     pub owner: IndicatorOwner<P>,
+    /// Where writers wait for each other.
+    pub writers: IndicatorWriters<P>,
     /// The lines.
     pub lines: [IndicatorLine<P>; LINES],
 }
@@ -46,6 +49,30 @@ pub struct IndicatorOwner<P: Platform> {
     pub idle: P::U32,
     /// How many readers had entered when a writer came last.
     pub entered: P::U64,
+    /// Which of the writers that hand the lock to each other has it.
+    pub turn: P::U32,
+}
+
+/// Where the writers of a lock wait for each other.
+#[repr(C, align(64))]
+pub struct IndicatorWriters<P: Platform> {
+    /// The mutex that they wait for.
+    pub mutex: IndicatorMutex<P>,
+    /// How many of them there are.
+    pub comers: P::U64,
+}
+
+/// The eight bytes of a mutex, in the words of its primitive.
+#[repr(C, align(8))]
+pub struct IndicatorMutex<P: Platform> {
+    /// Its byte 0.
+    pub locked: P::U8,
+    /// Its byte 1.
+    pub policy: P::U8,
+    /// Its bytes 2 and 3.
+    pub head: P::U16,
+    /// Its bytes 4 to 7.
+    pub tail: P::U32,
 }
 
 /// The readers of one socket.
@@ -55,6 +82,8 @@ pub struct IndicatorLine<P: Platform> {
     pub entered: P::U64,
     /// How many have left, and the waiter to wake for it.
     pub left: P::U64,
+    /// The last reader that has gone to sleep, by its node's name.
+    pub asleep: P::U32,
 }
 
 impl<P: Platform> Indicator<P> {
@@ -68,7 +97,19 @@ impl<P: Platform> Indicator<P> {
             until_ns: P::U64::ZERO,
             idle: P::U32::ZERO,
             entered: P::U64::ZERO,
+            turn: P::U32::ZERO,
         },
-        lines: [const { IndicatorLine { entered: P::U64::ZERO, left: P::U64::ZERO } }; LINES],
+        writers: IndicatorWriters {
+            mutex: IndicatorMutex {
+                locked: P::U8::ZERO,
+                policy: P::U8::ZERO,
+                head: P::U16::ZERO,
+                tail: P::U32::ZERO,
+            },
+            comers: P::U64::ZERO,
+        },
+        lines: [const {
+            IndicatorLine { entered: P::U64::ZERO, left: P::U64::ZERO, asleep: P::U32::ZERO }
+        }; LINES],
     };
 }

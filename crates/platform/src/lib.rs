@@ -39,7 +39,10 @@ pub use atomic::{Atomic, AtomicInteger, Atomics, Word};
 pub use clocks::Clocks;
 pub use hints::{Hint, Hints, Probe, Traced, TracedKind};
 pub use ids::{CpuId, SocketId, ThreadId};
-pub use indicator::{Indicator, IndicatorGate, IndicatorLine, IndicatorOwner, LINES};
+pub use indicator::{
+    Indicator, IndicatorGate, IndicatorLine, IndicatorMutex, IndicatorOwner, IndicatorWriters,
+    LINES,
+};
 pub use light::LightUnlock;
 pub use local::Local;
 pub use notify::{Notify, Ticket};

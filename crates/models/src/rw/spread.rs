@@ -1,6 +1,8 @@
-//! Readers that a crowd has counted by socket, and back: RW-7 to RW-11, LINE-1 to LINE-5.
+//! Readers that a crowd has counted by socket, and back: RW-7 to RW-14, LINE-1 to LINE-6.
 
 mod edges;
+mod sleepers;
+mod turns;
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -52,7 +54,7 @@ pub fn entries() -> Vec<Entry> {
     let any = two.spurious(1).expiries(1).crowded(1);
     let timed = two.timeouts(1);
     let by_line = &["by a line"];
-    vec![
+    let mut entries = vec![
         Entry::new("shfl-rw+crowd/looks-2+1", looking::<Stays>(true, true), two).reaches(&["busy"]),
         Entry::new("shfl-rw+crowd/looks-gathering-2+1", looking::<Gathers>(false, true), two)
             .reaches(&["busy"]),
@@ -130,7 +132,10 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("shfl-rw+crowd/left-for-good-1+1", leaving(), two)
             .by_lot(5_000)
             .reaches(&["retired"]),
-    ]
+    ];
+    entries.extend(turns::entries());
+    entries.extend(sleepers::entries());
+    entries
 }
 
 /// Where the lock's readers are counted: 0 for in its word.

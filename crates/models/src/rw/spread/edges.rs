@@ -9,6 +9,7 @@ use antiphon_platform::{Atomic, AtomicInteger, Atomics, Platform};
 use super::super::lock::{Lock, read, unlock_read, unlock_write};
 use super::super::preferred::words;
 use super::{Gathers, Returns, Stays, assert_free, lock, mode, note, write};
+use crate::arena::arena;
 use crate::program::Program;
 
 /// RW-7: a reader that was counted in the lock's word leaves, while another one has the crowd
@@ -117,6 +118,14 @@ fn late(lock: &Lock<Returns>, data: &Data<u32>) {
         unlock_read(lock);
     } else {
         line.entered.fetch_sub(1, Relaxed);
+        Check::fence(SeqCst);
+        // LINE-3: a writer that has counted this reader may sleep by now.
+        let left = line.left.load(Relaxed);
+        if left & 1 != 0
+            && let Some(writer) = arena().reference(u32::from((left >> 8) as u16))
+        {
+            Check::unpark(writer);
+        }
     }
 }
 

@@ -29,6 +29,9 @@ pub trait Form: Send + Sync + 'static {
     /// How often in a row the lock is handed over within one socket while other sockets wait for
     /// it.
     const COHORT: u16 = 64;
+    /// Whether an owner that has waited expects others to come while it has the lock, and will hand
+    /// it over though no thread waits yet; elsewhere it does where CPUs are to spare.
+    const EXPECTS: bool = false;
     /// How long a waiter sleeps at first, in nanoseconds, before it checks whether the lock is free
     /// and no thread takes it: the head may be stuck in a signal handler, or stopped. 0 is for
     /// ever.

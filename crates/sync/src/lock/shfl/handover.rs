@@ -132,7 +132,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     fn is_worth_handing(&self, me: Place<P>) -> bool {
         P::cpus() > 2
             && match me.next() {
-                None => P::roomy(),
+                None => F::EXPECTS || P::roomy(),
                 Some(next) => !next.sleeps() || self.last_is_up(),
             }
             && !P::is_foreign(core::ptr::from_ref(self).addr())

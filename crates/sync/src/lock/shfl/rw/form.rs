@@ -88,3 +88,21 @@ impl<F: RwForm> Form for Lasting<F> {
     const LINGER: Budget = Budget::ns(F::LINGER.ns.saturating_mul(16));
     const BACKSTOP_NS: u64 = F::BACKSTOP_NS;
 }
+
+/// The form `F`, for a mutex whose owners all stand in line and hand it over, and whose waiters
+/// spin for longer.
+pub(super) struct InLine<F>(PhantomData<fn() -> F>);
+
+impl<F: RwForm> Form for InLine<F> {
+    const HEAD_SLEEPS: bool = F::HEAD_SLEEPS;
+    const GROUP: u32 = F::GROUP;
+    const PATIENCE_NS: u32 = F::PATIENCE_NS;
+    const LOOK: u32 = F::LOOK;
+    const SPIN: Budget = Budget::NONE;
+    const QUEUE_SPIN: Budget = F::QUEUE_SPIN;
+    const HEAD_SPIN: Budget = F::HEAD_SPIN;
+    const LINGER: Budget = Budget::ns(F::LINGER.ns.saturating_mul(16));
+    const COHORT: u16 = F::COHORT;
+    const EXPECTS: bool = true;
+    const BACKSTOP_NS: u64 = F::BACKSTOP_NS;
+}

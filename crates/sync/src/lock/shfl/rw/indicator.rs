@@ -15,16 +15,19 @@
 //! - LINE-3: a writer that sleeps until the sum is 0 has named itself on each line; a reader that
 //!   leaves, or takes back, and finds `WAKE`, looks at the sum behind a fence, as the writer has
 //!   done before it sleeps. The last to leave finds 0.
-//! - LINE-4: lines are joined by readers that keep writers out, because they are counted in the
-//!   lock's word; and for good, whatever lock the indicator is for.
+//! - LINE-4: a reader joins a line before it counts itself there, and for good, whatever lock the
+//!   indicator is for. So a thread that sees the count, or what came of it, sees the line in use;
+//!   and a writer that does not is seen by the reader, behind the fence of each (RW-10).
 //! - LINE-5: readers that leave on another line than they came make lines uneven; a writer that is
 //!   alone makes them even again, so that others may wait for one line after the other.
+//! - LINE-6: a writer that sleeps is named on all lines, in use or not: a line may be joined at any
+//!   time, and the reader on it be the last to leave, or to take back.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use antiphon_platform::{
-    Atomic, AtomicInteger, Budget, Deadline, Hint, Indicator, IndicatorLine, LINES, Parked,
-    Platform,
+    Atomic, AtomicInteger, Budget, Deadline, Hint, Indicator, IndicatorLine, IndicatorWriters,
+    LINES, Parked, Platform,
 };
 
 use super::super::queue::Place;
@@ -41,6 +44,10 @@ const LEAVE: u64 = 1 << 24;
 const COUNT: u64 = u64::MAX / LEAVE;
 /// The largest balance of a line that is not negative.
 const MOST: u64 = COUNT / 2;
+
+/// In `joined`: readers sleep at the gate (`asleep.rs`).
+const ASLEEP: u32 = 1 << 31;
+const _: () = assert!(LINES < 31);
 
 /// How long a writer spins at one line before it looks at the others.
 const PIECE_NS: u32 = 200;
@@ -77,7 +84,10 @@ impl<P: Platform> Lines<P> {
             // Acquire: what its last owner has done with it; pairs with the release in `give`.
             let free = indicator.claimed.load(Relaxed) == 0
                 && indicator.claimed.compare_exchange(0, 1, Acquire, Relaxed).is_ok();
-            (free && Self(indicator).is_fresh()).then_some((Self(indicator), name))
+            (free && Self(indicator).is_fresh()).then(|| {
+                Self(indicator).admit_writers();
+                (Self(indicator), name)
+            })
         })
     }
 
@@ -112,17 +122,32 @@ impl<P: Platform> Lines<P> {
         &self.0.owner
     }
 
-    /// The lines in use.
-    fn lines(self) -> impl Iterator<Item = Line<P>> {
-        // Relaxed: a thread that has to see a line comes after the reader that has joined it.
+    /// The words of writers that wait for each other.
+    pub(super) fn writers(self) -> &'static IndicatorWriters<P> {
+        &self.0.writers
+    }
+
+    /// The lines in use, and their places.
+    fn places(self) -> impl Iterator<Item = (usize, Line<P>)> {
+        // Relaxed: LINE-4.
         let joined = self.0.joined.load(Relaxed);
         let lines = self.0.lines.iter().enumerate();
-        lines.filter(move |(place, _)| joined & 1 << place != 0).map(|(_, line)| Line(line))
+        lines.filter(move |(place, _)| joined & 1 << place != 0).map(|(at, line)| (at, Line(line)))
+    }
+
+    /// The lines in use.
+    pub(super) fn lines(self) -> impl Iterator<Item = Line<P>> {
+        self.places().map(|(_, line)| line)
+    }
+
+    /// All lines.
+    fn all(self) -> impl Iterator<Item = Line<P>> {
+        self.0.lines.iter().map(Line)
     }
 
     /// How many lines are in use.
     pub(super) fn count(self) -> u32 {
-        self.0.joined.load(Relaxed).count_ones()
+        (self.0.joined.load(Relaxed) & !ASLEEP).count_ones()
     }
 
     /// The line of the caller's socket, if it is in use.
@@ -141,7 +166,7 @@ impl<P: Platform> Lines<P> {
     /// The line of the caller's socket, which the caller puts to use if need be. LINE-4.
     pub(super) fn join(self) -> Line<P> {
         let place = place::<P>();
-        // Relaxed: the next writer, or reader, comes after we have left the lock's word.
+        // Relaxed: LINE-4.
         if self.0.joined.load(Relaxed) & 1 << place == 0 {
             self.0.joined.fetch_or(1 << place, Relaxed);
         }
@@ -153,6 +178,23 @@ impl<P: Platform> Lines<P> {
     pub(super) fn tell(self) {
         // Relaxed: a reader that is told looks at the state.
         self.0.gate.0.fetch_add(1, Relaxed);
+        self.rouse_sleepers();
+    }
+
+    /// GATE-1: says that a reader sleeps, or is about to.
+    pub(super) fn note_sleeper(self) {
+        // Relaxed: by the fence behind it. If a thread is about to clear the flag, it has yet to
+        // take the list.
+        if self.0.joined.load(Relaxed) & ASLEEP == 0 {
+            self.0.joined.fetch_or(ASLEEP, Relaxed);
+        }
+    }
+
+    /// GATE-1: whether a reader sleeps; the caller will wake all that do.
+    pub(super) fn takes_sleepers(self) -> bool {
+        // Relaxed: by the fence before it.
+        self.0.joined.load(Relaxed) & ASLEEP != 0
+            && self.0.joined.fetch_and(!ASLEEP, Relaxed) & ASLEEP != 0
     }
 
     /// How often readers were told.
@@ -185,18 +227,19 @@ impl<P: Platform> Lines<P> {
     /// line had a reader too many that is to be taken back, so each line is made even.
     pub(super) fn is_empty(self) -> bool {
         let mut balances = [0; LINES];
-        // In this order: as in `sum`.
-        for (line, balance) in self.lines().zip(&mut balances) {
-            *balance = line.left();
+        // In this order: as in `sum`. A line that is joined in between counts as one that no reader
+        // has left.
+        for (at, line) in self.places() {
+            balances[at] = line.left();
         }
         let mut sum = 0_u64;
-        for (line, balance) in self.lines().zip(&mut balances) {
+        for (at, line) in self.places() {
             // Relaxed: as in `Line::balance`.
-            *balance = line.0.entered.load(Relaxed).wrapping_sub(*balance) & COUNT;
-            sum = sum.wrapping_add(*balance);
+            balances[at] = line.0.entered.load(Relaxed).wrapping_sub(balances[at]) & COUNT;
+            sum = sum.wrapping_add(balances[at]);
         }
         let empty = sum & COUNT == 0;
-        for (line, balance) in self.lines().zip(balances).filter(|(_, b)| empty && *b != 0) {
+        for (line, balance) in self.all().zip(balances).filter(|(_, b)| empty && *b != 0) {
             // Relaxed: no reader is in.
             line.0.left.fetch_add(balance.wrapping_mul(LEAVE), Relaxed);
         }
@@ -291,7 +334,8 @@ impl<P: Platform> Lines<P> {
         let me = Place::take(crate::policy::None);
         let empty = loop {
             let known = me.filter(|me| !me.is_lost());
-            for line in self.lines() {
+            // LINE-6.
+            for line in self.all() {
                 line.name(known.map(|me| me.id.index() as u16));
             }
             P::fence(SeqCst);
@@ -309,7 +353,7 @@ impl<P: Platform> Lines<P> {
                 break self.sum() == 0;
             }
         };
-        for line in self.lines() {
+        for line in self.all() {
             // Relaxed: a thread that still reads the name wakes a node that is never freed.
             line.0.left.fetch_and(!(WAKE | NAME), Relaxed);
         }
@@ -321,6 +365,11 @@ impl<P: Platform> Lines<P> {
 }
 
 impl<P: Platform> Line<P> {
+    /// The list of readers that sleep.
+    pub(super) fn sleepers(&self) -> &'static P::U32 {
+        &self.0.asleep
+    }
+
     /// Counts the caller in, which then checks whether it is in.
     #[inline]
     pub(super) fn enter(&self) {

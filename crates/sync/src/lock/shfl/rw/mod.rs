@@ -35,6 +35,7 @@
 //!   for long wakes a reader behind it, which may come in as any arriving reader may; or the thread
 //!   keeps the lock for the head, if there is no such reader and the head is due.
 
+mod asleep;
 mod form;
 mod group;
 mod head;
@@ -47,6 +48,7 @@ mod spread;
 mod state;
 mod upgrade;
 mod write;
+mod writers;
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{self, Relaxed, Release};

@@ -5,7 +5,7 @@
 //! | central | neither | in `state` | has the lock when `WRITER` is set |
 //! | open | `OPEN` | on a line of its socket | – |
 //! | draining | `OPEN`, `SHUT` | as in open, and none enters | has set `WRITER`, and waits |
-//! | shut | `SHUT` | nowhere: none is in | has the lock, or has left it to the next writer |
+//! | shut | `SHUT` | nowhere: none is in | has the lock; of a turn, one after the other has it |
 //!
 //! ```text
 //!              a crowd of readers                 WRITER
@@ -44,6 +44,12 @@
 //!   a thread that wants the lock ends the wait in the writer's stead. The writer goes on by
 //!   exchanges that insist on its mark.
 //!
+//! - RW-14: a writer that leaves while readers are counted by socket lets them in, by the exchange
+//!   that clears `WRITER`; one that becomes a reader does so right after it. Then it says so at the
+//!   gate. So readers wait there while `WRITER` is set, and nowhere else.
+//!
+//! Writers that wait while readers are counted by socket do so elsewhere: `writers.rs`.
+//!
 //! A reader that has come in through the state, in another mode than central, takes a seat: it lets
 //! readers in if the mode is shut, counts itself on the line of its socket, and leaves the state,
 //! for which writers had to wait until then. So the queue, its sleepers and its fairness are those
@@ -79,6 +85,8 @@ const TRIES: u32 = 4;
 /// How long a reader waits to be let in before it checks whether a writer is in at all: each look
 /// takes the lock's line away from the writers.
 const PIECE_NS: u32 = 50_000;
+/// How often a reader sleeps at the gate before it waits in the queue.
+const SLEEPS: u32 = 4;
 /// Readers are let in for as long as writers had the lock before, and for at most this time.
 const MOST_NS: u64 = 20_000;
 /// Fewer readers per line than this are few.
@@ -177,14 +185,15 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         let Some(lines) = Lines::<P>::named(name) else { return false };
         // For all rounds: each writer of a sequence ends one of them.
         let mut left_ns = Lasting::<F>::LINGER.ns;
+        let mut sleeps = 0;
         if !seen.lets_sit() {
             if seen.is_abandoned(P::epoch()) {
                 self.end_abandoned();
-            } else if !waits || !self.wait_to_be_let_in(lines, &mut left_ns) {
+            } else if !waits || !self.wait_to_be_let_in(lines, name, &mut left_ns, &mut sleeps) {
                 return false;
             }
         }
-        let Some(line) = lines.here() else { return false };
+        let line = lines.join();
         for _ in 0..ROUNDS {
             line.enter();
             if self.has(name, State::lets_sit) {
@@ -192,7 +201,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             }
             lines.take_back(&line);
             let open = if waits {
-                self.wait_to_be_let_in(lines, &mut left_ns)
+                self.wait_to_be_let_in(lines, name, &mut left_ns, &mut sleeps)
             } else {
                 self.wait_for_verdict()
             };
@@ -280,26 +289,37 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// RW-10: whether a reader that has counted itself on a line of the indicator of this name is
     /// in, if readers are in while the mode is as `lets` says.
     #[inline]
-    fn has(&self, name: u16, lets: impl Fn(State) -> bool) -> bool {
+    pub(super) fn has(&self, name: u16, lets: impl Fn(State) -> bool) -> bool {
         // Acquire: what writers have done; and the name. An addition that has found another lock's
         // line comes after that lock has taken it, and so after ours has given it back.
         lets(State(self.state.load(Acquire))) && self.lines.load(Relaxed) == name
     }
 
     /// Waits until readers are let in, while one writer follows another; returns whether they were.
-    /// Waits for at most `left_ns`, and takes the time that it waits from that.
-    fn wait_to_be_let_in(&self, lines: Lines<P>, left_ns: &mut u32) -> bool {
-        let mut turn = None;
-        while *left_ns > 0 && P::slice_left_ns() == u32::MAX {
+    /// Waits awake for at most `left_ns`, and takes the time that it waits from that; then asleep,
+    /// and counts that in `sleeps` (GATE-3). `name` is that of `lines`.
+    fn wait_to_be_let_in(
+        &self,
+        lines: Lines<P>,
+        name: u16,
+        left_ns: &mut u32,
+        sleeps: &mut u32,
+    ) -> bool {
+        loop {
             let told = lines.told();
             let seen = self.peek();
             if seen.lets_sit() {
                 return true;
             }
-            // Relaxed: decides how to wait. A writer that was awake has gone, or lost its CPU.
-            let now = self.rest.load(Relaxed);
-            if !seen.is_spread() || !seen.has_writer() && turn.replace(now) == Some(now) {
+            // RW-14.
+            if !seen.is_spread() || !seen.has_writer() {
                 return false;
+            }
+            if *left_ns == 0 || P::slice_left_ns() != u32::MAX {
+                *sleeps += 1;
+                return *sleeps <= SLEEPS
+                    && !Self::is_urgent()
+                    && lines.sleep::<F>(|| self.has(name, State::will_open));
             }
             let piece_ns = PIECE_NS.min(*left_ns);
             *left_ns -= piece_ns;
@@ -307,7 +327,6 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
                 return true;
             }
         }
-        false
     }
 
     /// RW-7: leaves by a line; called by a reader that has found the state to say so.
@@ -352,6 +371,11 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[inline(never)]
     pub(super) fn spread(&self) {
         if !self.is_rested() || P::is_foreign(core::ptr::from_ref(self).addr()) {
+            return;
+        }
+        // Relaxed: checked again below. Another reader is about to do it; if all of a crowd tried
+        // at once they would find the indicators taken by each other, and rest.
+        if self.lines.load(Relaxed) != 0 {
             return;
         }
         let Some((lines, name)) = Lines::<P>::claim() else { return self.rest(LONGEST_REST) };
@@ -460,14 +484,10 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             return;
         }
         let Some(lines) = self.lines() else { return };
-        let owner = lines.owner();
-        let turns = self.rest.load(Relaxed).saturating_add(1);
-        // A writer that is awake is probably next: it finds the lines shut.
-        if turns < F::TURNS && self.has_waiters() && !seen.is_called() {
-            self.rest.store(turns, Relaxed);
-            self.leave(State::release_writer);
+        if self.pass_turn_on(lines) {
             return;
         }
+        let owner = lines.owner();
         if owner.idle.load(Relaxed) >= F::IDLE && self.centralise(lines) {
             self.leave(State::release_writer);
             return;
@@ -500,13 +520,19 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
 
     /// RW-8: counts readers in the state from now on, if it counts none; called by the writer.
     fn centralise(&self, lines: Lines<P>) -> bool {
+        if !lines.dismiss_writers() {
+            return false;
+        }
         // Relaxed: published with the release of the lock.
         if self.change(Relaxed, State::centralised).is_err() {
+            lines.admit_writers();
             return false;
         }
         let took_ns = u64::from(F::IDLE) * u64::from(lines.count()) * LINE_NS;
         self.rest((took_ns * u64::from(F::REST)) >> REST_BITS);
         self.lines.store(0, Relaxed);
+        // GATE-1.
+        lines.rouse_sleepers();
         lines.give();
         true
     }
@@ -517,6 +543,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         if !self.peek().is_spread() {
             return self.leave(leave);
         }
+        self.end_turn();
         let lines = self.lines();
         self.leave(|seen| leave(seen.with_open()));
         if let Some(lines) = lines {

@@ -161,6 +161,12 @@ impl State {
         self.has_writer() && !self.may_be_sat_in() && !self.is_verifying()
     }
 
+    /// Whether readers are counted by socket and none may come in there, but a writer is in that
+    /// will let them.
+    pub(super) fn will_open(self) -> bool {
+        self.has_writer() && self.is_spread() && !self.lets_sit()
+    }
+
     /// Whether a writer waits for the readers of all sockets, and lets none in.
     pub(super) fn is_drained(self) -> bool {
         self.0 & (WRITER | MODE) == WRITER | MODE || self.is_verifying()

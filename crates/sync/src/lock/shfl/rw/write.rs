@@ -76,6 +76,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// The caller owns the lock for writing.
     pub unsafe fn downgrade(&self) {
+        self.end_turn();
         let left = self.leave_from(State::downgrade);
         self.came_in(left);
     }
@@ -83,6 +84,14 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[cold]
     #[inline(never)]
     fn write_contended(&self, deadline: Option<Deadline>) -> bool {
+        if deadline.is_none() && self.write_in_turn() {
+            return true;
+        }
+        self.write_alone(deadline)
+    }
+
+    /// Comes in through the state, and waits for readers of lines.
+    pub(super) fn write_alone(&self, deadline: Option<Deadline>) -> bool {
         // As in `write_free`.
         loop {
             let found = self.enter::<Write>(Heed::All).or_else(|| self.wait::<Write>(deadline));

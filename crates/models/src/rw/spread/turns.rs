@@ -1,0 +1,231 @@
+//! Writers that wait for each other in the indicator: HEIR-1 to HEIR-6.
+
+use std::cell::Cell;
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_check::{Check, Data, probe, retire};
+use antiphon_platform::{Atomic, AtomicInteger, Budget, Indicator, Platform};
+use antiphon_sync::lock::{Form, RwForm};
+
+use super::super::lock::{read, unlock_read, unlock_write};
+use super::super::preferred::words;
+use super::super::sharing::look_around;
+use super::{assert_free, lock, mode, write};
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::program::Program;
+
+/// Waiters spin, and so are handed what they wait for; one reader is a crowd, and stays one until
+/// `IDLE` writers have found few. With a backstop after `BACKSTOP_NS`.
+pub struct Turns<const IDLE: u32, const BACKSTOP_NS: u64>;
+
+impl<const IDLE: u32, const BACKSTOP_NS: u64> Form for Turns<IDLE, BACKSTOP_NS> {
+    const GROUP: u32 = 3;
+    const PATIENCE_NS: u32 = u32::MAX;
+    const LOOK: u32 = 1;
+    const SPIN: Budget = Budget::NONE;
+    const QUEUE_SPIN: Budget = Budget::ns(1);
+    const HEAD_SPIN: Budget = Budget::ns(1);
+    const LINGER: Budget = Budget::ns(1);
+    const COHORT: u16 = 1;
+    const BACKSTOP_NS: u64 = BACKSTOP_NS;
+}
+
+impl<const IDLE: u32, const BACKSTOP_NS: u64> RwForm for Turns<IDLE, BACKSTOP_NS> {
+    const REST: u32 = 0;
+    const CROWD: u32 = 0;
+    const TURNS: u8 = 2;
+    const IDLE: u32 = IDLE;
+}
+
+/// Readers stay counted by socket.
+type Handed = Turns<{ u32::MAX }, 0>;
+/// The first writer of no turn has readers counted in the lock's word.
+type Fickle = Turns<0, 0>;
+/// As [`Handed`], with waiters that give up.
+type Backed = Turns<{ u32::MAX }, 1>;
+
+pub fn entries() -> Vec<Entry> {
+    let two = Bounds::PLAIN.sockets(2);
+    let inherited = &["inherited"];
+    vec![
+        Entry::new("shfl-rw+turns/excludes-0+2", taking_turns::<Handed>(0, 2), two)
+            .reaches(inherited)
+            .long(),
+        Entry::new("shfl-rw+turns/excludes-0+3", taking_turns::<Handed>(0, 3), two)
+            .by_lot(5_000)
+            .reaches(inherited),
+        Entry::new("shfl-rw+turns/shares-1+2", taking_turns::<Handed>(1, 2), two)
+            .by_lot(10_000)
+            .reaches(inherited),
+        Entry::new(
+            "shfl-rw+turns/asleep-1+3",
+            taking_turns::<Handed>(1, 3),
+            two.expiries(1).spurious(1),
+        )
+        .by_lot(10_000)
+        .reaches(inherited),
+        Entry::new("shfl-rw+turns/returning-1+2", taking_turns::<Fickle>(1, 2), two)
+            .by_lot(10_000)
+            .reaches(inherited),
+        Entry::new(
+            "shfl-rw+turns/backstop-1+2",
+            taking_turns::<Backed>(1, 2),
+            two.expiries(1).timeouts(1),
+        )
+        .by_lot(10_000)
+        .reaches(inherited),
+        Entry::new("shfl-rw+turns/reuses-1+2", reusing(), two).by_lot(10_000),
+        Entry::new("shfl-rw+turns/destroyed-0+2", destroying(), two)
+            .by_lot(10_000)
+            .reaches(&["retired"]),
+        Entry::new("shfl-rw+turns/downgrades-1+2", downgrading(), two)
+            .by_lot(10_000)
+            .reaches(inherited),
+        Entry::new("shfl-rw+turns/inherited-0+2", inheriting(false), two).by_lot(5_000),
+        Entry::new("shfl-rw+turns/inherited-in-turn-0+2", inheriting(true), two).by_lot(5_000),
+    ]
+}
+
+fn indicator() -> &'static Indicator<Check> {
+    // SAFETY: looked at; or set before the threads begin.
+    unsafe { &Check::indicators()[0] }
+}
+
+/// Notes whether the caller, a writer, has the lock from another.
+fn note_turn() {
+    if indicator().owner.turn.load(Relaxed) & 0xFFFF == 2 {
+        probe("inherited");
+    }
+}
+
+/// Readers and writers that come at the same time. Has to reach that a writer inherits the lock.
+fn taking_turns<F: RwForm>(readers: u32, writers: u32) -> Program {
+    Program::new(readers + writers, readers + writers, move |scope| {
+        let lock = lock::<F>(scope, true);
+        let data = scope.share(Data::new(0));
+        let inside = scope.share(Cell::new(0));
+        for reader in 0..readers {
+            scope.spawn_on(reader % 2, move || {
+                read(lock);
+                look_around(inside, data);
+                unlock_read(lock);
+            });
+        }
+        for writer in 0..writers {
+            scope.spawn_on(writer % 2, move || {
+                lock.write();
+                note_turn();
+                data.set(data.get() + 1);
+                unlock_write(lock);
+            });
+        }
+        scope.finally(move || {
+            assert_eq!(data.get(), writers);
+            assert_free(lock);
+        });
+    })
+}
+
+/// HEIR-1: a lock gives its indicator back while writers come, and another has it. No writer of the
+/// one stands in the other's mutex.
+fn reusing() -> Program {
+    Program::new(3, 5, |scope| {
+        let (first, other) = (lock::<Fickle>(scope, true), lock::<Handed>(scope, false));
+        let data = scope.share([Data::new(0), Data::new(0)]);
+        scope.spawn_on(0, move || {
+            write(first, &data[0]);
+            read(other);
+            let _ = data[1].get();
+            unlock_read(other);
+        });
+        scope.spawn_on(1, move || write(first, &data[0]));
+        scope.spawn_on(0, move || {
+            write(other, &data[1]);
+            write(other, &data[1]);
+        });
+        scope.finally(move || {
+            assert_eq!([data[0].get(), data[1].get()], [2, 2]);
+            assert_free(first);
+            assert_free(other);
+        });
+    })
+}
+
+/// HEIR-4: the last writer to have the lock gives its indicator back, and frees it, while the other
+/// may still be in `unlock_write`. Has to reach `retired`.
+fn destroying() -> Program {
+    Program::new(2, 2, |scope| {
+        let lock = lock::<Handed>(scope, true);
+        let data = scope.share(Data::new(0));
+        for socket in 0..2 {
+            scope.spawn_on(socket, move || {
+                lock.write();
+                let had = data.get() + 1;
+                data.set(had);
+                unlock_write(lock);
+                if had == 2 {
+                    lock.gather();
+                    assert_eq!(mode(lock), 0, "the indicator is lost");
+                    retire(lock);
+                    probe("retired");
+                }
+            });
+        }
+    })
+}
+
+/// A writer of a turn becomes a reader.
+fn downgrading() -> Program {
+    Program::new(3, 3, |scope| {
+        let lock = lock::<Handed>(scope, true);
+        let data = scope.share(Data::new(0));
+        scope.spawn_on(0, move || {
+            lock.write();
+            note_turn();
+            let mine = data.get() + 1;
+            data.set(mine);
+            // SAFETY: acquired above.
+            unsafe { lock.downgrade() };
+            assert_eq!(data.get(), mine, "a writer came in between");
+            unlock_read(lock);
+        });
+        for socket in 0..2 {
+            scope.spawn_on(socket, move || write(lock, data));
+        }
+        scope.finally(move || {
+            assert_eq!(data.get(), 3);
+            assert_free(lock);
+        });
+    })
+}
+
+/// HEIR-5: the child of a fork, whose parent had writers in the mutex. The thread that has forked
+/// has the lock, by a turn or not, and leaves it; another writes.
+fn inheriting(by_turn: bool) -> Program {
+    Program::new(2, 2, move |scope| {
+        let lock = lock::<Handed>(scope, true);
+        let data = scope.share(Data::new(0));
+        assert!(lock.try_write());
+        // Epoch 2 is that of another process.
+        let Indicator { writers, owner, .. } = indicator();
+        writers.comers.store(2 << 32 | 2, Relaxed);
+        writers.mutex.locked.store(1, Relaxed);
+        writers.mutex.head.store(1 << 15 | 1, Relaxed);
+        writers.mutex.tail.fetch_or(2 << 22 | 2, Relaxed);
+        owner.turn.store(if by_turn { 2 << 16 | 1 } else { 0 }, Relaxed);
+        assert_eq!(words(lock).state.load(Relaxed) & 1, 1);
+        scope.spawn_on(0, move || {
+            data.set(data.get() + 1);
+            unlock_write(lock);
+        });
+        scope.spawn_on(1, move || {
+            write(lock, data);
+            write(lock, data);
+        });
+        scope.finally(move || {
+            assert_eq!(data.get(), 3);
+            assert_free(lock);
+        });
+    })
+}
