@@ -42,6 +42,8 @@ impl<F: RwForm> Form for Recursive<F> {
     const QUEUE_SPIN: Budget = F::QUEUE_SPIN;
     const HEAD_SPIN: Budget = F::HEAD_SPIN;
     const LINGER: Budget = F::LINGER;
+    const COHORT: u16 = F::COHORT;
+    const EXPECTS: bool = F::EXPECTS;
     const BACKSTOP_NS: u64 = F::BACKSTOP_NS;
 }
 
@@ -65,6 +67,8 @@ impl<F: RwForm> Form for Central<F> {
     const QUEUE_SPIN: Budget = F::QUEUE_SPIN;
     const HEAD_SPIN: Budget = F::HEAD_SPIN;
     const LINGER: Budget = F::LINGER;
+    const COHORT: u16 = F::COHORT;
+    const EXPECTS: bool = F::EXPECTS;
     const BACKSTOP_NS: u64 = F::BACKSTOP_NS;
 }
 
@@ -86,6 +90,8 @@ impl<F: RwForm> Form for Lasting<F> {
     const QUEUE_SPIN: Budget = F::QUEUE_SPIN;
     const HEAD_SPIN: Budget = F::HEAD_SPIN;
     const LINGER: Budget = Budget::ns(F::LINGER.ns.saturating_mul(16));
+    const COHORT: u16 = F::COHORT;
+    const EXPECTS: bool = F::EXPECTS;
     const BACKSTOP_NS: u64 = F::BACKSTOP_NS;
 }
 

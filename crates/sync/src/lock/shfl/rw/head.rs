@@ -20,7 +20,7 @@ use super::super::turn::{Ask, Wait};
 use super::super::words::Words;
 use super::form::Lasting;
 use super::kind::Kind;
-use super::row::wake_row;
+use super::row::{reads, wake_row};
 use super::state::{Heed, Mark, State};
 use super::wake::wake;
 use super::{RwForm, ShflRwLock};
@@ -225,7 +225,9 @@ impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Words<P, Q, G> for Ent
     }
 
     fn wake_beside(&self, next: &Waiter<P>) {
-        wake_row(next);
+        if !K::WRITES && reads(next) {
+            wake_row(next);
+        }
     }
 
     fn leave_asleep(&self, next: Place<P>) -> bool {

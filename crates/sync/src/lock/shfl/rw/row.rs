@@ -58,14 +58,15 @@ pub(super) fn wake_row<P: Platform>(reader: &Waiter<P>) {
             && let Some(sleeper) = arena::<P>().reference(place.id.index())
             && !P::unpark_asleep(sleeper)
         {
-            // A wake is under way already: the thread that gave it sees to the rest.
+            // A wake is under way already, and the thread that gave it sees to the rest; or the waiter
+            // is about to sleep, and the rest is left to those before it.
             return;
         }
         at = place.next();
     }
 }
 
-fn reads<P: Platform>(waiter: &Waiter<P>) -> bool {
+pub(super) fn reads<P: Platform>(waiter: &Waiter<P>) -> bool {
     // Relaxed: written before its waiter joined the queue, whose links are acquired. Of a node that
     // serves another wait by now it decides about a wake only.
     waiter.wants.load(Relaxed) == 0

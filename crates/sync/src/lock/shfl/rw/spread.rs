@@ -305,6 +305,10 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         left_ns: &mut u32,
         sleeps: &mut u32,
     ) -> bool {
+        // Urgent waiters are served from the queue.
+        if Self::is_urgent() {
+            return false;
+        }
         loop {
             let told = lines.told();
             let seen = self.peek();
@@ -317,9 +321,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             }
             if *left_ns == 0 || P::slice_left_ns() != u32::MAX {
                 *sleeps += 1;
-                return *sleeps <= SLEEPS
-                    && !Self::is_urgent()
-                    && lines.sleep::<F>(|| self.has(name, State::will_open));
+                return *sleeps <= SLEEPS && lines.sleep::<F>(|| self.has(name, State::will_open));
             }
             let piece_ns = PIECE_NS.min(*left_ns);
             *left_ns -= piece_ns;
@@ -490,6 +492,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         let owner = lines.owner();
         if owner.idle.load(Relaxed) >= F::IDLE && self.centralise(lines) {
             self.leave(State::release_writer);
+            // RW-14. Another lock may have it by now, whose readers look for nothing.
+            lines.tell();
             return;
         }
         self.note_turns(lines);

@@ -3,8 +3,9 @@
 //! While a lock counts its readers by socket, a writer that has to wait does so in a mutex of the
 //! indicator. Only the mutex's owner wants the lock's word. It hands the mutex over together with
 //! the lock: of many writers the first sets `WRITER` and waits for the readers of lines, and the
-//! last lets readers in. In between no writer touches the lock's word; the lock goes on as a mutex
-//! does, between waiters that are awake, within a socket first (`../handover.rs`).
+//! last lets readers in. In between no writer changes the lock's word (each tries once, in vain); the
+//! lock goes on as a mutex does, between waiters that are awake, within a socket first
+//! (`../handover.rs`).
 //!
 //! ```text
 //!   comers  63    32     31       30    29      0        turn  31    16 15      0
@@ -25,19 +26,27 @@
 //!   finds none counted, and closes it: the mutex is free then, and its queue empty. A writer that
 //!   counts itself later finds it closed; or another lock has it by now, and the writer's own lock
 //!   does not.
-//! - HEIR-2: there is a turn if, and only if, the writer that is in owns the mutex. Only that
-//!   writer writes `turn`; it hands it on with both.
+//! - HEIR-2: where there is a turn, the writer that is in owns the mutex. Only that writer writes
+//!   `turn`; it hands it on with both.
 //! - HEIR-3: the lock is inherited by a hand-over that is certain (PASS-2). If no waiter can be
 //!   handed the mutex, the writer ends the turn before it unlocks the mutex, and the next owner
 //!   goes by the lock's word.
 //! - HEIR-4: what a writer does to the indicator, it does before it leaves the lock: the lock may
 //!   be gone then (RW-3), and must find none counted to give the indicator back.
-//! - HEIR-5: `comers` and `turn` are those of one process. In the child of a fork, where the owner
-//!   and the waiters of the mutex do not exist, the first that comes makes the mutex anew; and a
-//!   writer that has forked leaves as if there were no turn.
-//! - HEIR-6: a turn ends after [`RwForm::TURNS`] writers, or if an urgent waiter stands in the
-//!   queue; and a writer that has waited for [`Form::BACKSTOP_NS`] in the mutex, whose owner may
-//!   not run, waits in the queue, as do writers with a deadline and urgent ones.
+//! - HEIR-5: `comers` and `turn` are those of one process, and a writer goes by the epoch in which
+//!   it came, or the turn began. In the child of a fork, where the owner and the waiters of the
+//!   mutex do not exist, the first that comes makes the mutex anew. A writer that has forked leaves
+//!   as if there were no turn, and leaves the mutex alone.
+//! - HEIR-6: a turn ends after [`RwForm::TURNS`] writers. It ends if an urgent waiter stands in the
+//!   queue, for which the lock is kept then. A writer that has waited in vain for the backstop waits
+//!   in the queue, as do writers with a deadline and urgent ones. The owner of the mutex may not
+//!   run; so no other writer comes until it has gone on.
+//!
+//! *Limits.* A waiter that is handed the lock while it is in a signal handler, and forks there, has
+//! a child in which no thread owns the lock that it was handed. So it is with the mutex. And where
+//! the kernel does not wipe nodes in a child (`MADV_WIPEONFORK`), all processes have one epoch: then
+//! a mutex that another thread of the parent owned stays locked in the child, and contended writers
+//! wait for the backstop there, once, and in the queue after that.
 //!
 //! [`Form::BACKSTOP_NS`]: crate::lock::Form::BACKSTOP_NS
 
@@ -67,6 +76,9 @@ const EPOCH_SHIFT: u32 = 32;
 /// In `turn`: above the number.
 const TURN_EPOCH_SHIFT: u32 = 16;
 
+/// For so many writers a backstop is enough. With sections of 200 µs it takes them 13 ms.
+const WRITERS_A_BACKSTOP: u64 = 64;
+
 type Mutex<P, F> = ShflMutex<P, Numa, InLine<F>>;
 
 /// The comers of a process, none of which is counted.
@@ -76,6 +88,13 @@ fn none(epoch: u32) -> u64 {
 
 fn is_of(comers: u64, epoch: u32) -> bool {
     comers >> EPOCH_SHIFT == epoch.into()
+}
+
+/// `comers` with one writer less. Where writers are counted, the indicator is not about to be given
+/// back: it was closed for the sake of those that are gone.
+fn one_less(comers: u64) -> u64 {
+    let left = comers - 1;
+    if left & COUNT == 0 { left & !CLOSED } else { left }
 }
 
 /// The writers that wait for each other.
@@ -108,10 +127,12 @@ impl<P: Platform> Lines<P> {
         false
     }
 
-    /// HEIR-5: makes the mutex anew if it is of another process; none is admitted then.
+    /// HEIR-5: makes the mutex anew if it is of another process; meanwhile none is admitted. It does
+    /// not open what was closed: a thread of this process may be about to give the indicator back.
     fn renew(self) {
-        let anew = none(P::epoch()) | CLOSED | RENEWED;
-        if self.change_comers(|seen| (!is_of(seen, P::epoch())).then_some(anew)) {
+        let epoch = P::epoch();
+        let anew = |seen| none(epoch) | RENEWED | seen & CLOSED;
+        if self.change_comers(|seen| (!is_of(seen, epoch)).then(|| anew(seen))) {
             let mutex = &self.writers().mutex;
             // Relaxed: published by the change below.
             mutex.locked.store(0, Relaxed);
@@ -121,8 +142,8 @@ impl<P: Platform> Lines<P> {
         }
     }
 
-    /// Admits writers, for a lock that has just taken the indicator, or has not given it back; or
-    /// in another process than before. Not while another thread makes the mutex anew.
+    /// Admits writers, for a lock that has just taken the indicator, or has not given it back. Not
+    /// while another thread makes the mutex anew.
     pub(super) fn admit_writers(self) {
         self.renew();
         self.change_comers(|seen| (seen & RENEWED == 0).then_some(seen & !CLOSED));
@@ -138,35 +159,61 @@ impl<P: Platform> Lines<P> {
     /// Counts the caller as a writer; `false` if none is admitted.
     fn come(self, epoch: u32) -> bool {
         if !is_of(self.writers().comers.load(Relaxed), epoch) {
-            self.admit_writers();
+            self.renew();
         }
         self.change_comers(|seen| (seen & !COUNT == none(epoch)).then_some(seen + 1))
     }
 
     /// Counts the caller no longer, which was counted in the process of that epoch.
     fn go(self, epoch: u32) {
-        self.change_comers(|seen| is_of(seen, epoch).then(|| seen - 1));
+        self.change_comers(|seen| is_of(seen, epoch).then(|| one_less(seen)));
     }
 
-    /// HEIR-2: the number of the turn, if there is one; for the writer that owns the lock, or the
-    /// owner of the mutex.
-    fn turn(self) -> Option<u32> {
+    /// Does what [`go`](Self::go) does, for a caller that owns the mutex and has the lock: others
+    /// may come again (HEIR-6).
+    fn go_on(self, epoch: u32) {
+        self.change_comers(|seen| is_of(seen, epoch).then(|| one_less(seen) & !CLOSED));
+    }
+
+    /// HEIR-6: admits no writer until the owner of the mutex goes on. The caller is counted.
+    fn close_to_writers(self, epoch: u32) {
+        self.change_comers(|seen| is_of(seen, epoch).then_some(seen | CLOSED));
+    }
+
+    /// How many writers are counted; may be stale at once.
+    fn writers_waiting(self) -> u64 {
+        self.writers().comers.load(Relaxed) & COUNT
+    }
+
+    /// HEIR-2: the turn, if there is one; for the writer that owns the lock, or the owner of the
+    /// mutex.
+    fn turn(self) -> Option<Turn> {
         // Relaxed, here and below: handed on with the mutex and the lock.
         let turn = self.owner().turn.load(Relaxed);
-        let is_ours = turn != 0 && turn >> TURN_EPOCH_SHIFT == P::epoch();
-        is_ours.then_some(turn & ((1 << TURN_EPOCH_SHIFT) - 1))
+        let (epoch, number) = (turn >> TURN_EPOCH_SHIFT, turn & ((1 << TURN_EPOCH_SHIFT) - 1));
+        (turn != 0 && epoch == P::epoch()).then_some(Turn { epoch, number })
     }
 
-    fn begin_turn(self, number: u32) {
-        self.owner().turn.store(P::epoch() << TURN_EPOCH_SHIFT | number, Relaxed);
+    fn begin_turn(self, turn: Turn) {
+        self.owner().turn.store(turn.epoch << TURN_EPOCH_SHIFT | turn.number, Relaxed);
     }
 
     /// HEIR-3: ends the turn; the caller, which has the lock, owns the mutex, and is not counted.
-    fn end_turn<F: RwForm>(self) {
+    fn end_turn<F: RwForm>(self, turn: Turn) {
         self.owner().turn.store(0, Relaxed);
-        // SAFETY: HEIR-2.
-        unsafe { self.mutex::<F>().unlock() };
+        // HEIR-5.
+        if turn.epoch == P::epoch() {
+            // SAFETY: HEIR-2.
+            unsafe { self.mutex::<F>().unlock() };
+        }
     }
+}
+
+/// A turn of writers: its process, and how many have had the lock in it.
+#[derive(Clone, Copy)]
+struct Turn {
+    epoch: u32,
+    number: u32,
 }
 
 impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
@@ -183,22 +230,24 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             return false;
         };
         // HEIR-1.
-        if !self.has(name, State::is_spread) || !self.wait_for_writers(lines) {
+        if !self.has(name, State::is_spread) {
+            lines.go(epoch);
+            return false;
+        }
+        if !self.wait_for_writers(lines) {
+            lines.close_to_writers(epoch);
             lines.go(epoch);
             return false;
         }
         if epoch != P::epoch() {
-            // HEIR-5: the child of a fork in a signal handler, which has interrupted the wait.
-            // SAFETY: locked above.
-            unsafe { lines.mutex::<F>().unlock() };
+            // HEIR-5: the child of a fork in a signal handler, which has interrupted the wait. The
+            // mutex is the parent's, or another thread's that has made it anew.
             return false;
         }
         if lines.turn().is_none() {
             let had = self.write_alone(None);
             debug_assert!(had, "no deadline");
-            if epoch == P::epoch() {
-                lines.begin_turn(1);
-            }
+            lines.begin_turn(Turn { epoch, number: 1 });
         }
         true
     }
@@ -210,11 +259,13 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         arena::<P>().saw_urgent.load(Relaxed) != 0 && P::urgency() > 0
     }
 
-    /// Waits for the mutex; `false` after the backstop.
+    /// Waits for the mutex; `false` after the backstop, which is the longer the more writers there
+    /// are: where all run, the last of a crowd has its turn before that.
     fn wait_for_writers(&self, lines: Lines<P>) -> bool {
         let backstop = (F::BACKSTOP_NS != 0).then(|| Deadline {
             clock: Clock::Monotonic,
-            ns: P::now(Clock::Monotonic) + F::BACKSTOP_NS,
+            ns: P::now(Clock::Monotonic)
+                + F::BACKSTOP_NS * (1 + lines.writers_waiting() / WRITERS_A_BACKSTOP),
         });
         let traced = Traced::new(self, TracedKind::Write);
         P::probe(Probe::WaitStart(traced));
@@ -229,16 +280,19 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     pub(super) fn pass_turn_on(&self, lines: Lines<P>) -> bool {
         let Some(turn) = lines.turn() else { return false };
         // HEIR-4.
-        lines.go(P::epoch());
+        lines.go_on(turn.epoch);
         // HEIR-6.
-        if turn < F::TURNS.into() && !Urgency::moved(&self.tail).has_company() {
-            lines.begin_turn(turn + 1);
+        if Urgency::moved(&self.tail).has_company() {
+            // Relaxed: orders nothing. The head that is named takes it back when it comes.
+            let _ = self.change(Relaxed, |seen| seen.is_called().then(|| seen.with_fair()));
+        } else if turn.number < F::TURNS.into() {
+            lines.begin_turn(Turn { number: turn.number + 1, ..turn });
             let mutex = lines.mutex::<F>();
             if mutex.hands_over() && mutex.hand_over() {
                 return true;
             }
         }
-        lines.end_turn::<F>();
+        lines.end_turn::<F>(turn);
         false
     }
 
@@ -246,10 +300,10 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     pub(super) fn end_turn(&self) {
         if self.peek().is_spread()
             && let Some(lines) = self.lines()
-            && lines.turn().is_some()
+            && let Some(turn) = lines.turn()
         {
-            lines.go(P::epoch());
-            lines.end_turn::<F>();
+            lines.go_on(turn.epoch);
+            lines.end_turn::<F>(turn);
         }
     }
 }
