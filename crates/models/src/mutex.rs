@@ -181,7 +181,8 @@ fn shipped() -> Vec<Entry> {
             tired.spurious(1),
         )
         .reaches(&["busy"]),
-        Entry::new("shfl-mutex/shipped-gives-up-1+1", give_up(1, 1), timed).reaches(gave_up),
+        Entry::new("shfl-mutex/shipped-gives-up-1+1", give_up(1, 1), timed.expiries(8))
+            .reaches(gave_up),
         Entry::new("shfl-mutex/shipped-gives-up-2+2", give_up(2, 2), timed.spurious(1))
             .by_lot(5_000)
             .reaches(gave_up),
