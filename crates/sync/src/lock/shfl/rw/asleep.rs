@@ -51,6 +51,12 @@ impl<P: Platform> Lines<P> {
         if F::BACKSTOP_NS != 0 && !abandoned::thread_may_leave_one::<P>() {
             return false;
         }
+        // As in the queue: a waiter asks before it sleeps. Urgent ones are served there.
+        if P::urgency() > 0 {
+            // Relaxed: decides about order only.
+            arena::<P>().saw_urgent.store(1, Relaxed);
+            return false;
+        }
         let Some(me) = Place::<P>::take(policy::None) else { return false };
         let line = self.join();
         line.push(me);

@@ -58,8 +58,8 @@ pub(super) fn wake_row<P: Platform>(reader: &Waiter<P>) {
             && let Some(sleeper) = arena::<P>().reference(place.id.index())
             && !P::unpark_asleep(sleeper)
         {
-            // A wake is under way already, and the thread that gave it sees to the rest; or the waiter
-            // is about to sleep, and the rest is left to those before it.
+            // A wake is under way already, and the thread that gave it sees to the rest; or the
+            // waiter is about to sleep, and the rest is left to those before it.
             return;
         }
         at = place.next();

@@ -315,8 +315,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             if seen.lets_sit() {
                 return true;
             }
-            // RW-14.
-            if !seen.is_spread() || !seen.has_writer() {
+            // RW-14; and the queue ends a wait of RW-12.
+            if !seen.is_spread() || !seen.has_writer() || seen.is_abandoned(P::epoch()) {
                 return false;
             }
             if *left_ns == 0 || P::slice_left_ns() != u32::MAX {

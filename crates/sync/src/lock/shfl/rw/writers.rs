@@ -3,8 +3,8 @@
 //! While a lock counts its readers by socket, a writer that has to wait does so in a mutex of the
 //! indicator. Only the mutex's owner wants the lock's word. It hands the mutex over together with
 //! the lock: of many writers the first sets `WRITER` and waits for the readers of lines, and the
-//! last lets readers in. In between no writer changes the lock's word (each tries once, in vain); the
-//! lock goes on as a mutex does, between waiters that are awake, within a socket first
+//! last lets readers in. In between no writer changes the lock's word (each tries once, in vain);
+//! the lock goes on as a mutex does, between waiters that are awake, within a socket first
 //! (`../handover.rs`).
 //!
 //! ```text
@@ -38,15 +38,17 @@
 //!   mutex do not exist, the first that comes makes the mutex anew. A writer that has forked leaves
 //!   as if there were no turn, and leaves the mutex alone.
 //! - HEIR-6: a turn ends after [`RwForm::TURNS`] writers. It ends if an urgent waiter stands in the
-//!   queue, for which the lock is kept then. A writer that has waited in vain for the backstop waits
-//!   in the queue, as do writers with a deadline and urgent ones. The owner of the mutex may not
-//!   run; so no other writer comes until it has gone on.
+//!   queue, and the lock is kept for the head, if that sleeps and has not been late. A writer that
+//!   has waited in vain for the backstop waits in the queue, as do writers with a deadline and
+//!   urgent ones. The owner of the mutex may not run; so no other writer comes until it has gone
+//!   on.
 //!
 //! *Limits.* A waiter that is handed the lock while it is in a signal handler, and forks there, has
-//! a child in which no thread owns the lock that it was handed. So it is with the mutex. And where
-//! the kernel does not wipe nodes in a child (`MADV_WIPEONFORK`), all processes have one epoch: then
-//! a mutex that another thread of the parent owned stays locked in the child, and contended writers
-//! wait for the backstop there, once, and in the queue after that.
+//! a child in which no thread owns the lock that it was handed. So it is with the mutex. The same
+//! holds where a thread that the handler makes in the child uses the lock before the waiter has
+//! left the mutex. And where the kernel does not wipe nodes in a child (`MADV_WIPEONFORK`), all
+//! processes have one epoch: then a mutex that another thread of the parent owned stays locked in
+//! the child, and contended writers wait for the backstop there, once, and in the queue after that.
 //!
 //! [`Form::BACKSTOP_NS`]: crate::lock::Form::BACKSTOP_NS
 
@@ -57,6 +59,7 @@ use antiphon_platform::{
 };
 
 use super::super::contended::Contended;
+use super::super::fair::Patience;
 use super::super::mutex::ShflMutex;
 use super::super::turn::Wait;
 use super::super::urgent::Urgency;
@@ -127,11 +130,13 @@ impl<P: Platform> Lines<P> {
         false
     }
 
-    /// HEIR-5: makes the mutex anew if it is of another process; meanwhile none is admitted. It does
-    /// not open what was closed: a thread of this process may be about to give the indicator back.
+    /// HEIR-5: makes the mutex anew if it is of another process; meanwhile none is admitted. It
+    /// does not open what was closed while none was counted: a thread of this process may be about
+    /// to give the indicator back.
     fn renew(self) {
         let epoch = P::epoch();
-        let anew = |seen| none(epoch) | RENEWED | seen & CLOSED;
+        let closed = |seen| if seen & COUNT == 0 { seen & CLOSED } else { 0 };
+        let anew = |seen| none(epoch) | RENEWED | closed(seen);
         if self.change_comers(|seen| (!is_of(seen, epoch)).then(|| anew(seen))) {
             let mutex = &self.writers().mutex;
             // Relaxed: published by the change below.
@@ -234,19 +239,20 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             lines.go(epoch);
             return false;
         }
-        if !self.wait_for_writers(lines) {
-            lines.close_to_writers(epoch);
-            lines.go(epoch);
-            return false;
-        }
+        let had = self.wait_for_writers(lines);
         if epoch != P::epoch() {
             // HEIR-5: the child of a fork in a signal handler, which has interrupted the wait. The
             // mutex is the parent's, or another thread's that has made it anew.
             return false;
         }
+        if !had {
+            lines.close_to_writers(epoch);
+            lines.go(epoch);
+            return false;
+        }
         if lines.turn().is_none() {
-            let had = self.write_alone(None);
-            debug_assert!(had, "no deadline");
+            let alone = self.write_alone(None);
+            debug_assert!(alone, "no deadline");
             lines.begin_turn(Turn { epoch, number: 1 });
         }
         true
@@ -284,7 +290,11 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         // HEIR-6.
         if Urgency::moved(&self.tail).has_company() {
             // Relaxed: orders nothing. The head that is named takes it back when it comes.
-            let _ = self.change(Relaxed, |seen| seen.is_called().then(|| seen.with_fair()));
+            let _ = self.change(Relaxed, |seen| {
+                let head = arena::<P>().resolve_index(seen.name().into());
+                let comes = head.is_some_and(|head| !Patience::<F>::is_excused(head));
+                (seen.is_called() && comes).then(|| seen.with_fair())
+            });
         } else if turn.number < F::TURNS.into() {
             lines.begin_turn(Turn { number: turn.number + 1, ..turn });
             let mutex = lines.mutex::<F>();
