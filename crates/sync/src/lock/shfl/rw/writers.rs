@@ -79,7 +79,7 @@ const EPOCH_SHIFT: u32 = 32;
 /// In `turn`: above the number.
 const TURN_EPOCH_SHIFT: u32 = 16;
 
-/// For so many writers a backstop is enough. With sections of 200 µs it takes them 13 ms.
+/// As many writers have their turns within one backstop: with sections of 200 µs in 13 ms.
 const WRITERS_A_BACKSTOP: u64 = 64;
 
 type Mutex<P, F> = ShflMutex<P, Numa, InLine<F>>;
