@@ -70,7 +70,7 @@ pub fn entries() -> Vec<Entry> {
             .reaches(&["beside", "wrote"])
             .long(),
         Entry::new("shfl-rw+crowd/recurses-trying-by-lot-2+1", trying_beside(), two)
-            .by_lot(40_000)
+            .by_lot(20_000)
             .reaches(&["beside", "wrote"]),
         Entry::new("shfl-rw+crowd/abandoned-2+1", abandoned(false, false), two).by_lot(10_000),
         Entry::new("shfl-rw+crowd/abandoned-late-2+1", abandoned(true, false), two).by_lot(5_000),

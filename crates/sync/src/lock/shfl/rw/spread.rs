@@ -46,8 +46,8 @@
 //!
 //! - RW-14: a writer that leaves while readers are counted by socket lets them in, by the exchange
 //!   that clears `WRITER`; one that becomes a reader does so right after it. Then it says so at the
-//!   gate. So readers wait there while `WRITER` is set, and nowhere else; one that is awake looks by
-//!   itself whether the lock still counts by socket ([`PIECE_NS`]).
+//!   gate. So readers wait there while `WRITER` is set, and nowhere else; one that is awake looks
+//!   by itself whether the lock still counts by socket ([`PIECE_NS`]).
 //!
 //! Writers that wait while readers are counted by socket do so elsewhere: `writers.rs`.
 //!
