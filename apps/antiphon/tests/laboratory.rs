@@ -5,9 +5,18 @@ mod common;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::{Folder, PROGRAM, stderr};
+
+/// Held while a program is written, and while one is started. A child has all open files of this
+/// process until it begins its program; and a program that any process has open to write can't be
+/// started.
+fn programs() -> MutexGuard<'static, ()> {
+    static PROGRAMS: Mutex<()> = Mutex::new(());
+    PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The command in a folder of its own, where no laboratory is, and what it does.
 struct Alone(Folder);
@@ -17,6 +26,7 @@ impl Alone {
         let folder = Folder::new(test);
         fs::create_dir(folder.path("bin")).expect("a folder");
         fs::create_dir(folder.path("path")).expect("a folder");
+        let _held = programs();
         fs::copy(PROGRAM, folder.path("bin/antiphon")).expect("the command");
         Self(folder)
     }
@@ -24,6 +34,7 @@ impl Alone {
     /// A laboratory in this folder that does what a script says.
     fn laboratory(&self, folder: &str, script: &str) {
         let path = self.0.path(&format!("{folder}/antiphon-lab"));
+        let _held = programs();
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a script");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
     }
@@ -31,7 +42,12 @@ impl Alone {
     fn output(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(self.0.path("bin/antiphon"));
         let path = format!("{}:/usr/bin:/bin", self.0.path("path"));
-        command.args(arguments).env("PATH", path).output().expect("the command starts")
+        command.args(arguments).env("PATH", path).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let held = programs();
+        let child = command.spawn().expect("the command starts");
+        drop(held);
+        child.wait_with_output().expect("its output")
     }
 }
 

@@ -85,8 +85,8 @@ impl Running {
     ///
     /// # Safety
     ///
-    /// It is on the calling thread's stack pointer until this is dropped, and its control block is
-    /// there.
+    /// Until this is dropped, the calling thread runs the fiber, or switches to it and back, and the
+    /// fiber's control block is there.
     #[must_use]
     pub unsafe fn fiber(fiber: NonNull<Header>) -> Self {
         Self::instead(Some(fiber))

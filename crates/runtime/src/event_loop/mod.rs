@@ -4,7 +4,7 @@
 //! ```
 //! # use std::sync::Arc;
 //! # use antiphon_linux::Linux;
-//! # use antiphon_platform::{Clock, Platform as _};
+//! # use antiphon_platform::{Clock, Clocks as _};
 //! # use antiphon_runtime::event_loop::Ring;
 //! use antiphon_runtime::event_loop::{Event, EventLoop, Options, Wait};
 //!
