@@ -85,8 +85,8 @@ impl Running {
     ///
     /// # Safety
     ///
-    /// Until this is dropped, the calling thread runs the fiber, or switches to it and back, and the
-    /// fiber's control block is there.
+    /// Until this is dropped, the calling thread runs the fiber, or switches to it and back, and
+    /// the fiber's control block is there.
     #[must_use]
     pub unsafe fn fiber(fiber: NonNull<Header>) -> Self {
         Self::instead(Some(fiber))
