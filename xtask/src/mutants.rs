@@ -313,7 +313,7 @@ fn judge(mutants: &[Mutant], fates: &[Fate]) -> Outcome {
     let stale: BTreeSet<_> =
         explained.iter().filter(|(_, survived)| !**survived).map(|(place, _)| place).collect();
     findings.extend(stale.into_iter().map(|(file, line)| {
-        Finding::at(file, *line, "`// mutant:` explains a survivor, but all were killed")
+        Finding::at(file, *line, "a survivor is explained here, but all were killed")
     }));
     let tally: Vec<_> = tally.iter().map(|(name, count)| format!("{count} {name}")).collect();
     println!("Mutants: {} selected, {}.", mutants.len(), tally.join(", "));

@@ -132,7 +132,7 @@ fn orderings_are_killed_or_survive_and_survivors_can_be_explained() {
     tree.write("crates/sync/src/lib.rs", &explain("Ordering::Acquire"));
     let (code, text) = tree.mutants(&[]);
     assert_eq!(code, 1, "{text}");
-    assert!(text.contains("lib.rs:4: `// mutant:` explains a survivor"), "{text}");
+    assert!(text.contains("lib.rs:4: a survivor is explained here"), "{text}");
 }
 
 #[test]

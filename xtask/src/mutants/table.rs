@@ -12,6 +12,7 @@
 //!
 //! `find` occurs once in the file, so that the entry means one place; `killed_by` names the tests
 //! that must all fail, as `BINARY` or `BINARY::TEST`, and may be left out: then any model may.
+//! `survives` says why it is not noticed yet, if it is not: a debt of the models.
 
 use std::collections::BTreeSet;
 
@@ -37,6 +38,7 @@ struct Entry {
     replace: String,
     #[serde(default)]
     killed_by: Vec<String>,
+    survives: Option<String>,
 }
 
 /// The mutants that the table `name` with contents `text` lists; `read` reads a file of the tree.
@@ -69,8 +71,8 @@ pub fn mutants(
         let range = at..at + entry.find.len();
         let mut mutant = Mutant::new(&entry.file, &source, range, &entry.replace);
         mutant.entry = Some(format!("{} [{}]", entry.name, entry.invariant));
-        // The table states what must be noticed: nothing excuses a survivor.
-        mutant.explanation = None;
+        // The table states what must be noticed: no comment in the source excuses a survivor.
+        mutant.explanation = entry.survives;
         mutant.killed_by = entry.killed_by;
         mutants.push(mutant);
     }
@@ -102,6 +104,8 @@ killed_by = ["model_a::t"]
         assert_eq!(mutants[0].to_string(), "f.rs:3 a [INV-1: one]");
         assert_eq!(mutants[0].killed_by, ["model_a::t"]);
         assert_eq!(mutants[0].explanation, None);
+        let table = format!("{TABLE}survives = \"why\"\n");
+        assert_eq!(parse(&table, "one()").unwrap()[0].explanation.as_deref(), Some("why"));
         assert_eq!(
             mutants[0].apply("x;\n// mutant: no excuse\none();\n").lines().last(),
             Some("two();")
