@@ -70,7 +70,7 @@ pub fn of(program: &Path) -> Result<Vec<Case>, Failure> {
         .collect())
 }
 
-/// Runs `cases` in their order, `workers` at a time, each for its `limit` at most, till one ends so
+/// Runs `cases` in their order, `workers` at a time, each for `limit` at most, till one ends so
 /// that `enough` is true, or `budget` is spent. Returns how each ended, and how long it took.
 ///
 /// # Errors
@@ -80,7 +80,7 @@ pub fn run(
     cases: &[Case],
     workers: usize,
     scratch: &Scratch,
-    limit: impl Fn(&Case) -> Duration + Sync,
+    limit: Duration,
     budget: Budget,
     enough: impl Fn(&Verdict) -> bool + Sync,
 ) -> Result<Vec<(Verdict, Duration)>, Failure> {
@@ -92,7 +92,7 @@ pub fn run(
             let Some(case) = cases.get(number) else { break };
             let begun = Instant::now();
             let is_over = || over.load(Relaxed) || budget.is_spent(Instant::now());
-            let verdict = run_one(case, scratch.tree(), limit(case), is_over)?;
+            let verdict = run_one(case, scratch.tree(), limit, is_over)?;
             if enough(&verdict) {
                 over.store(true, Relaxed);
             }

@@ -169,7 +169,7 @@ impl Bench {
         let known = |case: &&Case| self.times.contains_key(&case.name);
         let cases: Vec<_> =
             mixed.cases.iter().filter(|case| !known(case) && is_needed(case)).cloned().collect();
-        let ran = self.run(&cases, cpus(), |_| BASELINE, |_| false)?;
+        let ran = self.run(&cases, cpus(), BASELINE, |_| false)?;
         for (case, (verdict, took)) in cases.iter().zip(ran) {
             match verdict {
                 Verdict::Passed => self.times.insert(case.name.clone(), took),
@@ -188,16 +188,15 @@ impl Bench {
     }
 
     /// A mutant may well have more executions than the code as it is.
-    fn limit(&self, case: &Case) -> Duration {
-        let took = self.times.get(&case.name).copied().unwrap_or_else(|| self.slowest());
-        self.limit.unwrap_or(Duration::from_secs(30) + 5 * took)
+    fn limit(&self) -> Duration {
+        self.limit.unwrap_or_else(|| Duration::from_secs(30) + 5 * self.slowest())
     }
 
     fn run(
         &self,
         cases: &[Case],
         workers: usize,
-        limit: impl Fn(&Case) -> Duration + Sync,
+        limit: Duration,
         enough: impl Fn(&Verdict) -> bool + Sync,
     ) -> Result<Vec<(Verdict, Duration)>, Failure> {
         cases::run(cases, workers, &self.scratch, limit, self.budget, enough)
@@ -239,7 +238,7 @@ impl Bench {
             (std::cmp::Reverse(kills), self.times.get(&case.name).copied())
         });
         let failed = |verdict: &Verdict| *verdict == Verdict::Failed;
-        let ran = self.run(&cases, workers, |case| self.limit(case), failed)?;
+        let ran = self.run(&cases, workers, self.limit(), failed)?;
         let named = |wanted| {
             let found = cases.iter().zip(&ran).find(|(_, (verdict, _))| *verdict == wanted);
             found.map(|(case, _)| case.name.clone())
@@ -263,7 +262,7 @@ impl Bench {
                 return Err(format!("no test {name}, which `killed_by` names").into());
             }
             let failed = |verdict: &Verdict| *verdict == Verdict::Failed;
-            let ran = self.run(&meant, workers, |case| self.limit(case), failed)?;
+            let ran = self.run(&meant, workers, self.limit(), failed)?;
             let has = |wanted| ran.iter().any(|(verdict, _)| *verdict == wanted);
             if !has(Verdict::Failed) {
                 return Ok(match (has(Verdict::NotRun), has(Verdict::TimedOut)) {
