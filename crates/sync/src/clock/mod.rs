@@ -27,8 +27,6 @@
 //!
 //! Nothing is known about a thread on a CPU that was not measured (one that came online later), nor
 //! about a virtual machine that was moved to another host.
-//!
-//! [`Clocks::counter`](antiphon_platform::Clocks::counter): antiphon_platform::Clocks::counter
 
 mod log;
 mod measure;

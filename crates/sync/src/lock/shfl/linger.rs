@@ -23,7 +23,6 @@
 //!   loses its CPU while it spins would be handed the lock all the same, and keep all others
 //!   waiting. It looks again after a microsecond before it believes that its CPU is wanted: where a
 //!   platform goes by the number of spinners, the present owner is counted among them for a moment.
-//!
 //! - LINGER-4: a long spin ends when another thread wants the CPU of the waiter, or the head: that
 //!   may be the thread that all wait for. The waiter looks each [`LOOK_NS`].
 //!

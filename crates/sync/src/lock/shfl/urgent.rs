@@ -98,9 +98,7 @@ impl<P: Platform> Urgency<P> {
     #[cold]
     fn tell(&self, node: &Waiter<P>) {
         status::set_urgency(node, self.urgency);
-        if arena::<P>().saw_urgent.load(Relaxed) == 0 {
-            arena::<P>().saw_urgent.store(1, Relaxed);
-        }
+        note_urgent::<P>();
         self.counter.fetch_add(1, Relaxed);
     }
 
@@ -132,6 +130,24 @@ impl<P: Platform> Urgency<P> {
     /// How many other urgent waiters there may be.
     fn company(&self) -> u32 {
         self.counter.load(Relaxed).wrapping_sub(u32::from(self.urgency > 0))
+    }
+}
+
+/// Whether the caller is urgent; asks the kernel. For a waiter that would sleep elsewhere than in
+/// the queue.
+pub(super) fn caller_is_urgent<P: Platform>() -> bool {
+    let urgent = P::urgency() > 0;
+    if urgent {
+        note_urgent::<P>();
+    }
+    urgent
+}
+
+/// Notes that there has been an urgent waiter: from now on all ask when they join.
+fn note_urgent<P: Platform>() {
+    // Relaxed, both: a hint whether to ask.
+    if arena::<P>().saw_urgent.load(Relaxed) == 0 {
+        arena::<P>().saw_urgent.store(1, Relaxed);
     }
 }
 

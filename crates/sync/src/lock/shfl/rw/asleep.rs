@@ -38,6 +38,7 @@ use super::super::abandoned;
 use super::super::form::Form;
 use super::super::queue::Place;
 use super::super::status::{self, Leave};
+use super::super::urgent;
 use super::indicator::{Line, Lines};
 use crate::{arena, nap, policy};
 
@@ -52,9 +53,7 @@ impl<P: Platform> Lines<P> {
             return false;
         }
         // As in the queue: a waiter asks before it sleeps. Urgent ones are served there.
-        if P::urgency() > 0 {
-            // Relaxed: decides about order only.
-            arena::<P>().saw_urgent.store(1, Relaxed);
+        if urgent::caller_is_urgent::<P>() {
             return false;
         }
         let Some(me) = Place::<P>::take(policy::None) else { return false };

@@ -30,22 +30,30 @@ pub trait RwForm: Form {
 
 impl RwForm for Standard {}
 
+/// The constants of a form around another one, which has them but for three: the spin of an
+/// arriving waiter, the linger, and whether owners expect others.
+macro_rules! form_of {
+    ($form:ident: $inner:ident, $spin:expr, $linger:expr, $expects:expr) => {
+        impl<$inner: Form> Form for $form<$inner> {
+            const HEAD_SLEEPS: bool = $inner::HEAD_SLEEPS;
+            const GROUP: u32 = $inner::GROUP;
+            const PATIENCE_NS: u32 = $inner::PATIENCE_NS;
+            const LOOK: u32 = $inner::LOOK;
+            const SPIN: Budget = $spin;
+            const QUEUE_SPIN: Budget = $inner::QUEUE_SPIN;
+            const HEAD_SPIN: Budget = $inner::HEAD_SPIN;
+            const LINGER: Budget = $linger;
+            const COHORT: u16 = $inner::COHORT;
+            const EXPECTS: bool = $expects;
+            const BACKSTOP_NS: u64 = $inner::BACKSTOP_NS;
+        }
+    };
+}
+
 /// The form `F`, but readers come in though a writer waits: RW-5.
 pub struct Recursive<F = Standard>(PhantomData<fn() -> F>);
 
-impl<F: RwForm> Form for Recursive<F> {
-    const HEAD_SLEEPS: bool = F::HEAD_SLEEPS;
-    const GROUP: u32 = F::GROUP;
-    const PATIENCE_NS: u32 = F::PATIENCE_NS;
-    const LOOK: u32 = F::LOOK;
-    const SPIN: Budget = F::SPIN;
-    const QUEUE_SPIN: Budget = F::QUEUE_SPIN;
-    const HEAD_SPIN: Budget = F::HEAD_SPIN;
-    const LINGER: Budget = F::LINGER;
-    const COHORT: u16 = F::COHORT;
-    const EXPECTS: bool = F::EXPECTS;
-    const BACKSTOP_NS: u64 = F::BACKSTOP_NS;
-}
+form_of!(Recursive: F, F::SPIN, F::LINGER, F::EXPECTS);
 
 impl<F: RwForm> RwForm for Recursive<F> {
     const READERS_PASS: bool = true;
@@ -58,19 +66,7 @@ impl<F: RwForm> RwForm for Recursive<F> {
 /// The form `F`, but readers are counted in the lock's word however many they are: always 16 bytes.
 pub struct Central<F = Standard>(PhantomData<fn() -> F>);
 
-impl<F: RwForm> Form for Central<F> {
-    const HEAD_SLEEPS: bool = F::HEAD_SLEEPS;
-    const GROUP: u32 = F::GROUP;
-    const PATIENCE_NS: u32 = F::PATIENCE_NS;
-    const LOOK: u32 = F::LOOK;
-    const SPIN: Budget = F::SPIN;
-    const QUEUE_SPIN: Budget = F::QUEUE_SPIN;
-    const HEAD_SPIN: Budget = F::HEAD_SPIN;
-    const LINGER: Budget = F::LINGER;
-    const COHORT: u16 = F::COHORT;
-    const EXPECTS: bool = F::EXPECTS;
-    const BACKSTOP_NS: u64 = F::BACKSTOP_NS;
-}
+form_of!(Central: F, F::SPIN, F::LINGER, F::EXPECTS);
 
 impl<F: RwForm> RwForm for Central<F> {
     const READERS_PASS: bool = F::READERS_PASS;
@@ -81,34 +77,9 @@ impl<F: RwForm> RwForm for Central<F> {
 /// The form `F`, but waiters spin for longer where there are CPUs to spare.
 pub(super) struct Lasting<F>(PhantomData<fn() -> F>);
 
-impl<F: RwForm> Form for Lasting<F> {
-    const HEAD_SLEEPS: bool = F::HEAD_SLEEPS;
-    const GROUP: u32 = F::GROUP;
-    const PATIENCE_NS: u32 = F::PATIENCE_NS;
-    const LOOK: u32 = F::LOOK;
-    const SPIN: Budget = F::SPIN;
-    const QUEUE_SPIN: Budget = F::QUEUE_SPIN;
-    const HEAD_SPIN: Budget = F::HEAD_SPIN;
-    const LINGER: Budget = Budget::ns(F::LINGER.ns.saturating_mul(16));
-    const COHORT: u16 = F::COHORT;
-    const EXPECTS: bool = F::EXPECTS;
-    const BACKSTOP_NS: u64 = F::BACKSTOP_NS;
-}
+form_of!(Lasting: F, F::SPIN, Budget::ns(F::LINGER.ns.saturating_mul(16)), F::EXPECTS);
 
-/// The form `F`, for a mutex whose owners all stand in line and hand it over, and whose waiters
-/// spin for longer.
+/// The form `F`, for a mutex whose owners all stand in line and hand it over.
 pub(super) struct InLine<F>(PhantomData<fn() -> F>);
 
-impl<F: RwForm> Form for InLine<F> {
-    const HEAD_SLEEPS: bool = F::HEAD_SLEEPS;
-    const GROUP: u32 = F::GROUP;
-    const PATIENCE_NS: u32 = F::PATIENCE_NS;
-    const LOOK: u32 = F::LOOK;
-    const SPIN: Budget = Budget::NONE;
-    const QUEUE_SPIN: Budget = F::QUEUE_SPIN;
-    const HEAD_SPIN: Budget = F::HEAD_SPIN;
-    const LINGER: Budget = Budget::ns(F::LINGER.ns.saturating_mul(16));
-    const COHORT: u16 = F::COHORT;
-    const EXPECTS: bool = true;
-    const BACKSTOP_NS: u64 = F::BACKSTOP_NS;
-}
+form_of!(InLine: F, Budget::NONE, F::LINGER, true);

@@ -183,8 +183,8 @@ impl<P: Platform> Lines<P> {
 
     /// GATE-1: says that a reader sleeps, or is about to.
     pub(super) fn note_sleeper(self) {
-        // Relaxed: by the fence behind it. If a thread is about to clear the flag, it has yet to
-        // take the list.
+        // Relaxed: by the fence behind it. If a thread is about to clear the flag, it takes the
+        // list after that, by an exchange that finds us (`Line::rouse`).
         if self.0.joined.load(Relaxed) & ASLEEP == 0 {
             self.0.joined.fetch_or(ASLEEP, Relaxed);
         }

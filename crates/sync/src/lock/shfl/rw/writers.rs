@@ -63,7 +63,7 @@ use super::super::fair::Patience;
 use super::super::mutex::ShflMutex;
 use super::super::turn::Wait;
 use super::super::urgent::Urgency;
-use super::form::InLine;
+use super::form::{InLine, Lasting};
 use super::indicator::Lines;
 use super::state::State;
 use super::{RwForm, ShflRwLock};
@@ -82,7 +82,7 @@ const TURN_EPOCH_SHIFT: u32 = 16;
 /// As many writers have their turns within one backstop: with sections of 200 µs in 13 ms.
 const WRITERS_A_BACKSTOP: u64 = 64;
 
-type Mutex<P, F> = ShflMutex<P, Numa, InLine<F>>;
+type Mutex<P, F> = ShflMutex<P, Numa, InLine<Lasting<F>>>;
 
 /// The comers of a process, none of which is counted.
 fn none(epoch: u32) -> u64 {
