@@ -251,6 +251,7 @@ impl std::fmt::Debug for Events {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
+    use std::net::Shutdown;
     use std::os::unix::net::UnixStream;
     use std::thread;
 
@@ -277,7 +278,8 @@ mod tests {
         assert_eq!(look(&epoll, &mut events), [Event { read: true, ..room }]);
         other.read_exact(&mut [0]).expect("a byte");
         assert_eq!(look(&epoll, &mut events), []);
-        drop(one);
+        // Not by closing it: the child of a fork in another test may have it open until its `exec`.
+        one.shutdown(Shutdown::Both).expect("a connected socket");
         assert_eq!(look(&epoll, &mut events), [Event { read: true, odd: true, ..room }]);
         epoll.remove(other.as_fd());
         epoll.remove(other.as_fd());
