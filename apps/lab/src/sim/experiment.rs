@@ -119,6 +119,8 @@ pub struct Measured {
     pub outcome: Outcome,
     /// All operations, also those that ended behind the limit: what counts are to be divided by.
     pub completed: u64,
+    /// CPU time that all threads had used at the limit.
+    pub cpu_ns: u64,
     /// How long acquisitions took.
     pub waits: Histogram,
     /// Hand-overs to a thread that had waited, and the time that the lock had no owner in them.
@@ -193,8 +195,10 @@ fn simulate<L: Sections + ?Sized + 'static>(
     let (topology, cpus) = (machine.topology.clone(), machine.cores() as usize);
     let site = Site::new(locks, threads - servers, cpus, setting.limit_ns, setting.records);
     let site = Rc::new(site);
-    let mut simulation =
-        Simulation::new(machine, setting.seed).model(setting.model()).grace_ns(GRACE_NS);
+    let mut simulation = Simulation::new(machine, setting.seed)
+        .model(setting.model())
+        .grace_ns(GRACE_NS)
+        .account_at(setting.limit_ns);
     for server in 0..servers {
         let site = Rc::clone(&site);
         simulation =
@@ -216,10 +220,12 @@ fn simulate<L: Sections + ?Sized + 'static>(
     let mut outcome = simulation.run(setting.limit_ns).map_err(Missing::Stuck)?;
     outcome.operations.drain(..servers);
     let tally = &site.tally;
+    let cpu_ns = outcome.accounts.iter().flat_map(|account| &account.ran_ns).sum();
     let lwss = lwss(&tally.admissions.borrow());
     Ok(Measured {
         outcome,
         completed: tally.operations.get(),
+        cpu_ns,
         waits: tally.waits.take(),
         handovers: (tally.handovers.get(), tally.handover_ns.get()),
         wakes: tally.wakes.get(),

@@ -71,6 +71,7 @@ fn figures(
         remote_transfers_per_op: each(counts.remote_transfers),
         local_transfers_per_op: each(counts.local_transfers),
         atomics_per_op: each(counts.owner_atomics + counts.other_atomics),
+        cpu_ns_per_op: share((outcome.total_operations(), measured.cpu_ns)),
         stays_on_socket: share(measured.kept),
         handover_ns: share(measured.handovers),
         handovers_with_wake: share((measured.handovers.0, measured.wakes)),

@@ -60,6 +60,7 @@ fn more<'a>(rows: impl Iterator<Item = &'a Value>) -> Table {
         ">busier half",
         ">of 1000",
         ">remote/op",
+        ">CPU/op",
         ">on socket",
         ">hand-over",
         ">woken",
@@ -85,6 +86,7 @@ fn more<'a>(rows: impl Iterator<Item = &'a Value>) -> Table {
             figure("busier_half", two),
             figure("threads_in_1000", |threads| format!("{threads:.0}")),
             figure("remote_transfers_per_op", two),
+            figure("cpu_ns_per_op", duration),
             figure("stays_on_socket", two),
             figure("handover_ns", duration),
             figure("handovers_with_wake", two),
@@ -137,6 +139,7 @@ const RULE: &str = "\
 busier half  of all operations, those of the busier half of the threads: 0.5 is fair, 1 is not
 of 1000      different threads among a thousand in a row that had the (first) lock, on average
 remote/op    lines that moved from socket to socket for an operation
+CPU/op       CPU time of all threads, waiters too, for an operation
 on socket    acquisitions whose last owner was on the same socket
 hand-over    from giving back to having, if a thread waited
 woken        of those, to one that slept when it was given back: the wake is on the critical path

@@ -11,6 +11,7 @@ use antiphon_platform::{Platform as _, Topology as _};
 use antiphon_record::Histogram;
 use antiphon_replay::locks::{Sections, Simulated};
 use antiphon_sim::{Access, OwnLine, Sim, count, now, think, touch, up_since, work};
+use antiphon_sync::nap::nap;
 use antiphon_trace::{Event, What};
 
 /// The most lines of the data under a lock.
@@ -173,6 +174,11 @@ impl<L: Sections + ?Sized> Hand<L> {
     /// Accesses what is declared behind a lock, on the same line if it has room. Takes its time.
     pub fn beside(&self, lock: usize, access: Access) {
         self.site.places[lock].lock.beside(access);
+    }
+
+    /// Sleeps for `ns`.
+    pub fn sleeps(&self, ns: u64) {
+        nap::<Sim>(ns);
     }
 
     /// Computes for `ns`.

@@ -54,7 +54,7 @@ const SHARED: &[Family] = &[Family::Shared];
 const BOTH: &[Family] = &[Family::Exclusive, Family::Shared];
 
 /// All of them.
-const CASES: [Case; 11] = [
+const CASES: [Case; 15] = [
     Case {
         name: "create",
         about: "creates a file in a directory that all share",
@@ -131,6 +131,34 @@ const CASES: [Case; 11] = [
         families: MUTEX,
         locks: many::mail_locks,
         operation: Plain(many::mail),
+    },
+    Case {
+        name: "100us",
+        about: "computes for 100 µs under the lock",
+        families: MUTEX,
+        locks: |_| 1,
+        operation: Plain(one::long_100us),
+    },
+    Case {
+        name: "1ms",
+        about: "computes for 1 ms under the lock",
+        families: MUTEX,
+        locks: |_| 1,
+        operation: Plain(one::long_1ms),
+    },
+    Case {
+        name: "10ms",
+        about: "computes for 10 ms under the lock",
+        families: MUTEX,
+        locks: |_| 1,
+        operation: Plain(one::long_10ms),
+    },
+    Case {
+        name: "sleep",
+        about: "sleeps for 1 ms under the lock",
+        families: MUTEX,
+        locks: |_| 1,
+        operation: Plain(one::sleep),
     },
 ];
 

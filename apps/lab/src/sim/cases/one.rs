@@ -50,6 +50,35 @@ pub fn leveldb<L: Sections + ?Sized>(hand: &Hand<L>) {
     hand.away(100, 200);
 }
 
+/// A long section of an owner that computes. Waiters have nothing to gain from spinning.
+fn long<L: Sections + ?Sized>(hand: &Hand<L>, ns: u64) {
+    hand.under(LOCK, || hand.writes(LOCK, 1, ns));
+    hand.done();
+    hand.away(100, 200);
+}
+
+pub fn long_100us<L: Sections + ?Sized>(hand: &Hand<L>) {
+    long(hand, 100_000);
+}
+
+pub fn long_1ms<L: Sections + ?Sized>(hand: &Hand<L>) {
+    long(hand, 1_000_000);
+}
+
+pub fn long_10ms<L: Sections + ?Sized>(hand: &Hand<L>) {
+    long(hand, 10_000_000);
+}
+
+/// The owner sleeps, as in a system call that waits for a disk.
+pub fn sleep<L: Sections + ?Sized>(hand: &Hand<L>) {
+    hand.under(LOCK, || {
+        hand.writes(LOCK, 1, 0);
+        hand.sleeps(1_000_000);
+    });
+    hand.done();
+    hand.away(100, 200);
+}
+
 pub fn trylock(hand: &Hand) {
     let had = if hand.any(10) < 4 {
         hand.tries(LOCK)
