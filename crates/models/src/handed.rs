@@ -156,7 +156,7 @@ fn handed_from<Q: Policy, F: Form>(comers: u32, timed: u32) -> Program {
     let rounds = vec![1; comers as usize];
     Program::new(1 + comers + timed, 1 + comers + timed, move |scope| {
         let (lock, data) = come::<Q, F>(scope, &rounds, timed, 1);
-        lock.lock_queued();
+        lock.lock_taken();
         assert!(lock.hands_over());
         scope.spawn(move || owns(lock, data));
     })

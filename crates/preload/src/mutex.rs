@@ -57,26 +57,39 @@ pub(crate) unsafe extern "C" fn lock(mutex: *mut Mutex, site: usize) -> c_int {
     // SAFETY: the caller of `pthread_mutex_lock` gave us a mutex.
     let mutex = unsafe { &*mutex };
     let me = thread::ready();
-    if me != 0 && mutex.kind() == 0 && mutex.take_free() {
-        mutex.owner.store(me, Relaxed);
-        return 0;
+    if me != 0 && mutex.kind() == 0 {
+        if mutex.take_free() {
+            mutex.owner.store(me, Relaxed);
+            return 0;
+        }
+        return lock_taken(mutex, site);
     }
     lock_slowly(mutex, site)
 }
 
-/// Locks a mutex that is not free, or not of the normal kind.
+/// Locks a normal mutex that has just been found taken: a try more would take the line away from
+/// its owner. The thread is ready, so the locks are ours.
+#[inline(never)]
+fn lock_taken(mutex: &Mutex, site: usize) -> c_int {
+    if recorder::is_on() || sites::is_on() {
+        return take_taken(mutex, Type::Normal, Patience::Endless, site);
+    }
+    mutex.lock.lock_taken();
+    mutex.owner.store(thread::id(), Relaxed);
+    0
+}
+
+/// Locks a mutex that is not of the normal kind, or of a thread that is not ready.
 #[inline(never)]
 fn lock_slowly(mutex: &Mutex, site: usize) -> c_int {
     if mode::mode() == mode::OURS
         && let Whose::Ours(kind) = mutex.whose()
     {
         thread::make_ready();
-        if kind == Type::Normal && !recorder::is_on() && !sites::is_on() {
-            mutex.lock.lock();
-            mutex.owner.store(thread::id(), Relaxed);
-            return 0;
-        }
-        if !owned(mutex, kind) && mutex.take_free() {
+        if !owned(mutex, kind) {
+            if !mutex.take_free() {
+                return take_taken(mutex, kind, Patience::Endless, site);
+            }
             own(mutex, kind);
             return 0;
         }
@@ -258,32 +271,37 @@ fn take(mutex: &Mutex, kind: Type, patience: Patience<'_>, site: usize) -> c_int
     if owned(mutex, kind) {
         return take_again(mutex, kind, patience);
     }
-    let had = match patience {
-        Patience::None => mutex.lock.try_lock(),
-        _ => mutex.take_free(),
-    };
-    let visit = match (had, patience) {
-        (true, _) => None,
-        (false, Patience::None) => return libc::EBUSY,
-        (false, Patience::Endless) => wait(mutex, kind, None, site).1,
-        (false, Patience::Until(clock, until, by)) => match clocks::deadline(clock, until, by) {
+    let tries = matches!(patience, Patience::None);
+    let had = if tries { mutex.lock.try_lock() } else { mutex.take_free() };
+    if !had {
+        return take_taken(mutex, kind, patience, site);
+    }
+    own(mutex, kind);
+    if mode::mode() == mode::FULL {
+        recorder::holds::alone_at_once(mutex.recorded(), kind.recorded(), site, tries);
+    }
+    0
+}
+
+/// Locks a mutex of ours that has just been found taken by another thread.
+fn take_taken(mutex: &Mutex, kind: Type, patience: Patience<'_>, site: usize) -> c_int {
+    let deadline = match patience {
+        Patience::None => return libc::EBUSY,
+        Patience::Endless => None,
+        Patience::Until(clock, until, by) => match clocks::deadline(clock, until, by) {
             // Here the C library looks at the seconds first.
             None if until.tv_sec < 0 => return libc::ETIMEDOUT,
             None => return libc::EINVAL,
-            deadline => match wait(mutex, kind, deadline, site) {
-                (true, visit) => visit,
-                (false, _) => return libc::ETIMEDOUT,
-            },
+            deadline => deadline,
         },
     };
+    let (had, visit) = wait(mutex, kind, deadline, site);
+    if !had {
+        return libc::ETIMEDOUT;
+    }
     own(mutex, kind);
-    match visit {
-        Some(visit) => visit.acquired_alone(mutex.recorded(), site),
-        None if mode::mode() == mode::FULL => {
-            let tried = matches!(patience, Patience::None);
-            recorder::holds::alone_at_once(mutex.recorded(), kind.recorded(), site, tried);
-        }
-        None => {}
+    if let Some(visit) = visit {
+        visit.acquired_alone(mutex.recorded(), site);
     }
     0
 }
@@ -316,7 +334,7 @@ fn wait(
 ) -> (bool, Option<Visit>) {
     recorded(mutex, kind, site, || match deadline {
         None => {
-            mutex.lock.lock();
+            mutex.lock.lock_taken();
             true
         }
         Some(deadline) => mutex.lock.lock_until(deadline),

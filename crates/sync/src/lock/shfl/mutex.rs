@@ -116,11 +116,11 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         }
     }
 
-    /// Acquires the lock through its queue though it may be free, like a waiter: where owners hand
-    /// the lock over, this one does. For models of the hand-off.
-    #[doc(hidden)]
-    pub fn lock_queued(&self) {
-        while self.lock_contended(None) != Wait::Acquired {}
+    /// Acquires the lock as [`lock`](Self::lock) does, for a caller that has just found it taken:
+    /// it waits, and does not try once more before. Like any waiter, the caller then hands the lock
+    /// over where owners do.
+    pub fn lock_taken(&self) {
+        self.lock_contended(None);
     }
 
     /// The name of the last place in the queue, whatever process wrote it: the place of the last
