@@ -27,14 +27,18 @@ pub struct Local<P: Platform> {
     pub held: P::U32,
     /// When that was last looked at.
     pub held_at: P::U32,
-    /// How many long spins of this thread in a row ended before what it waited for was free.
-    pub vain: P::U32,
+    /// How many long spins of this thread in a row were in vain, by the lock that it waited for.
+    pub vain: [P::U32; 4],
     /// Addresses of locks that this thread had to wait for the last time that it wanted them.
     pub waited: [P::U64; 4],
     /// The lock that this thread has had last after waiting as the head of its queue: its address.
     pub took: P::U64,
     /// When that was, in nanoseconds.
     pub took_at: P::U64,
+    /// The lock that was handed to this thread and whose section it measures: its address.
+    pub measured: P::U64,
+    /// When that section began, in nanoseconds.
+    pub measured_at: P::U64,
     /// The state of [`Platform::random`]; 0 is not seeded.
     pub seed: P::U32,
 }
@@ -49,10 +53,12 @@ impl<P: Platform> Local<P> {
         rank: P::U32::ZERO,
         held: P::U32::ZERO,
         held_at: P::U32::ZERO,
-        vain: P::U32::ZERO,
+        vain: [const { P::U32::ZERO }; 4],
         waited: [const { P::U64::ZERO }; 4],
         took: P::U64::ZERO,
         took_at: P::U64::ZERO,
+        measured: P::U64::ZERO,
+        measured_at: P::U64::ZERO,
         seed: P::U32::ZERO,
     };
 }

@@ -16,7 +16,12 @@ use antiphon_platform::{Atomic, Platform};
 /// The address of a lock, and the index of the thread's word for it.
 fn key<P: Platform, L>(lock: &L) -> (u64, usize) {
     let address = core::ptr::from_ref(lock).addr();
-    (address as u64, (P::spread(address) >> 30) as usize)
+    (address as u64, word_of::<P>(address))
+}
+
+/// The index of the words that a thread has for the lock at this address.
+pub(super) fn word_of<P: Platform>(address: usize) -> usize {
+    (P::spread(address) >> 30) as usize
 }
 
 /// Whether the caller should try `lock`: not if the caller waited for it last time and it is still

@@ -17,6 +17,7 @@ use super::abandoned;
 use super::fair::Patience;
 use super::fence::Fence;
 use super::form::Form;
+use super::lately::Lately;
 use super::linger::{Lingers, Over};
 use super::moved;
 use super::queue::Place;
@@ -134,12 +135,15 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
                     self.pass_headship(me, Wait::Acquired, Sorted::NO, role);
                     break Wait::Acquired;
                 }
-                Turn::Owner { role } => {
+                Turn::Owner { role, measures } => {
                     if Self::URGENT && urgency.has_company() {
                         let me = self.place_of(me);
                         let role = urgent::raise(self, me, role, &urgency);
                         self.pass_headship(me, Wait::Acquired, Sorted::NO, role);
                     } else if self.keep_place(me, true, policy) {
+                        if measures {
+                            Lately::begin_section::<P, _>(self);
+                        }
                         P::hint(Hint::Owns);
                     } else {
                         let me = self.place_of(me);
@@ -190,7 +194,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
         deadline: Option<Deadline>,
         urgency: &mut Urgency<P>,
     ) -> Turn {
-        let mut role = false;
+        let (mut role, mut measures) = (false, false);
         let mut watch = Watch::NEW;
         let mut now = status::load(me.node);
         loop {
@@ -198,7 +202,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
                 role |= status::take_role(me.node);
             }
             if now.owner() {
-                return Turn::Owner { role };
+                return Turn::Owner { role, measures };
             }
             if now.head() {
                 return Turn::Head { role };
@@ -215,7 +219,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
                 role = self.shuffle(me, || status::load(me.node).head());
             }
             let in_cohort = |now: Status| matches!(stands, Stands::InCohort) && !now.queued();
-            let spun = self.spin_behind(me, stands, deadline, urgency);
+            let spun = self.spin_behind(me, stands, deadline, urgency, &mut measures);
             now = match spun {
                 Ok(bits) => Status::from_bits(bits),
                 Err(over) if over == Over::Urgent || Self::URGENT && urgency.ask(me.node) => {

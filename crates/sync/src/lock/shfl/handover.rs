@@ -65,6 +65,7 @@ use super::cohort::Cohorts;
 use super::contended::Contended;
 use super::exclusive::half;
 use super::form::Form;
+use super::lately::Lately;
 use super::mutex::{PASS, ShflMutex};
 use super::queue::{Place, Tail};
 use super::sort::Sorted;
@@ -148,6 +149,13 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// Called by the owner, which has kept its place: hands the lock over. `false` if the lock is
     /// still the caller's, to be released: its place is given up.
     pub(super) fn hand_over(&self) -> bool {
+        let lock = core::ptr::from_ref(self).addr();
+        let handed = self.try_hand_over();
+        Lately::end_section::<P>(lock);
+        handed
+    }
+
+    fn try_hand_over(&self) -> bool {
         // Relaxed: the owner's own store, or that of an earlier owner that is ordered before us.
         let name = u32::from(self.head.load(Relaxed) & !PASS);
         let Some(me) = Place::<P>::at_index(name) else {

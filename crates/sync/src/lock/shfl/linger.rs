@@ -8,8 +8,8 @@
 //! | … and the lock is handed over | its node | as long as the queue moves (LINGER-1, 2) |
 //! | head, CPUs to spare | the lock | [`Form::LINGER`] |
 //! | head that was called | the lock | [`Form::PATIENCE_NS`], after which it may insist |
-//! | … whose last two spins were in vain | the lock | [`Form::HEAD_SPIN`]: the sections are long |
 //! | any other head | the lock | [`Form::HEAD_SPIN`] |
+//! | any, where sections were long lately | | one look (LINGER-5) |
 //!
 //! Where the lock is handed over (`handover.rs`), its line names the owner. So a waiter sees
 //! whether the queue moves by a look at the lock, and hand-overs need not be counted:
@@ -24,17 +24,20 @@
 //!   waiting. It looks again after a microsecond before it believes that its CPU is wanted: where a
 //!   platform goes by the number of spinners, the present owner is counted among them for a moment.
 //! - LINGER-4: a long spin ends when another thread wants the CPU of the waiter, or the head: that
-//!   may be the thread that all wait for. The waiter looks each [`LOOK_NS`].
+//!   may be the thread that all wait for. The waiter looks each [`STILL_NS`].
+//! - LINGER-5: a thread sleeps at once, but for one wait in sixteen, where the lock's sections were
+//!   longer than a sleep and a wake lately, as far as the thread has seen (`lately.rs`).
 //!
 //! These spins are not counted ([`Hint::SpinBegin`]): the counter's line would go from waiter to
 //! waiter with the lock, and cost more than the lock.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::Ordering::Acquire;
 
 use antiphon_platform::{Atomic, Budget, Deadline, Hint, Platform};
 
 use super::fair::Patience;
 use super::form::Form;
+use super::lately::{Lately, STILL_NS, Spun};
 use super::queue::Place;
 use super::status::Status;
 use super::turn::Stands;
@@ -59,14 +62,8 @@ const BESIDE_HEAD_NS: u32 = 500;
 const ROUND: u32 = 3;
 /// The longest round: a time slice, about.
 const LONGEST_NS: u32 = 3_200_000;
-/// A queue that has not moved for this long stands still.
-const STILL_NS: u32 = 20_000;
-/// Where long spins are in vain, one in this many is tried all the same.
-const VAIN: u32 = 16;
 /// How long a waiter spins between two checks whether its CPU is wanted.
 const PIECE_NS: u32 = 5_000;
-/// How long a waiter spins between two such checks where the lock is not handed over.
-const LOOK_NS: u32 = 20_000;
 /// How long a waiter waits before it believes that its CPU is wanted.
 const HESITATION_NS: u32 = 1_000;
 
@@ -106,60 +103,63 @@ pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
         let late = Patience::<F>::heads_are_late::<P>();
         let lingers = !late && Self::lingers();
         let called = Patience::<F>::was_called(me.node);
-        let budget = match called {
-            _ if lingers => Budget::ns(HEAD_IN_PEACE_NS),
-            // One look: a spin would take the CPU of a thread that has work.
-            _ if late || P::crowded() => Budget::NONE,
-            true if !is_vain::<P>() => Budget::ns(F::PATIENCE_NS),
-            _ => F::HEAD_SPIN,
+        let mut lately = Lately::of::<P, _>(self);
+        let (budget, is_long) = match called {
+            _ if lingers => (Budget::ns(HEAD_IN_PEACE_NS), !lately.is_vain()),
+            // One look: a spin would take the CPU of a thread that has work, or is in vain.
+            _ if late || P::crowded() || lately.is_vain() => (Budget::NONE, false),
+            true => (Budget::ns(F::PATIENCE_NS), true),
+            false => (F::HEAD_SPIN, false),
         };
         P::hint(Hint::SpinBegin);
-        let free = self.spin(budget.backing_off(HEAD_IN_PEACE_NS));
-        let free = free || lingers && self.spin_long(F::LINGER.ns);
+        let (free, spun) = match self.spin(budget.backing_off(HEAD_IN_PEACE_NS)) {
+            true => (true, Spun::Soon),
+            false if lingers && is_long => self.spin_long(F::LINGER.ns),
+            false => (false, if is_long { Spun::InVain } else { Spun::Late }),
+        };
         P::hint(Hint::SpinEnd);
-        if called && !lingers {
-            note_spin::<P>(free);
-        }
+        lately.note::<P>(spun);
         free
     }
 
     /// Spins as the head for `left_ns`, or until its CPU is wanted (LINGER-4); returns whether the
-    /// lock was seen not to be held.
-    fn spin_long(&self, mut left_ns: u32) -> bool {
-        while left_ns > 0 {
-            let piece_ns = left_ns.min(LOOK_NS);
-            if self.spin(Budget::ns(piece_ns)) {
-                return true;
-            }
-            left_ns -= piece_ns;
-            if left_ns > 0 && is_wanted::<P>() {
-                break;
-            }
-        }
-        false
+    /// lock was seen not to be held, and how the spin ended.
+    fn spin_long(&self, left_ns: u32) -> (bool, Spun) {
+        let look = |piece| self.spin(piece).then_some(()).ok_or(());
+        let (free, spun) = in_pieces(left_ns, is_wanted::<P>, look);
+        (free.is_ok(), spun)
     }
 
     /// Spins behind the head, or in a cohort, until there is something to do, and returns the
-    /// status; or until it has spun for long enough.
+    /// status; or until it has spun for long enough. Says whether the caller `measures` its section
+    /// if it is handed the lock.
     fn spin_behind(
         &self,
         me: Place<P>,
         stands: &Stands<P>,
         deadline: Option<Deadline>,
         urgency: &mut Urgency<P>,
+        measures: &mut bool,
     ) -> Result<u32, Over> {
         // Acquire: as `status::load`. INV-4: without the role, the waiter does only this.
         let idle = |budget| me.node.status.spin_while(Acquire, budget, Status::idle);
+        let mut lately = Lately::of::<P, _>(self);
         let mut owner = if F::LINGER.ns == 0 { None } else { self.handing() };
         if owner.is_none() {
+            let (budget, is_long) = Self::patience(stands, lately);
             P::hint(Hint::SpinBegin);
-            let spun = idle_for(me, Self::patience(stands));
+            let (status, spun) = in_pieces(budget.ns, || !stays(me), idle);
             P::hint(Hint::SpinEnd);
-            if spun.is_ok() || F::LINGER.ns == 0 {
-                return spun.or(Err(Over::Patience));
+            lately.note::<P>(if is_long { spun } else { Spun::Late });
+            if status.is_ok() || F::LINGER.ns == 0 {
+                return status.or(Err(Over::Patience));
             }
             owner = self.handing();
+        } else if lately.is_vain() {
+            lately.note::<P>(Spun::Late);
+            return Err(Over::Patience);
         }
+        *measures = owner.is_some() && lately.is_to_measure::<P>();
         let first = F::LINGER.ns.saturating_mul(ROUND);
         let mut round = first;
         let moves = |owner: &mut Option<u16>| {
@@ -206,15 +206,15 @@ pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
     }
 
     /// How long a waiter behind the head spins where the lock is not handed over: where CPUs are
-    /// short, not at all behind a sleeper.
-    fn patience(stands: &Stands<P>) -> Budget {
+    /// short, not at all behind a sleeper. And whether that is a long spin.
+    fn patience(stands: &Stands<P>, lately: Lately) -> (Budget, bool) {
         let behind_sleeper = || matches!(stands, Stands::Behind(ahead) if ahead.sleeps());
-        if Self::lingers() {
-            F::LINGER
+        if Self::lingers() && !lately.is_vain() {
+            (F::LINGER, true)
         } else if F::HEAD_SLEEPS && behind_sleeper() || P::crowded() {
-            Budget::NONE
+            (Budget::NONE, false)
         } else {
-            F::QUEUE_SPIN
+            (F::QUEUE_SPIN, false)
         }
     }
 }
@@ -229,36 +229,28 @@ fn until<P: Platform>(deadline: Option<Deadline>, ns: u32) -> u32 {
     })
 }
 
-/// Whether a long spin of the caller, a head that was called, is likely to be in vain because its
-/// last two were. One in [`VAIN`] is tried all the same.
-fn is_vain<P: Platform>() -> bool {
-    let vain = P::local(|local| local.vain.load(Relaxed));
-    vain >= 2 && !vain.is_multiple_of(VAIN)
-}
-
-/// Notes whether the caller's spin has seen the lock free.
-fn note_spin<P: Platform>(free: bool) {
-    P::local(|local| {
-        let vain = local.vain.load(Relaxed);
-        local.vain.store(if free { 0 } else { vain.wrapping_add(1) }, Relaxed);
-    });
-}
-
 /// Whether another thread wants the caller's CPU, as far as the platform can tell.
 fn is_wanted<P: Platform>() -> bool {
     P::slice_left_ns() != u32::MAX
 }
 
-/// Spins behind the head for as long as the budget says, or until the CPU is wanted (LINGER-4);
-/// returns the status if there is something to do.
-fn idle_for<P: Platform>(me: Place<P>, budget: Budget) -> Result<u32, u32> {
-    let mut left_ns = budget.ns;
+/// Spins for `left_ns` in pieces, or until `wanted` (LINGER-4); returns what the last piece did,
+/// and how the spin ended.
+fn in_pieces<T>(
+    mut left_ns: u32,
+    wanted: impl Fn() -> bool,
+    spin: impl Fn(Budget) -> Result<T, T>,
+) -> (Result<T, T>, Spun) {
+    let mut spun = Spun::Soon;
     loop {
-        let piece_ns = left_ns.min(LOOK_NS);
-        let spun = me.node.status.spin_while(Acquire, Budget::ns(piece_ns), Status::idle);
+        let piece_ns = left_ns.min(STILL_NS);
+        let found = spin(Budget::ns(piece_ns));
         left_ns -= piece_ns;
-        if spun.is_ok() || left_ns == 0 || !stays(me) {
-            return spun;
+        match found {
+            Ok(_) => return (found, spun),
+            Err(_) if left_ns == 0 => return (found, Spun::InVain),
+            Err(_) if wanted() => return (found, Spun::Late),
+            Err(_) => spun = Spun::Late,
         }
     }
 }

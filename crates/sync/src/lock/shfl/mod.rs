@@ -16,6 +16,7 @@ mod form;
 mod handover;
 mod held;
 mod invite;
+mod lately;
 mod linger;
 pub(crate) mod moved;
 mod mutex;

@@ -24,8 +24,9 @@ pub(super) enum Turn {
     Head { role: bool },
     /// The waiter has the lock all the same; and it is the head, or has left the queue.
     Overtook { head: bool },
-    /// The waiter has the lock, from its last owner; with the shuffling role, or without.
-    Owner { role: bool },
+    /// The waiter has the lock, from its last owner; with the shuffling role, or without; and
+    /// measures its section, or does not (`lately.rs`).
+    Owner { role: bool, measures: bool },
     /// The waiter has left the queue at its deadline.
     TimedOut,
     /// As [`Wait::Anew`].
