@@ -34,7 +34,7 @@
 //! | timestamps | [`clock`] |
 //! | to look at a live program | [`look`] |
 //! | to name a guard, or a raw lock | [`guard`], [`raw`] |
-//! | the locks on other platforms | [`generic`]: a model checker, a simulator |
+//! | the locks on other platforms | the crates `antiphon-sync` and `antiphon-platform` |
 //!
 //! A free lock owns nothing but its words, and none is ever poisoned. All locks are [`lock_api`]
 //! types: timed locks, mapped guards, downgrade and upgrade work. All constructors are `const`.
@@ -125,36 +125,4 @@ pub mod raw {
     pub use crate::reentrant::ThreadIdentity;
     pub use crate::rw::RawRwLock;
     pub use antiphon_sync::lock::Recursive;
-}
-
-/// The algorithms, generic over the machine. What stands in the nodes of waiters is followed, and
-/// written through, so to come by one is `unsafe`:
-///
-/// ```compile_fail,E0133
-/// use antiphon::generic::{Linux, Platform};
-/// let _ = Linux::arena();
-/// ```
-///
-/// ```compile_fail,E0133
-/// use antiphon::generic::{Linux, Platform};
-/// let _ = Linux::waiter(1);
-/// ```
-///
-/// So is a machine of one's own, which gives them out:
-///
-/// ```compile_fail,E0200
-/// struct Machine;
-/// impl antiphon::generic::Platform for Machine {}
-/// ```
-pub mod generic {
-    pub use antiphon_linux::Linux;
-    pub use antiphon_platform::Platform;
-    pub use antiphon_sync::clock::{Ordo, SharedCounter, Stamps};
-    pub use antiphon_sync::lock::{Form, Lock, Published, ShflMutex, ShflSpin, Standard};
-    pub use antiphon_sync::lock::{GroupReaders, GroupWriters};
-    pub use antiphon_sync::lock::{MAX_READERS, Recursive, Refused, RwForm, ShflRwLock};
-    pub use antiphon_sync::wait::{
-        Barrier, Broadcast, Condvar, CrowdForm, Once, Semaphore, Unpolled,
-    };
-    pub use antiphon_sync::wait::{Event, EventCount, Key, Latch};
 }

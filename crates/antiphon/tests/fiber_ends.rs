@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::thread;
 
 use antiphon::fiber::{STACK_BYTES, is_fiber, yield_now};
-use antiphon::generic::Linux;
 use antiphon::pool::{
     Builder, Pool,
     policy::{Lifo, Others, Own, Policy, Scheme, Steal},
     queue::{Deque, Item, Stolen},
 };
 use antiphon::{Event, Latch};
+use antiphon_linux::Linux;
 
 fn fibers(threads: usize) -> Builder {
     // SAFETY: no fiber waits while it makes a thread-local.

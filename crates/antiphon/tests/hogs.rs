@@ -6,12 +6,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon::fiber::STACK_BYTES;
-use antiphon::generic::Linux;
 use antiphon::pool::{
     self, Hog, JoinHandle, Pool,
     policy::{BoxedPolicy, Others, Own, Policy},
     queue::{Item, Stolen},
 };
+use antiphon_linux::Linux;
 use antiphon_sync::queue::Blocks;
 
 const PATIENCE: Duration = Duration::from_millis(10);

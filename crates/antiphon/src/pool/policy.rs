@@ -5,7 +5,7 @@
 //! policy of your own is a type:
 //!
 //! ```
-//! use antiphon::generic::Linux;
+//! use antiphon_linux::Linux;
 //! use antiphon::pool::Pool;
 //! use antiphon::pool::policy::{Others, Own, Policy};
 //! use antiphon::pool::queue::{Deque, Item, Stolen};

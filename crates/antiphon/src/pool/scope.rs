@@ -94,7 +94,7 @@ impl<Y: Policy<Linux> + 'static> Scope<'_, '_, Y> {
 /// ```
 /// use antiphon::pool::{Countdown, Pool, wait_all};
 ///
-/// static LEFT: Countdown<antiphon::generic::Linux> = Countdown::NEW;
+/// static LEFT: Countdown<antiphon_linux::Linux> = Countdown::NEW;
 ///
 /// let pool = Pool::new(2)?;
 /// for _ in 0..10 {

@@ -17,7 +17,6 @@
 
 use std::sync::LazyLock;
 
-use antiphon::generic::Linux;
 use antiphon::pool::{
     Pool,
     policy::{
@@ -25,6 +24,7 @@ use antiphon::pool::{
         Reverse, Scheme, Share, Spread, Staged, Steal, Stochastic, Switch,
     },
 };
+use antiphon_linux::Linux;
 
 use super::runner::Kind;
 use crate::bounded::Bounded;
