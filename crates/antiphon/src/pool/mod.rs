@@ -59,7 +59,6 @@ mod look;
 mod naming;
 mod places;
 pub mod policy;
-pub mod queue;
 mod refused;
 mod sample;
 mod scope;
@@ -80,7 +79,6 @@ use antiphon_runtime::task::Task;
 
 pub use antiphon_runtime::flight::{Event, Found, LONG_NS, Sample, What};
 pub use antiphon_runtime::sched::Stats;
-pub use antiphon_runtime::task::Countdown;
 pub use builder::{Builder, Cpu, cpus};
 pub use handle::JoinHandle;
 pub use hogs::Hog;
