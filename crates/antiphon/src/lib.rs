@@ -23,7 +23,7 @@
 //! | to wait for a condition | [`Condvar`], [`EventCount`], [`Barrier`], [`Semaphore`] |
 //! | to signal other threads | [`Event`], [`Latch`], [`Broadcast`] |
 //! | to initialise once | [`Once`], [`OnceLock`], [`LazyLock`] |
-//! | a lock that processes share | [`shared`] |
+//! | a lock that processes share | the crate `antiphon-shared` |
 //! | an order of waiters | [`policy`]: by socket (the default), distance, priority, or your own |
 //! | to run tasks on threads | [`pool`]; an order of tasks: [`pool::policy`] |
 //! | tasks that wait without a thread | [`fiber`]; their sockets: [`net`] |
@@ -99,7 +99,6 @@ mod reentrant;
 mod rw;
 pub mod select;
 mod semaphore;
-pub mod shared;
 pub mod stage;
 mod unpoisoned;
 mod worker;

@@ -13,6 +13,8 @@
 //!                             └──► trace, replay ◄──┘
 //! ```
 //!
+//! `antiphon-shared` stands on `sync` and `linux`, beside `antiphon`: it knows no fiber, no pool.
+//!
 //! `rivals` stands on `sync`, beside `runtime`: only the models, replays, the command's list of
 //! locks and the laboratory know it.
 //!
@@ -54,6 +56,7 @@ const SIM: &str = "antiphon-sim";
 const MODELS: &str = "antiphon-models";
 const FACADE: &str = "antiphon";
 const COOP: &str = "antiphon-coop";
+const SHARED: &str = "antiphon-shared";
 const BACK_ENDS: &[&str] = &[LINUX, CHECK, SIM];
 const RECORD: &str = "antiphon-record";
 const TRACE: &str = "antiphon-trace";
@@ -73,7 +76,7 @@ const LABORATORY: &[&str] = &[
 ];
 
 /// A crate that is not here has no room yet: give it one, and its edges.
-const ROOMS: [Room; 21] = [
+const ROOMS: [Room; 22] = [
     room(PLATFORM, &[], &[]),
     room(SYNC, &[PLATFORM], BACK_ENDS),
     room(RIVALS, &[SYNC, PLATFORM], &[LINUX, SIM]),
@@ -87,7 +90,8 @@ const ROOMS: [Room; 21] = [
     room(REPLAY, &[SYNC, RIVALS, PLATFORM, SIM, TRACE], &[]),
     // The simulator: for its users' tests, and only with a feature.
     room(FACADE, &[RUNTIME, SYNC, LINUX, PLATFORM, SIM], &[CHECK]),
-    room(COOP, &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM], &[]),
+    room(SHARED, &[SYNC, LINUX, PLATFORM], &[]),
+    room(COOP, &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM], &[SHARED]),
     room("antiphon-capi", LIBRARY, &[]),
     room("antiphon-preload", PRELOADED, &[]),
     room("antiphon-preload-coop", PRELOADED_COOP, &[]),

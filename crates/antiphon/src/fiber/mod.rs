@@ -43,7 +43,7 @@
 //!   `unsafe`; spawning them is not.
 //! - **Other ways to wait block the thread**: a `std::sync` lock, a channel of another crate, a
 //!   file, a socket that is not of [`net`](crate::net), a [`SpinMutex`](crate::SpinMutex), and the
-//!   types of [`shared`](crate::shared). With [`pool::blocking`](crate::pool::blocking) another
+//!   types of the crate `antiphon-shared`. With [`pool::blocking`](crate::pool::blocking) another
 //!   thread runs tasks that have not begun meanwhile. If a fiber waits while it holds a guard of
 //!   `std::sync::Mutex` or `SpinMutex`, the next fiber of its thread that wants the lock blocks the
 //!   thread for ever.

@@ -7,7 +7,7 @@ use antiphon_linux::Linux;
 use antiphon_sync::shared::SharedLatch;
 
 use super::Shared;
-use crate::deadline::deadline_after;
+use crate::deadline_after;
 
 /// Opens once, when it has been counted down to zero, and releases all waiters of all processes. It
 /// takes 8 bytes.
@@ -16,7 +16,7 @@ use crate::deadline::deadline_after;
 /// waiting: use [`wait_for`](Self::wait_for), which gives up.
 ///
 /// ```
-/// static DONE: antiphon::shared::Latch = antiphon::shared::Latch::new(2);
+/// static DONE: antiphon_shared::Latch = antiphon_shared::Latch::new(2);
 ///
 /// DONE.count_down(2);
 /// DONE.wait();
