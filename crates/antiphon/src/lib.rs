@@ -31,7 +31,7 @@
 //! | to end a wait | [`cancel`] |
 //! | another thread to run something | [`message`] |
 //! | timers on time | the crate `antiphon-coop`: event loops, also beside other programs |
-//! | timestamps | [`clock`] |
+//! | timestamps | the crate `antiphon-clock` |
 //! | to look at a live program | [`look`] |
 //! | to name a guard, or a raw lock | [`guard`], [`raw`] |
 //! | the locks on other platforms | the crates `antiphon-sync` and `antiphon-platform` |
@@ -76,7 +76,6 @@ mod broadcast;
 mod budget;
 pub mod cancel;
 pub mod channel;
-pub mod clock;
 mod condvar;
 mod deadline;
 #[cfg(feature = "deterministic")]

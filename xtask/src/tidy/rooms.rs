@@ -13,7 +13,8 @@
 //!                             └──► trace, replay ◄──┘
 //! ```
 //!
-//! `antiphon-shared` stands on `sync` and `linux`, beside `antiphon`: it knows no fiber, no pool.
+//! `antiphon-shared` and `antiphon-clock` stand on `sync` and `linux`, beside `antiphon`: they know
+//! no fiber and no pool.
 //!
 //! `rivals` stands on `sync`, beside `runtime`: only the models, replays, the command's list of
 //! locks and the laboratory know it.
@@ -55,13 +56,14 @@ const CHECK: &str = "antiphon-check";
 const SIM: &str = "antiphon-sim";
 const MODELS: &str = "antiphon-models";
 const FACADE: &str = "antiphon";
+const CLOCK: &str = "antiphon-clock";
 const COOP: &str = "antiphon-coop";
 const SHARED: &str = "antiphon-shared";
 const BACK_ENDS: &[&str] = &[LINUX, CHECK, SIM];
 const RECORD: &str = "antiphon-record";
 const TRACE: &str = "antiphon-trace";
 const REPLAY: &str = "antiphon-replay";
-const LIBRARY: &[&str] = &[FACADE, COOP, RUNTIME, SYNC, LINUX, PLATFORM];
+const LIBRARY: &[&str] = &[FACADE, CLOCK, COOP, RUNTIME, SYNC, LINUX, PLATFORM];
 const PRELOADED: &[&str] = &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM, RECORD];
 const PRELOADED_COOP: &[&str] = &[COOP, LINUX, PLATFORM, RECORD];
 const PLAYER: &str = "antiphon-player";
@@ -71,12 +73,12 @@ const REPORT: &str = "antiphon-report";
 const COMMAND: &[&str] =
     &[FACADE, COOP, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY, SIM, REPORT];
 const LABORATORY: &[&str] = &[
-    FACADE, COOP, RUNTIME, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY, CHECK, SIM,
+    FACADE, CLOCK, COOP, RUNTIME, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY, CHECK, SIM,
     MODELS, PLAYER, REPORT,
 ];
 
 /// A crate that is not here has no room yet: give it one, and its edges.
-const ROOMS: [Room; 22] = [
+const ROOMS: [Room; 23] = [
     room(PLATFORM, &[], &[]),
     room(SYNC, &[PLATFORM], BACK_ENDS),
     room(RIVALS, &[SYNC, PLATFORM], &[LINUX, SIM]),
@@ -91,6 +93,7 @@ const ROOMS: [Room; 22] = [
     // The simulator: for its users' tests, and only with a feature.
     room(FACADE, &[RUNTIME, SYNC, LINUX, PLATFORM, SIM], &[CHECK]),
     room(SHARED, &[SYNC, LINUX, PLATFORM], &[]),
+    room(CLOCK, &[SYNC, LINUX], &[]),
     room(COOP, &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM], &[SHARED]),
     room("antiphon-capi", LIBRARY, &[]),
     room("antiphon-preload", PRELOADED, &[]),
