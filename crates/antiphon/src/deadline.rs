@@ -10,7 +10,7 @@ pub(crate) const PAST: Option<Deadline> = Some(Deadline { clock: Clock::Monotoni
 
 /// The time `timeout` from now. What is too far to be counted is for ever.
 #[must_use]
-pub fn deadline_after(timeout: Duration) -> Deadline {
+pub(crate) fn deadline_after(timeout: Duration) -> Deadline {
     Deadline::after::<Linux>(timeout)
 }
 

@@ -29,7 +29,7 @@
 //! | tasks that wait without a thread | [`fiber`]; their sockets: [`net`] |
 //! | values between tasks | [`channel`], [`promise`], [`select`]; pipelines: [`stage`] |
 //! | to end a wait | [`cancel`] |
-//! | another thread to run something | [`message`] |
+//! | another thread to run something | the crate `antiphon-message` |
 //! | timers on time | the crate `antiphon-coop`: event loops, also beside other programs |
 //! | timestamps | the crate `antiphon-clock` |
 //! | to look at a live program | [`look`] |
@@ -86,7 +86,6 @@ pub mod guard;
 mod local;
 mod locks;
 pub mod look;
-pub mod message;
 mod mutex;
 pub mod net;
 mod observe;

@@ -13,8 +13,8 @@
 //!                             └──► trace, replay ◄──┘
 //! ```
 //!
-//! `antiphon-shared` and `antiphon-clock` stand on `sync` and `linux`, beside `antiphon`: they know
-//! no fiber and no pool.
+//! `antiphon-shared`, `antiphon-clock` and `antiphon-message` stand beside `antiphon`, on the same
+//! crates: they know no fiber and no pool.
 //!
 //! `rivals` stands on `sync`, beside `runtime`: only the models, replays, the command's list of
 //! locks and the laboratory know it.
@@ -58,6 +58,7 @@ const MODELS: &str = "antiphon-models";
 const FACADE: &str = "antiphon";
 const CLOCK: &str = "antiphon-clock";
 const COOP: &str = "antiphon-coop";
+const MESSAGE: &str = "antiphon-message";
 const SHARED: &str = "antiphon-shared";
 const BACK_ENDS: &[&str] = &[LINUX, CHECK, SIM];
 const RECORD: &str = "antiphon-record";
@@ -73,12 +74,12 @@ const REPORT: &str = "antiphon-report";
 const COMMAND: &[&str] =
     &[FACADE, COOP, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY, SIM, REPORT];
 const LABORATORY: &[&str] = &[
-    FACADE, CLOCK, COOP, RUNTIME, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY, CHECK, SIM,
-    MODELS, PLAYER, REPORT,
+    FACADE, CLOCK, COOP, MESSAGE, RUNTIME, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY,
+    CHECK, SIM, MODELS, PLAYER, REPORT,
 ];
 
 /// A crate that is not here has no room yet: give it one, and its edges.
-const ROOMS: [Room; 23] = [
+const ROOMS: [Room; 24] = [
     room(PLATFORM, &[], &[]),
     room(SYNC, &[PLATFORM], BACK_ENDS),
     room(RIVALS, &[SYNC, PLATFORM], &[LINUX, SIM]),
@@ -94,6 +95,7 @@ const ROOMS: [Room; 23] = [
     room(FACADE, &[RUNTIME, SYNC, LINUX, PLATFORM, SIM], &[CHECK]),
     room(SHARED, &[SYNC, LINUX, PLATFORM], &[]),
     room(CLOCK, &[SYNC, LINUX], &[]),
+    room(MESSAGE, &[RUNTIME, LINUX, PLATFORM], &[]),
     room(COOP, &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM], &[SHARED]),
     room("antiphon-capi", LIBRARY, &[]),
     room("antiphon-preload", PRELOADED, &[]),
