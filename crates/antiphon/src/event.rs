@@ -6,7 +6,6 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_runtime::select::Holds;
 use antiphon_sync::wait;
-pub use antiphon_sync::wait::MAX_COUNT;
 
 use crate::budget::may_be_ready;
 use crate::deadline::deadline_after;
@@ -144,11 +143,14 @@ impl fmt::Debug for Event {
 pub struct Latch(wait::Latch<Linux>);
 
 impl Latch {
+    /// The largest count.
+    pub const MAX_COUNT: u32 = wait::MAX_COUNT;
+
     /// Creates a latch that opens once `count` has been counted down; it is open if `count` is 0.
     ///
     /// # Panics
     ///
-    /// If `count` is above [`MAX_COUNT`].
+    /// If `count` is above [`MAX_COUNT`](Self::MAX_COUNT).
     #[must_use]
     pub const fn new(count: u32) -> Self {
         Self(wait::Latch::new(count))

@@ -33,7 +33,7 @@
 //! | timers on time | the crate `antiphon-coop`: event loops, also beside other programs |
 //! | timestamps | the crate `antiphon-clock` |
 //! | to look at a live program | [`look`] |
-//! | to name a guard, or a raw lock | [`guard`], [`raw`] |
+//! | to name a guard, a result, or a raw lock | [`guard`], [`raw`] |
 //! | the locks on other platforms | the crates `antiphon-sync` and `antiphon-platform` |
 //!
 //! A free lock owns nothing but its words, and none is ever poisoned. All locks are [`lock_api`]
@@ -103,9 +103,9 @@ mod worker;
 
 pub use antiphon_linux::light::enable_light;
 pub use antiphon_platform::Unsupported;
-pub use barrier::{Barrier, BarrierWaitResult};
-pub use broadcast::{Broadcast, Generation};
-pub use event::{Event, EventCount, EventKey, Latch, MAX_COUNT};
+pub use barrier::Barrier;
+pub use broadcast::Broadcast;
+pub use event::{Event, EventCount, Latch};
 pub use lock_api;
 pub use locks::{
     Condvar, Mutex, MutexGuard, RecursiveRwLock, RwLock, RwLockReadGuard, RwLockWriteGuard,
@@ -113,7 +113,7 @@ pub use locks::{
 };
 pub use once::{LazyLock, Once, OnceLock};
 pub use reentrant::ReentrantMutex;
-pub use semaphore::{MAX_PERMITS, Semaphore, SemaphorePermit, TooManyPermits};
+pub use semaphore::Semaphore;
 
 /// The raw forms of the locks, for types of [`lock_api`] of your own.
 pub mod raw {

@@ -25,12 +25,15 @@ use crate::deadline_after;
 pub struct Latch(SharedLatch<Linux>);
 
 impl Latch {
+    /// The largest count.
+    pub const MAX_COUNT: u32 = antiphon_sync::wait::MAX_COUNT;
+
     /// A latch that opens once `count` has been counted down, to be written into shared memory. It
     /// is open if `count` is 0.
     ///
     /// # Panics
     ///
-    /// If `count` is above [`MAX_COUNT`](crate::MAX_COUNT).
+    /// If `count` is above [`MAX_COUNT`](Self::MAX_COUNT).
     #[must_use]
     pub const fn new(count: u32) -> Self {
         Self(SharedLatch::new(count))

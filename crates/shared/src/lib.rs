@@ -52,7 +52,8 @@ use antiphon_linux::Linux;
 use antiphon_platform::Deadline;
 use antiphon_sync::shared::{Acquired, SharedCondvar, SharedMutex, SharedSemaphore};
 
-pub use antiphon_sync::wait::{MAX_COUNT, MAX_PERMITS, TooManyPermits};
+use antiphon_sync::wait;
+pub use antiphon_sync::wait::TooManyPermits;
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use broadcast::{Broadcast, Generation};
 pub use event::Event;
@@ -287,11 +288,14 @@ impl Default for Condvar {
 pub struct Semaphore(SharedSemaphore<Linux>);
 
 impl Semaphore {
+    /// The largest number of permits.
+    pub const MAX_PERMITS: u32 = wait::MAX_PERMITS;
+
     /// A semaphore with `permits` permits, to be written into shared memory.
     ///
     /// # Panics
     ///
-    /// If `permits` is above [`MAX_PERMITS`].
+    /// If `permits` is above [`MAX_PERMITS`](Self::MAX_PERMITS).
     #[must_use]
     pub const fn new(permits: u32) -> Self {
         Self(SharedSemaphore::new(permits))
@@ -318,7 +322,8 @@ impl Semaphore {
     ///
     /// # Errors
     ///
-    /// [`TooManyPermits`] if there would be more than [`MAX_PERMITS`]; then none is released.
+    /// [`TooManyPermits`] if there would be more than [`MAX_PERMITS`](Self::MAX_PERMITS); then
+    /// none is released.
     pub fn release(&self, permits: u32) -> Result<(), TooManyPermits> {
         self.0.release(permits)
     }
