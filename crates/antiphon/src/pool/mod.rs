@@ -59,6 +59,7 @@ mod look;
 mod naming;
 mod places;
 pub mod policy;
+pub mod recording;
 mod refused;
 mod sample;
 mod scope;
@@ -77,7 +78,6 @@ use antiphon_linux::Linux;
 use antiphon_runtime::sched::Put;
 use antiphon_runtime::task::Task;
 
-pub use antiphon_runtime::flight::{Event, Found, LONG_NS, Sample, What};
 pub use antiphon_runtime::sched::Stats;
 pub use builder::{Builder, Cpu, cpus};
 pub use handle::JoinHandle;
@@ -88,9 +88,9 @@ pub use scope::{Scope, wait_all};
 pub use stuck::Stuck;
 pub use watch::blocking;
 
-use crate::fiber::Census;
+use crate::fiber::census::Census;
 use crate::observe::Caller;
-pub use crate::observe::{Latency, Part, Recorded, Recording, Span, Spawned, Timed, Times, Trace};
+pub use crate::observe::Trace;
 use blocks::Blocks;
 use policy::{Lifo, Policy, Scheme, Steal, Swap};
 use shared::Shared;
