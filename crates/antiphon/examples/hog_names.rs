@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use antiphon::fiber::{STACK_BYTES, sleep};
-use antiphon::pool::{Part, Pool};
+use antiphon::pool::{Pool, recording::Part};
 
 const PATIENCE: Duration = Duration::from_millis(10);
 

@@ -31,7 +31,7 @@ use crate::deadline::deadline_after;
 pub struct Barrier(wait::Barrier<Linux>);
 
 /// The result of [`Barrier::wait`].
-pub struct BarrierWaitResult(pub(crate) bool);
+pub struct BarrierWaitResult(bool);
 
 impl Barrier {
     /// Creates a barrier for `threads` threads; 0 is the same as 1.

@@ -18,8 +18,7 @@ use crate::deadline::deadline_after;
 /// A thread calls [`now`](Self::now), checks whether it has to wait, and waits with the generation
 /// it got: a send in between is not lost. For threads that need a mutex next, use a
 /// [`Condvar`](crate::Condvar), which hands them the mutex one after the other. For signal handlers
-/// and forks see [`Event`](crate::Event); [`shared::Broadcast`](crate::shared::Broadcast) has no
-/// lock.
+/// and forks see [`Event`](crate::Event); the broadcast of the crate `antiphon-shared` has no lock.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

@@ -3,16 +3,15 @@
 use std::time::Duration;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Clocks as _, Deadline};
+use antiphon_platform::{Clock, Deadline};
 
 /// A time that is over: a wait until then is a look.
 pub(crate) const PAST: Option<Deadline> = Some(Deadline { clock: Clock::Monotonic, ns: 0 });
 
 /// The time `timeout` from now. What is too far to be counted is for ever.
 #[must_use]
-pub fn deadline_after(timeout: Duration) -> Deadline {
-    let ns = Linux::now(Clock::Monotonic).saturating_add(nanos(timeout));
-    Deadline { clock: Clock::Monotonic, ns }
+pub(crate) fn deadline_after(timeout: Duration) -> Deadline {
+    Deadline::after::<Linux>(timeout)
 }
 
 /// The time in nanoseconds, or the most that can be counted.

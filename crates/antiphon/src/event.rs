@@ -6,7 +6,6 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_runtime::select::Holds;
 use antiphon_sync::wait;
-pub use antiphon_sync::wait::MAX_COUNT;
 
 use crate::budget::may_be_ready;
 use crate::deadline::deadline_after;
@@ -43,7 +42,7 @@ use crate::select::{And, Select, Then, as_inner, polled};
 ///
 /// The list of sleepers is guarded by a lock. So no method may be called **in a signal handler**:
 /// if the handler has interrupted the owner of that lock, the call never returns.
-/// [`shared::Event`](crate::shared::Event) has no such lock, and may be set there. And if a thread
+/// The event of the crate `antiphon-shared` has no such lock, and may be set there. And if a thread
 /// was in a call while another one **forked**, the next call in the child may never return: make a
 /// new event in the child, or fork while no thread is in a call. The same holds for [`Latch`],
 /// [`EventCount`], [`Broadcast`](crate::Broadcast) and [`Barrier`](crate::Barrier).
@@ -121,7 +120,7 @@ impl fmt::Debug for Event {
 
 /// Opens once, when it has been counted down to zero, and then stays open. It takes 24 bytes. A
 /// latch that counts from 1 is an event that is set once. For signal handlers and forks see
-/// [`Event`]; [`shared::Latch`](crate::shared::Latch) has no lock.
+/// [`Event`]; the latch of the crate `antiphon-shared` has no lock.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -144,11 +143,14 @@ impl fmt::Debug for Event {
 pub struct Latch(wait::Latch<Linux>);
 
 impl Latch {
+    /// The largest count.
+    pub const MAX_COUNT: u32 = wait::MAX_COUNT;
+
     /// Creates a latch that opens once `count` has been counted down; it is open if `count` is 0.
     ///
     /// # Panics
     ///
-    /// If `count` is above [`MAX_COUNT`].
+    /// If `count` is above [`MAX_COUNT`](Self::MAX_COUNT).
     #[must_use]
     pub const fn new(count: u32) -> Self {
         Self(wait::Latch::new(count))
@@ -202,8 +204,8 @@ impl fmt::Debug for Latch {
 ///
 /// The waiter prepares, checks the condition once more, and then waits or cancels. The thread that
 /// makes the condition true notifies afterwards; if there is no waiter, this costs a fence and a
-/// load. For signal handlers and forks see [`Event`];
-/// [`shared::Broadcast`](crate::shared::Broadcast) also serves for conditions, and has no lock.
+/// load. For signal handlers and forks see [`Event`]; the broadcast of the crate `antiphon-shared`
+/// also serves for conditions, and has no lock.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

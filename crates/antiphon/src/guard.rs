@@ -1,5 +1,6 @@
-//! Guards with longer names: of a part of a value, of spinlocks, of upgradable readers; with the
-//! feature `arc_lock`, guards that own an `Arc` of their lock.
+//! Types of what calls return, for a signature or a field: guards of a part of a value, of a
+//! spinlock and of an upgradable reader; permits, and results of waits. With the feature
+//! `arc_lock`, guards that own an `Arc` of their lock.
 
 use crate::mutex::{RawMutex, RawSpin};
 use crate::rw::RawRwLock;
@@ -9,7 +10,11 @@ pub use crate::arc::{
     ArcMutexGuard, ArcReentrantMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard,
     ArcRwLockWriteGuard,
 };
+pub use crate::barrier::BarrierWaitResult;
+pub use crate::broadcast::Generation;
+pub use crate::event::EventKey;
 pub use crate::reentrant::ReentrantMutexGuard;
+pub use crate::semaphore::{SemaphorePermit, TooManyPermits};
 
 /// A guard of a part of the value that a [`MutexGuard`](crate::MutexGuard) guards;
 /// [`MutexGuard::map`](crate::MutexGuard::map) makes it.

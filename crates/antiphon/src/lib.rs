@@ -23,18 +23,18 @@
 //! | to wait for a condition | [`Condvar`], [`EventCount`], [`Barrier`], [`Semaphore`] |
 //! | to signal other threads | [`Event`], [`Latch`], [`Broadcast`] |
 //! | to initialise once | [`Once`], [`OnceLock`], [`LazyLock`] |
-//! | a lock that processes share | [`shared`] |
+//! | a lock that processes share | the crate `antiphon-shared` |
 //! | an order of waiters | [`policy`]: by socket (the default), distance, priority, or your own |
 //! | to run tasks on threads | [`pool`]; an order of tasks: [`pool::policy`] |
 //! | tasks that wait without a thread | [`fiber`]; their sockets: [`net`] |
 //! | values between tasks | [`channel`], [`promise`], [`select`]; pipelines: [`stage`] |
 //! | to end a wait | [`cancel`] |
-//! | another thread to run something | [`message`] |
+//! | another thread to run something | the crate `antiphon-message` |
 //! | timers on time | the crate `antiphon-coop`: event loops, also beside other programs |
-//! | timestamps | [`clock`] |
+//! | timestamps | the crate `antiphon-clock` |
 //! | to look at a live program | [`look`] |
-//! | to name a guard, or a raw lock | [`guard`], [`raw`] |
-//! | the locks on other platforms | [`generic`]: a model checker, a simulator |
+//! | to name a guard, a result, or a raw lock | [`guard`], [`raw`] |
+//! | the locks on other platforms | the crates `antiphon-sync` and `antiphon-platform` |
 //!
 //! A free lock owns nothing but its words, and none is ever poisoned. All locks are [`lock_api`]
 //! types: timed locks, mapped guards, downgrade and upgrade work. All constructors are `const`.
@@ -76,7 +76,6 @@ mod broadcast;
 mod budget;
 pub mod cancel;
 pub mod channel;
-pub mod clock;
 mod condvar;
 mod deadline;
 #[cfg(feature = "deterministic")]
@@ -87,7 +86,6 @@ pub mod guard;
 mod local;
 mod locks;
 pub mod look;
-pub mod message;
 mod mutex;
 pub mod net;
 mod observe;
@@ -99,16 +97,15 @@ mod reentrant;
 mod rw;
 pub mod select;
 mod semaphore;
-pub mod shared;
 pub mod stage;
 mod unpoisoned;
 mod worker;
 
 pub use antiphon_linux::light::enable_light;
 pub use antiphon_platform::Unsupported;
-pub use barrier::{Barrier, BarrierWaitResult};
-pub use broadcast::{Broadcast, Generation};
-pub use event::{Event, EventCount, EventKey, Latch, MAX_COUNT};
+pub use barrier::Barrier;
+pub use broadcast::Broadcast;
+pub use event::{Event, EventCount, Latch};
 pub use lock_api;
 pub use locks::{
     Condvar, Mutex, MutexGuard, RecursiveRwLock, RwLock, RwLockReadGuard, RwLockWriteGuard,
@@ -116,7 +113,7 @@ pub use locks::{
 };
 pub use once::{LazyLock, Once, OnceLock};
 pub use reentrant::ReentrantMutex;
-pub use semaphore::{MAX_PERMITS, Semaphore, SemaphorePermit, TooManyPermits};
+pub use semaphore::Semaphore;
 
 /// The raw forms of the locks, for types of [`lock_api`] of your own.
 pub mod raw {
@@ -125,36 +122,4 @@ pub mod raw {
     pub use crate::reentrant::ThreadIdentity;
     pub use crate::rw::RawRwLock;
     pub use antiphon_sync::lock::Recursive;
-}
-
-/// The algorithms, generic over the machine. What stands in the nodes of waiters is followed, and
-/// written through, so to come by one is `unsafe`:
-///
-/// ```compile_fail,E0133
-/// use antiphon::generic::{Linux, Platform};
-/// let _ = Linux::arena();
-/// ```
-///
-/// ```compile_fail,E0133
-/// use antiphon::generic::{Linux, Platform};
-/// let _ = Linux::waiter(1);
-/// ```
-///
-/// So is a machine of one's own, which gives them out:
-///
-/// ```compile_fail,E0200
-/// struct Machine;
-/// impl antiphon::generic::Platform for Machine {}
-/// ```
-pub mod generic {
-    pub use antiphon_linux::Linux;
-    pub use antiphon_platform::Platform;
-    pub use antiphon_sync::clock::{Ordo, SharedCounter, Stamps};
-    pub use antiphon_sync::lock::{Form, Lock, Published, ShflMutex, ShflSpin, Standard};
-    pub use antiphon_sync::lock::{GroupReaders, GroupWriters};
-    pub use antiphon_sync::lock::{MAX_READERS, Recursive, Refused, RwForm, ShflRwLock};
-    pub use antiphon_sync::wait::{
-        Barrier, Broadcast, Condvar, CrowdForm, Once, Semaphore, Unpolled,
-    };
-    pub use antiphon_sync::wait::{Event, EventCount, Key, Latch};
 }

@@ -6,7 +6,7 @@ use crate::condvar::RawCondvar;
 use crate::mutex::{RawMutex, RawSpin};
 use crate::rw::RawRwLock;
 
-/// A blocking mutex: [`ShflMutex`](crate::generic::ShflMutex) on Linux.
+/// A blocking mutex: [`ShflMutex`](antiphon_sync::lock::ShflMutex) on Linux.
 pub type Mutex<T> = lock_api::Mutex<RawMutex, T>;
 /// The guard that [`Mutex::lock`] returns; unlocks when dropped.
 pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, RawMutex, T>;
@@ -29,9 +29,9 @@ pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, RawMutex, T>;
 /// ```
 pub type Condvar = lock_api::Condvar<RawCondvar>;
 /// A spinlock, for critical sections well under a microsecond:
-/// [`ShflSpin`](crate::generic::ShflSpin).
+/// [`ShflSpin`](antiphon_sync::lock::ShflSpin).
 pub type SpinMutex<T> = lock_api::Mutex<RawSpin, T>;
-/// A blocking readers-writer lock: [`ShflRwLock`](crate::generic::ShflRwLock) on Linux.
+/// A blocking readers-writer lock: [`ShflRwLock`](antiphon_sync::lock::ShflRwLock) on Linux.
 ///
 /// Readers wait behind a waiting writer, so a thread that reads already must not read again.
 ///

@@ -16,7 +16,7 @@
 
 use antiphon_linux::Linux;
 pub use antiphon_linux::may_lend;
-pub use antiphon_platform::{Platform, RANK};
+pub use antiphon_platform::Platform;
 use antiphon_sync::lock::ShflOwned;
 pub use antiphon_sync::policy::{
     Boost, Chosen, Distance, None, Numa, Policy, Priority, Scl, Then, Unknown, Waiting, WakeUp,

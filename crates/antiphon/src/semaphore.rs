@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use antiphon_linux::Linux;
 use antiphon_sync::wait;
-pub use antiphon_sync::wait::{MAX_PERMITS, TooManyPermits};
+pub use antiphon_sync::wait::TooManyPermits;
 
 use crate::budget::may_be_ready;
 use crate::deadline::deadline_after;
@@ -43,11 +43,14 @@ pub struct SemaphorePermit<'a> {
 }
 
 impl Semaphore {
+    /// The largest number of permits.
+    pub const MAX_PERMITS: u32 = wait::MAX_PERMITS;
+
     /// Creates a semaphore with `permits` permits.
     ///
     /// # Panics
     ///
-    /// If `permits` is above [`MAX_PERMITS`].
+    /// If `permits` is above [`MAX_PERMITS`](Self::MAX_PERMITS).
     #[must_use]
     pub const fn new(permits: u32) -> Self {
         Self(wait::Semaphore::new(permits))
@@ -63,7 +66,7 @@ impl Semaphore {
     ///
     /// # Panics
     ///
-    /// If `permits` is above [`MAX_PERMITS`]: that many can never be free.
+    /// If `permits` is above [`MAX_PERMITS`](Self::MAX_PERMITS): that many can never be free.
     pub fn acquire_many(&self, permits: u32) -> SemaphorePermit<'_> {
         may_be_ready();
         self.0.acquire_many(permits);
@@ -105,7 +108,8 @@ impl Semaphore {
     ///
     /// # Errors
     ///
-    /// [`TooManyPermits`] if there would be more than [`MAX_PERMITS`]; then none is added.
+    /// [`TooManyPermits`] if there would be more than [`MAX_PERMITS`](Self::MAX_PERMITS); then
+    /// none is added.
     pub fn add_permits(&self, permits: u32) -> Result<(), TooManyPermits> {
         self.0.release(permits)
     }

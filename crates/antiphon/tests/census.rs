@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::thread;
 use std::time::Duration;
 
-use antiphon::fiber::{Frame, STACK_BYTES, sleep, yield_now};
+use antiphon::fiber::census::Frame;
+use antiphon::fiber::{STACK_BYTES, sleep, yield_now};
 use antiphon::pool::{Builder, Pool};
 use antiphon::{Latch, Mutex, channel};
 

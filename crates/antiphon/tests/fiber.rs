@@ -389,7 +389,7 @@ fn a_fiber_that_makes_more_than_there_is_room_for_waits() {
     let pool = Arc::new(fibers(2).room(2).build_with(policy).expect("fibers"));
     let done = Arc::new(AtomicUsize::new(0));
     fn tree(
-        pool: &Arc<Pool<BoxedPolicy<antiphon::generic::Linux>>>,
+        pool: &Arc<Pool<BoxedPolicy<antiphon_linux::Linux>>>,
         done: &Arc<AtomicUsize>,
         left: u32,
     ) {

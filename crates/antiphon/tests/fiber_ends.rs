@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::thread;
 
 use antiphon::fiber::{STACK_BYTES, is_fiber, yield_now};
-use antiphon::generic::Linux;
 use antiphon::pool::{
     Builder, Pool,
-    policy::{Lifo, Others, Own, Policy, Scheme, Steal},
-    queue::{Deque, Item, Stolen},
+    policy::{Lifo, Policy, Scheme, Steal},
 };
 use antiphon::{Event, Latch};
+use antiphon_linux::Linux;
+use antiphon_runtime::sched::{Others, Own};
+use antiphon_sync::queue::{Deque, Item, Stolen};
 
 fn fibers(threads: usize) -> Builder {
     // SAFETY: no fiber waits while it makes a thread-local.

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use antiphon::cancel::{Cancelled, Token};
 use antiphon::channel::{self, Receiver, Sender};
 use antiphon::fiber::{self, STACK_BYTES, yield_now, yield_soft};
-use antiphon::generic::Linux;
 use antiphon::net::UdpSocket;
 use antiphon::pool::{self, Builder, Pool, policy::BoxedPolicy};
 use antiphon::{Barrier, Condvar, Event, Latch, Mutex, ReentrantMutex, RwLock, Semaphore, promise};
+use antiphon_linux::Linux;
 
 type AnyPool = Pool<BoxedPolicy<Linux>>;
 

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use antiphon::generic::Linux;
 use antiphon::pool::{
     self, Pool,
     policy::{Fifo, InBlocks, Lifo, Policy, Scheme, Share, Steal},
 };
+use antiphon_linux::Linux;
 
 fn fibonacci(n: u32) -> u64 {
     if n < 2 {

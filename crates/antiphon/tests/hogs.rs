@@ -6,13 +6,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon::fiber::STACK_BYTES;
-use antiphon::generic::Linux;
 use antiphon::pool::{
     self, Hog, JoinHandle, Pool,
-    policy::{BoxedPolicy, Others, Own, Policy},
-    queue::{Item, Stolen},
+    policy::{BoxedPolicy, Policy},
 };
-use antiphon_sync::queue::Blocks;
+use antiphon_linux::Linux;
+use antiphon_runtime::sched::{Others, Own};
+use antiphon_sync::queue::{Blocks, Item, Stolen};
 
 const PATIENCE: Duration = Duration::from_millis(10);
 /// Longer than any task takes that is meant to end sooner.

@@ -6,7 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon::fiber::{STACK_BYTES, sleep, yield_now};
-use antiphon::pool::{Builder, JoinHandle, Part, Pool, Span, Timed};
+use antiphon::pool::recording::{Part, Span, Timed};
+use antiphon::pool::{Builder, JoinHandle, Pool};
 use antiphon::stage::Stage;
 use antiphon::{Event, Latch, channel};
 

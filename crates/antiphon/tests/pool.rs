@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use antiphon::pool::{
     self, Pool,
-    policy::{
-        Aging, Fifo, InBlocks, Lazy, Lifo, Others, Own, Policy, Ranked, Scheme, Share, Steal,
-    },
-    queue::{Deque, Full, Item, RelaxedQueue, Stolen},
+    policy::{Aging, Fifo, InBlocks, Lazy, Lifo, Policy, Ranked, Scheme, Share, Steal},
 };
+use antiphon_linux::Linux;
+use antiphon_runtime::sched::{Others, Own};
+use antiphon_sync::queue::{Deque, Full, Item, RelaxedQueue, Stolen};
 
 const HALF: Steal = Steal { share: Share::Half };
 
@@ -31,7 +31,7 @@ fn what_is_spawned_from_outside_is_run_once() {
 }
 
 /// 64-bit: the sum of the results of two tasks, and of theirs.
-fn fibonacci<Y: Policy<antiphon::generic::Linux>>(pool: &'static Pool<Y>, n: u64) -> u64 {
+fn fibonacci<Y: Policy<Linux>>(pool: &'static Pool<Y>, n: u64) -> u64 {
     if n < 2 {
         return n;
     }
@@ -130,8 +130,8 @@ fn many_are_spawned_together() {
 struct Latest;
 
 // SAFETY: tasks go into the worker's queue, and come out of it.
-unsafe impl Policy<antiphon::generic::Linux> for Latest {
-    type Queue = Deque<antiphon::generic::Linux>;
+unsafe impl Policy<Linux> for Latest {
+    type Queue = Deque<Linux>;
     type State = ();
 
     fn queue(&self) -> Self::Queue {
@@ -150,7 +150,7 @@ unsafe impl Policy<antiphon::generic::Linux> for Latest {
         before.map_or(Ok(()), |before| Err(Full(before)))
     }
 
-    fn overflow(&self, _: &RelaxedQueue<antiphon::generic::Linux>, task: Item) -> Result<(), Full> {
+    fn overflow(&self, _: &RelaxedQueue<Linux>, task: Item) -> Result<(), Full> {
         Err(Full(task))
     }
 

@@ -4,7 +4,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use antiphon::pool::{Found, LONG_NS, Pool, Recording, What};
+use antiphon::pool::Pool;
+use antiphon::pool::recording::{Found, LONG_NS, Recording, What};
 
 const LONG: Duration = Duration::from_millis(5);
 const KEPT: Duration = Duration::from_millis(1);

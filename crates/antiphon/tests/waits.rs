@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use antiphon::{
-    Barrier, LazyLock, MAX_PERMITS, Once, OnceLock, Semaphore, SemaphorePermit, TooManyPermits,
+    Barrier, LazyLock, Once, OnceLock, Semaphore, guard::SemaphorePermit, guard::TooManyPermits,
 };
 
 #[test]
@@ -70,13 +70,13 @@ fn permits_are_given_back_unless_they_are_forgotten() {
 
 #[test]
 fn permits_beyond_the_most_are_refused() {
-    let semaphore = Semaphore::new(MAX_PERMITS);
+    let semaphore = Semaphore::new(Semaphore::MAX_PERMITS);
     assert_eq!(semaphore.add_permits(1), Err(TooManyPermits));
     let permit = semaphore.acquire();
     assert_eq!(semaphore.add_permits(1), Ok(()));
     let given = panic::catch_unwind(AssertUnwindSafe(|| drop(permit)));
     assert!(given.is_err(), "its place was taken");
-    assert_eq!(semaphore.available_permits(), MAX_PERMITS);
+    assert_eq!(semaphore.available_permits(), Semaphore::MAX_PERMITS);
 }
 
 #[test]

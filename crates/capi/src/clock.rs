@@ -4,7 +4,7 @@ use core::cmp::min;
 use core::ffi::{c_char, c_int};
 use core::mem::MaybeUninit;
 
-use antiphon::clock::{Clock as Measured, ClockSource, NotMeasured, Order, Timestamp};
+use antiphon_clock::{Clock as Measured, ClockSource, NotMeasured, Order, Timestamp};
 use antiphon_linux::Linux;
 use antiphon_platform::Clocks as _;
 use libc::{EAGAIN, EBUSY, EINVAL, EPERM, ESTALE};

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use antiphon::fiber;
 use antiphon::pool::{
-    self, Builder, Countdown, Pool, Refused,
+    self, Builder, Pool, Refused,
     policy::{BoxedPolicy, Swap},
 };
 use antiphon_linux::Linux;
+use antiphon_runtime::task::Countdown;
 use libc::{EAGAIN, EINVAL};
 
 use crate::cancel::uncancelled;

@@ -2,7 +2,7 @@
 //! users that may not take part. Without the usual harness: a process that forks has one thread.
 
 #[allow(dead_code, reason = "other tests use the rest")]
-#[path = "../../antiphon/tests/processes/mod.rs"]
+#[path = "../../shared/tests/processes/mod.rs"]
 mod processes;
 
 use std::fs::{self, File};

@@ -9,14 +9,13 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use antiphon::generic::{Linux, Platform};
 use antiphon_coop::event_loop::{Event, Loop, Step};
 use antiphon_coop::{
     Alone, Ask, BoostOptions, Booster, Clock, Cooperate, Demotion, Options, Switched,
 };
 use antiphon_linux::schedule::{self, Policy};
-use antiphon_linux::{allowed, pin};
-use antiphon_platform::{Clocks as _, ThreadId};
+use antiphon_linux::{Linux, allowed, pin};
+use antiphon_platform::{Clocks as _, Platform, ThreadId};
 
 const MS: u64 = 1_000_000;
 const ME: ThreadId = ThreadId(0);

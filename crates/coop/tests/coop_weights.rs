@@ -4,10 +4,10 @@
 use std::sync::Barrier;
 use std::thread;
 
-use antiphon::generic::Linux;
 use antiphon_coop::{
     Answer, Ask, Clock, Cooperate, Domain, DomainOptions, Group, JoinError, WEIGHT, Weighted,
 };
+use antiphon_linux::Linux;
 use antiphon_linux::{allowed, schedule};
 use antiphon_platform::{Clocks as _, ThreadId};
 

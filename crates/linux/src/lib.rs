@@ -107,6 +107,28 @@ static READERS: [Indicator<Linux>; INDICATORS] = [const { Indicator::NEW }; INDI
 pub const FILE: &str = file!();
 
 /// The platform that users run on.
+///
+/// What stands in the nodes of waiters is followed, and written through, so to come by one is
+/// `unsafe`:
+///
+/// ```compile_fail,E0133
+/// use antiphon_linux::Linux;
+/// use antiphon_platform::Platform;
+/// let _ = Linux::arena();
+/// ```
+///
+/// ```compile_fail,E0133
+/// use antiphon_linux::Linux;
+/// use antiphon_platform::Platform;
+/// let _ = Linux::waiter(1);
+/// ```
+///
+/// So is a machine of one's own, which gives them out:
+///
+/// ```compile_fail,E0200
+/// struct Machine;
+/// impl antiphon_platform::Platform for Machine {}
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Linux;
 

@@ -1,5 +1,9 @@
 //! Clocks, deadlines and spin budgets.
 
+use core::time::Duration;
+
+use crate::Clocks;
+
 /// A clock that deadlines can be given in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Clock {
@@ -29,6 +33,17 @@ pub struct Deadline {
     pub clock: Clock,
     /// Nanoseconds since that clock's zero.
     pub ns: u64,
+}
+
+impl Deadline {
+    /// The time `timeout` from now, by the monotonic clock. What is too far to be counted is for
+    /// ever.
+    #[must_use]
+    pub fn after<P: Clocks>(timeout: Duration) -> Self {
+        let ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        let ns = P::now(Clock::Monotonic).saturating_add(ns);
+        Self { clock: Clock::Monotonic, ns }
+    }
 }
 
 /// How long to spin before something else is tried, in nanoseconds.

@@ -13,6 +13,9 @@
 //!                             └──► trace, replay ◄──┘
 //! ```
 //!
+//! `antiphon-shared`, `antiphon-clock` and `antiphon-message` stand beside `antiphon`, on the same
+//! crates: they know no fiber and no pool.
+//!
 //! `rivals` stands on `sync`, beside `runtime`: only the models, replays, the command's list of
 //! locks and the laboratory know it.
 //!
@@ -53,12 +56,15 @@ const CHECK: &str = "antiphon-check";
 const SIM: &str = "antiphon-sim";
 const MODELS: &str = "antiphon-models";
 const FACADE: &str = "antiphon";
+const CLOCK: &str = "antiphon-clock";
 const COOP: &str = "antiphon-coop";
+const MESSAGE: &str = "antiphon-message";
+const SHARED: &str = "antiphon-shared";
 const BACK_ENDS: &[&str] = &[LINUX, CHECK, SIM];
 const RECORD: &str = "antiphon-record";
 const TRACE: &str = "antiphon-trace";
 const REPLAY: &str = "antiphon-replay";
-const LIBRARY: &[&str] = &[FACADE, COOP, RUNTIME, SYNC, LINUX, PLATFORM];
+const LIBRARY: &[&str] = &[FACADE, CLOCK, COOP, RUNTIME, SYNC, LINUX, PLATFORM];
 const PRELOADED: &[&str] = &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM, RECORD];
 const PRELOADED_COOP: &[&str] = &[COOP, LINUX, PLATFORM, RECORD];
 const PLAYER: &str = "antiphon-player";
@@ -68,12 +74,12 @@ const REPORT: &str = "antiphon-report";
 const COMMAND: &[&str] =
     &[FACADE, COOP, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY, SIM, REPORT];
 const LABORATORY: &[&str] = &[
-    FACADE, COOP, RUNTIME, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY, CHECK, SIM,
-    MODELS, PLAYER, REPORT,
+    FACADE, CLOCK, COOP, MESSAGE, RUNTIME, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY,
+    CHECK, SIM, MODELS, PLAYER, REPORT,
 ];
 
 /// A crate that is not here has no room yet: give it one, and its edges.
-const ROOMS: [Room; 21] = [
+const ROOMS: [Room; 24] = [
     room(PLATFORM, &[], &[]),
     room(SYNC, &[PLATFORM], BACK_ENDS),
     room(RIVALS, &[SYNC, PLATFORM], &[LINUX, SIM]),
@@ -87,7 +93,10 @@ const ROOMS: [Room; 21] = [
     room(REPLAY, &[SYNC, RIVALS, PLATFORM, SIM, TRACE], &[]),
     // The simulator: for its users' tests, and only with a feature.
     room(FACADE, &[RUNTIME, SYNC, LINUX, PLATFORM, SIM], &[CHECK]),
-    room(COOP, &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM], &[]),
+    room(SHARED, &[SYNC, LINUX, PLATFORM], &[]),
+    room(CLOCK, &[SYNC, LINUX], &[]),
+    room(MESSAGE, &[RUNTIME, LINUX, PLATFORM], &[]),
+    room(COOP, &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM], &[SHARED]),
     room("antiphon-capi", LIBRARY, &[]),
     room("antiphon-preload", PRELOADED, &[]),
     room("antiphon-preload-coop", PRELOADED_COOP, &[]),

@@ -1,4 +1,5 @@
-//! A report of what the fibers of a pool do. Each thread answers for its own fibers.
+//! What the fibers of a pool do: [`Pool::fibers`](crate::pool::Pool::fibers). Each thread answers
+//! for its own fibers.
 //!
 //! ```text
 //!   the asker                   a thread of the pool            a fiber that waits
@@ -25,7 +26,8 @@ use antiphon_platform::{ThreadId, Traced, TracedKind};
 use antiphon_runtime::fiber::Ready;
 
 use crate::channel::{self, Receiver, Sender};
-use crate::observe::{self, Place, Trace};
+use crate::observe::{self, Trace};
+pub use crate::observe::{Frame, Place};
 use crate::unpoisoned::lock;
 
 /// What the fibers of a pool did at the time of [`Pool::fibers`](crate::pool::Pool::fibers). Its

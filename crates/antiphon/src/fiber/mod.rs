@@ -43,7 +43,7 @@
 //!   `unsafe`; spawning them is not.
 //! - **Other ways to wait block the thread**: a `std::sync` lock, a channel of another crate, a
 //!   file, a socket that is not of [`net`](crate::net), a [`SpinMutex`](crate::SpinMutex), and the
-//!   types of [`shared`](crate::shared). With [`pool::blocking`](crate::pool::blocking) another
+//!   types of the crate `antiphon-shared`. With [`pool::blocking`](crate::pool::blocking) another
 //!   thread runs tasks that have not begun meanwhile. If a fiber waits while it holds a guard of
 //!   `std::sync::Mutex` or `SpinMutex`, the next fiber of its thread that wants the lock blocks the
 //!   thread for ever.
@@ -59,7 +59,7 @@
 //! - **A pool that is dropped** waits for its fibers, including those that wait for others.
 
 mod block_on;
-mod census;
+pub mod census;
 mod clocked;
 mod control;
 mod current;
@@ -86,7 +86,6 @@ use antiphon_platform::{Clocks as _, Parked, Platform as _, Waiter};
 
 pub use block_on::block_on;
 pub(crate) use census::Desks;
-pub use census::{Answer, Census, Hosted, Lock, Wait};
 pub(crate) use clocked::Clocked;
 pub(crate) use control::{GoesOn, next_identity};
 pub(crate) use current::{current_is_ours, not_here, show_stack, top_of};
@@ -99,7 +98,6 @@ use crate::budget;
 #[doc(hidden)]
 pub use crate::budget::may_be_ready;
 use crate::deadline::deadline_after;
-pub use crate::observe::{Frame, Place};
 use control::Said;
 
 /// The size of a fiber's stack that is enough for most tasks: 64 KiB.

@@ -72,7 +72,7 @@
 //! `latency`.
 //!
 //! `for_ms` of a worker is exact to about a millisecond if the pool
-//! [records](crate::pool::Recording). Otherwise it is the time for which the worker was seen in
+//! [records](crate::pool::recording). Otherwise it is the time for which the worker was seen in
 //! that task, so the true time may be longer.
 //!
 //! # What to know

@@ -8,7 +8,7 @@ use std::time::Instant;
 use antiphon_runtime::sched::{Look, Stats};
 
 use super::{VARIABLE, open};
-use crate::fiber::Census;
+use crate::fiber::census::Census;
 use crate::observe::Recording;
 use crate::pool::Hog;
 use crate::unpoisoned::lock;

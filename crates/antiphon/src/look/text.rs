@@ -7,7 +7,7 @@ use antiphon_runtime::sched::{State, Working};
 
 use super::serve::Known;
 use super::{VERSION, times};
-use crate::fiber::{Frame, Hosted, Place};
+use crate::fiber::census::{Frame, Hosted, Place};
 
 /// The number of places that are named.
 const PLACES: usize = 256;

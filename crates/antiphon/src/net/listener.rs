@@ -7,7 +7,6 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 use antiphon_linux::files::{Way, set_backlog};
 
-use super::options::options;
 use super::{Async, TcpStream};
 use crate::cancel::Token;
 
@@ -66,16 +65,20 @@ impl TcpListener {
         Incoming(self)
     }
 
-    options! {
-        0:
-        /// The address on which it listens.
-        fn local_addr() -> SocketAddr;
-        /// The largest number of hops of a packet (`IP_TTL`).
-        fn set_ttl(routers: u32) -> ();
-        /// The value that was [set](Self::set_ttl).
-        fn ttl() -> u32;
-        /// Takes the pending error of the socket, and clears it.
-        fn take_error() -> Option<io::Error>;
+    /// The address on which it listens.
+    ///
+    /// # Errors
+    ///
+    /// The error of the operating system.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.get_ref().local_addr()
+    }
+
+    /// The socket itself, for its options. Its own calls don't wait: where they would, they fail
+    /// with `WouldBlock`.
+    #[must_use]
+    pub fn get_ref(&self) -> &net::TcpListener {
+        self.0.get_ref()
     }
 
     /// Makes another handle of the listener, with the present token. Each connection goes to one

@@ -24,13 +24,13 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! [`TcpListener`], [`TcpStream`] and [`UdpSocket`] have the methods and errors of those in
-//! `std::net`. [`Async`] wraps any other file that can be waited for: a Unix socket, a pipe, an
-//! eventfd. Threads may use them, too, and block; and threads and fibers may share one. They give
-//! access to their descriptor ([`AsFd`](std::os::fd::AsFd)), with which crates such as `socket2`
-//! set the options that are missing here. Two methods of `std` are left out: `set_nonblocking`,
-//! because these sockets never block in the system, and `only_v6`, which is deprecated there.
-//! `into_std` gives the socket away.
+//! [`TcpListener`], [`TcpStream`] and [`UdpSocket`] have the calls and errors of those in
+//! `std::net`. Their options are those of the socket of `std` that `get_ref` returns; `into_std`
+//! gives that socket away. Leave it non-blocking, because a call that blocks in the system blocks
+//! all fibers of the thread. [`Async`] wraps any other file that can be waited for: a Unix socket,
+//! a pipe, an eventfd. Threads may use them, too, and block; and threads and fibers may share one.
+//! They give access to their descriptor ([`AsFd`](std::os::fd::AsFd)), with which crates such as
+//! `socket2` set the options that are missing in `std`.
 //!
 //! # What to know
 //!

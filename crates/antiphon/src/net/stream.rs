@@ -68,14 +68,13 @@ impl TcpStream {
             ErrorKind::WouldBlock => ErrorKind::TimedOut.into(),
             _ => error,
         })?;
-        match stream.take_error()? {
+        match stream.get_ref().take_error()? {
             Some(error) => Err(error),
             None => Ok(stream),
         }
     }
 
     options! {
-        socket:
         /// The address of the peer, if it is still connected.
         fn peer_addr() -> SocketAddr;
         /// The local address.
@@ -85,14 +84,6 @@ impl TcpStream {
         fn shutdown(how: Shutdown) -> ();
         /// Whether small writes are sent at once (`TCP_NODELAY`).
         fn set_nodelay(nodelay: bool) -> ();
-        /// The value that was [set](Self::set_nodelay).
-        fn nodelay() -> bool;
-        /// The largest number of hops of a packet (`IP_TTL`).
-        fn set_ttl(routers: u32) -> ();
-        /// The value that was [set](Self::set_ttl).
-        fn ttl() -> u32;
-        /// Takes the pending error of the socket, and clears it.
-        fn take_error() -> Option<io::Error>;
     }
 
     /// Reads without consuming: the next read returns the same bytes.
@@ -139,6 +130,9 @@ timed! {
     TcpStream:
     /// Like [`Async::set_token`]. If a `write_all` is cancelled, a part may have been sent.
     fn set_token;
+    /// The socket itself, for its other options. Its own calls don't wait: where they would, they
+    /// fail with `WouldBlock`.
+    fn get_ref;
     /// Makes another handle of the connection, with the present timeouts and token.
     fn try_clone;
     /// Sets the timeout of reads; a read then fails with `WouldBlock`, as in `std`. `None` means

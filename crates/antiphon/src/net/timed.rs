@@ -6,6 +6,7 @@ macro_rules! timed {
     (
         $own:ident:
         $(#[$about_token:meta])* fn set_token;
+        $(#[$about_ref:meta])* fn get_ref;
         $(#[$about_clone:meta])* fn try_clone;
         $(#[$about_reads:meta])* fn set_read_timeout;
         $(#[$about_writes:meta])* fn set_write_timeout;
@@ -29,6 +30,12 @@ macro_rules! timed {
             #[must_use]
             pub fn token(&self) -> Option<&Token> {
                 self.socket.token()
+            }
+
+            $(#[$about_ref])*
+            #[must_use]
+            pub fn get_ref(&self) -> &net::$own {
+                self.socket.get_ref()
             }
 
             $(#[$about_clone])*

@@ -1,7 +1,7 @@
 //! Datagrams.
 
 use std::io;
-use std::net::{self, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{self, SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::Duration;
 
@@ -116,41 +116,10 @@ impl UdpSocket {
     }
 
     options! {
-        socket:
         /// The local address.
         fn local_addr() -> SocketAddr;
         /// The address to which it is [connected](Self::connect).
         fn peer_addr() -> SocketAddr;
-        /// Whether it may send to broadcast addresses (`SO_BROADCAST`).
-        fn set_broadcast(broadcast: bool) -> ();
-        /// The value that was [set](Self::set_broadcast).
-        fn broadcast() -> bool;
-        /// The largest number of hops of a packet (`IP_TTL`).
-        fn set_ttl(routers: u32) -> ();
-        /// The value that was [set](Self::set_ttl).
-        fn ttl() -> u32;
-        /// Joins this multicast group on the interface that has that address.
-        fn join_multicast_v4(group: &Ipv4Addr, interface: &Ipv4Addr) -> ();
-        /// Leaves the group that was [joined](Self::join_multicast_v4).
-        fn leave_multicast_v4(group: &Ipv4Addr, interface: &Ipv4Addr) -> ();
-        /// Joins this multicast group on the interface of that number; 0 is any.
-        fn join_multicast_v6(group: &Ipv6Addr, interface: u32) -> ();
-        /// Leaves the group that was [joined](Self::join_multicast_v6).
-        fn leave_multicast_v6(group: &Ipv6Addr, interface: u32) -> ();
-        /// Whether this machine also receives what it sends to groups (`IP_MULTICAST_LOOP`).
-        fn set_multicast_loop_v4(loops: bool) -> ();
-        /// The value that was [set](Self::set_multicast_loop_v4).
-        fn multicast_loop_v4() -> bool;
-        /// Like [`set_multicast_loop_v4`](Self::set_multicast_loop_v4), for IPv6.
-        fn set_multicast_loop_v6(loops: bool) -> ();
-        /// The value that was [set](Self::set_multicast_loop_v6).
-        fn multicast_loop_v6() -> bool;
-        /// The largest number of hops of a packet to a group (`IP_MULTICAST_TTL`).
-        fn set_multicast_ttl_v4(routers: u32) -> ();
-        /// The value that was [set](Self::set_multicast_ttl_v4).
-        fn multicast_ttl_v4() -> u32;
-        /// Takes the pending error of the socket, and clears it.
-        fn take_error() -> Option<io::Error>;
     }
 
     fn reads<R>(&self, read: impl FnMut(&net::UdpSocket) -> io::Result<R>) -> io::Result<R> {
@@ -162,6 +131,19 @@ timed! {
     UdpSocket:
     /// Like [`Async::set_token`].
     fn set_token;
+    /// The socket itself, for its other options:
+    ///
+    /// ```
+    /// use antiphon::net::UdpSocket;
+    ///
+    /// let socket = UdpSocket::bind("127.0.0.1:0")?;
+    /// socket.get_ref().set_broadcast(true)?;
+    /// assert!(socket.get_ref().broadcast()?);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// Its own calls don't wait: where they would, they fail with `WouldBlock`.
+    fn get_ref;
     /// Makes another handle of the socket, with the present timeouts and token. Each datagram goes
     /// to one handle.
     fn try_clone;

@@ -232,7 +232,7 @@ const OURS: [&str; 19] = [
     "__rust",
 ];
 
-const LIBRARY: [&str; 2] = ["antiphon::", "lock_api::"];
+const LIBRARY: [&str; 4] = ["antiphon::", "antiphon_clock::", "antiphon_shared::", "lock_api::"];
 
 #[cfg(test)]
 mod tests {

@@ -100,7 +100,7 @@ impl Recording {
     /// have not ended.
     ///
     /// ```
-    /// use antiphon::{fiber, pool::{Part, Pool}};
+    /// use antiphon::{fiber, pool::{Pool, recording::Part}};
     /// use std::time::Duration;
     ///
     /// // SAFETY: no fiber waits while it makes a thread-local.

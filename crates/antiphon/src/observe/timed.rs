@@ -18,7 +18,7 @@ use antiphon_runtime::flight::{Event, LONG_NS, Sample, What};
 /// The line that has made a task.
 pub(crate) type Caller = &'static Location<'static>;
 
-/// A task that was timed: see [`Recording::tasks`](crate::pool::Recording).
+/// A task that was timed: see [`Recording::tasks`](crate::pool::recording::Recording).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timed {

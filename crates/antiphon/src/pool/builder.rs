@@ -267,7 +267,7 @@ impl Builder {
     /// room), the code of a task must not keep
     ///
     /// - a value that may not be sent to another thread: `Rc`, a guard of `std::sync::Mutex`, of
-    ///   [`OwnedMutex`](crate::policy::OwnedMutex) or of the locks of [`shared`](crate::shared), a
+    ///   [`OwnedMutex`](crate::policy::OwnedMutex) or of the locks of `antiphon-shared`, a
     ///   locked pthread mutex. Other guards of this crate may be kept;
     /// - a reference to a thread-local, or its address. Compilers keep the address in registers in
     ///   any function that uses the thread-local before and after the wait, or in a loop. So a

@@ -7,7 +7,7 @@ use antiphon_runtime::sched::Look;
 
 use super::shared::Shared;
 use super::{Policy, Pool, hogs};
-use crate::fiber::Census;
+use crate::fiber::census::Census;
 use crate::look::{Looked, Seen};
 use crate::observe::{Recorded, Recording, Spans};
 

@@ -1,14 +1,15 @@
 //! Policies of a [`Pool`](super::Pool): which task a worker runs next, and from which worker it
 //! steals.
 //!
-//! The policies that come with the crate are a [`Scheme`] of an [`Order`] and a [`Spread`]. A
-//! policy of your own is a type:
+//! The policies that come with the crate are a [`Scheme`] of an order and a way to steal, or stand
+//! beside it. A policy of your own is a type; its parts are in the crates that the policies are
+//! from:
 //!
 //! ```
-//! use antiphon::generic::Linux;
-//! use antiphon::pool::Pool;
-//! use antiphon::pool::policy::{Others, Own, Policy};
-//! use antiphon::pool::queue::{Deque, Item, Stolen};
+//! use antiphon::pool::{Pool, policy::Policy};
+//! use antiphon_linux::Linux;
+//! use antiphon_runtime::sched::{Others, Own};
+//! use antiphon_sync::queue::{Deque, Item, Stolen};
 //!
 //! /// Runs the newest task first, and every eighth time the oldest.
 //! struct Mostly;
@@ -44,8 +45,7 @@
 //! ```
 
 pub use antiphon_runtime::sched::{
-    Adaptive, Aging, Ask, BoxedPolicy, ByWeight, Deadlines, Deques, End, Fifo, InBlocks, Key, Lazy,
-    Lifo, LifoSlot, Neighbours, Order, Others, Own, Policy, Queues, Ranked, Requests, Reverse,
-    Scheme, Share, Spill, Spread, Staged, Steal, Stochastic, Swap, Switch, Tickets, UnknownPolicy,
-    Victim,
+    Adaptive, Aging, BoxedPolicy, ByWeight, Deadlines, Fifo, InBlocks, Lazy, Lifo, LifoSlot,
+    Neighbours, Policy, Ranked, Requests, Reverse, Scheme, Share, Spill, Staged, Steal, Stochastic,
+    Swap, Switch, Tickets, UnknownPolicy,
 };

@@ -92,9 +92,11 @@ impl<Y: Policy<Linux> + 'static> Scope<'_, '_, Y> {
 /// [`Countdown::wait`]. A worker, of whichever pool, runs other tasks of its pool while it waits.
 ///
 /// ```
-/// use antiphon::pool::{Countdown, Pool, wait_all};
+/// use antiphon::pool::{Pool, wait_all};
+/// use antiphon_linux::Linux;
+/// use antiphon_runtime::task::Countdown;
 ///
-/// static LEFT: Countdown<antiphon::generic::Linux> = Countdown::NEW;
+/// static LEFT: Countdown<Linux> = Countdown::NEW;
 ///
 /// let pool = Pool::new(2)?;
 /// for _ in 0..10 {

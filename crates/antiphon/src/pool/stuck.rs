@@ -20,7 +20,8 @@ use antiphon_linux::Linux;
 
 use super::shared::Shared;
 use super::{Builder, Policy};
-use crate::fiber::{Census, Waits};
+use crate::fiber::Waits;
+use crate::fiber::census::Census;
 
 /// A pool in which nothing goes on, and its fibers. Its `Display` is the report that
 /// [`report_stuck`](super::Builder::report_stuck) writes.

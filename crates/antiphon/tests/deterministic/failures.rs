@@ -9,11 +9,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use antiphon::deterministic::{Failure, Pool, Runner, Why, sleep, work};
-use antiphon::generic::Platform;
-use antiphon::pool::{
-    policy::{Others, Own, Policy},
-    queue::{Deque, Full, Item, Stolen},
-};
+use antiphon::pool::policy::Policy;
+use antiphon_platform::Platform;
+use antiphon_runtime::sched::{Others, Own};
+use antiphon_sync::queue::{Deque, Full, Item, Stolen};
 
 /// Seeds within which a defect is found that shows in a good part of the schedules.
 const SEEDS: std::ops::Range<u64> = 0..200;

@@ -153,7 +153,7 @@ fn many_small_messages_arrive() {
     let pool = pool(2);
     let (one, other) = pair();
     one.set_nodelay(true).expect("a socket");
-    assert!(one.nodelay().expect("a socket"));
+    assert!(one.get_ref().nodelay().expect("a socket"));
     pool.scope(|scope| {
         scope.spawn(|| {
             for number in 0..MESSAGES {

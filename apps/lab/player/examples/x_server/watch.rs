@@ -2,8 +2,9 @@
 
 use std::thread::{self, JoinHandle};
 
-use antiphon::generic::{Linux, Platform as _};
+use antiphon_linux::Linux;
 use antiphon_linux::schedule::set_fifo;
+use antiphon_platform::Platform as _;
 use x11rb::connection::Connection as _;
 use x11rb::protocol::Event;
 use x11rb::protocol::sync::{

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::{Duration, Instant};
 
-use antiphon::clock::{Clock, Order, Timestamp};
+use antiphon_clock::{Clock, Order, Timestamp};
 use antiphon_report::failure::Failure;
 use antiphon_report::table::count;
 use antiphon_report::{report, say};

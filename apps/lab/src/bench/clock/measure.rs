@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use antiphon::clock::Clock;
+use antiphon_clock::Clock;
 use antiphon_linux::Linux;
 use antiphon_report::failure::Failure;
 

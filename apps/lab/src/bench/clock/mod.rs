@@ -12,7 +12,7 @@ mod rows;
 
 use std::process::ExitCode;
 
-use antiphon::clock::Clock;
+use antiphon_clock::Clock;
 use antiphon_report::failure::Failure;
 use antiphon_report::list::Counts;
 use antiphon_report::stats::Random;

@@ -13,11 +13,11 @@
 use std::io;
 use std::sync::LazyLock;
 
-use antiphon::generic::Linux;
 use antiphon::pool::{
     Pool,
     policy::{BoxedPolicy, Policy},
 };
+use antiphon_linux::Linux;
 
 use super::conference::{Host, Part};
 use crate::bench::pools::policies::{self, Ranks, Take};

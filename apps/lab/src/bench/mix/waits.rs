@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use antiphon::channel::{Receiver, Sender};
 use antiphon::fiber;
-use antiphon::generic::Linux;
+use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Clocks as _};
 
 use super::cases::Wait;

@@ -9,8 +9,8 @@
 
 use std::sync::LazyLock;
 
-use antiphon::generic::Linux;
 use antiphon::pool::{Pool, policy::Policy};
+use antiphon_linux::Linux;
 
 use super::work::LONG_STAGE;
 use crate::bench::mix::hosts::POLICIES;

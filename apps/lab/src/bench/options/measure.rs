@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use antiphon::generic::Linux;
+use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Clocks as _};
 use serde::{Deserialize, Serialize};
 

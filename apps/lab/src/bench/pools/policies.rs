@@ -17,14 +17,15 @@
 
 use std::sync::LazyLock;
 
-use antiphon::generic::Linux;
 use antiphon::pool::{
     Pool,
     policy::{
-        Adaptive, Aging, Deadlines, Fifo, Lazy, Lifo, LifoSlot, Neighbours, Order, Policy, Ranked,
-        Reverse, Scheme, Share, Spread, Staged, Steal, Stochastic, Switch,
+        Adaptive, Aging, Deadlines, Fifo, Lazy, Lifo, LifoSlot, Neighbours, Policy, Ranked,
+        Reverse, Scheme, Share, Staged, Steal, Stochastic, Switch,
     },
 };
+use antiphon_linux::Linux;
+use antiphon_runtime::sched::{Order, Spread};
 
 use super::runner::Kind;
 use crate::bounded::Bounded;

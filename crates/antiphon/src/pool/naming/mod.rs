@@ -14,7 +14,7 @@ use antiphon_linux::glance::{Glances, Top};
 use antiphon_platform::ThreadId;
 
 use super::hogs::Namer;
-use crate::fiber::Frame;
+use crate::observe::Frame;
 
 pub(super) const NAMER: Namer = Namer { prepare, look, name };
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use antiphon::message::{ActionId, Actions, Mailbox, Message, Sender};
+use antiphon_message::{ActionId, Actions, Mailbox, Message, Sender};
 
 use super::Mechanism;
 

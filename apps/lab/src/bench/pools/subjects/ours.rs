@@ -1,7 +1,7 @@
 //! Our pools, each with a policy.
 
-use antiphon::generic::Linux;
 use antiphon::pool::{Pool, policy::Policy};
+use antiphon_linux::Linux;
 
 use super::{Setup, Visitor, leak};
 use crate::bench::pools::figures::Counted;

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::thread;
 use std::time::Duration;
 
-use antiphon::message::{Actions, EventFd, MailboxWith, Message, NotPosted, deadline_after};
+use antiphon_message::{Actions, EventFd, MailboxWith, Message, NotPosted, deadline_after};
 
 /// Longer than anything here takes, unless it never comes.
 const LONG: Duration = Duration::from_secs(5);

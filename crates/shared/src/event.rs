@@ -7,7 +7,7 @@ use antiphon_linux::Linux;
 use antiphon_sync::shared::SharedEvent;
 
 use super::Shared;
-use crate::deadline::deadline_after;
+use crate::deadline_after;
 
 /// Tells one thread of any process that something has happened, and resets itself. It takes 4
 /// bytes.
@@ -16,7 +16,7 @@ use crate::deadline::deadline_after;
 /// while no thread waits count as one.
 ///
 /// ```
-/// static READY: antiphon::shared::Event = antiphon::shared::Event::new();
+/// static READY: antiphon_shared::Event = antiphon_shared::Event::new();
 ///
 /// READY.set();
 /// READY.wait();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_sync::shared::{Acquired, SharedRwLock};
 
-use crate::deadline::deadline_after;
+use crate::deadline_after;
 
 /// A readers-writer lock that processes share, 4 bytes beside its value. It prefers writers:
 /// readers wait behind a waiting writer, for a twentieth of a second.
@@ -54,7 +54,7 @@ impl<T> RwLock<T> {
     ///
     /// ```compile_fail,E0133
     /// // A thread could leak a guard, hand out what it leads to, and end.
-    /// static LOCK: antiphon::shared::RwLock<u64> = antiphon::shared::RwLock::new(0);
+    /// static LOCK: antiphon_shared::RwLock<u64> = antiphon_shared::RwLock::new(0);
     /// ```
     ///
     /// # Safety

@@ -1,14 +1,14 @@
 //! Locks, a condition variable, a semaphore, a barrier, an event, a latch and a broadcast for
 //! memory that several processes share.
 //!
-//! The other types of this crate work among the threads of one process. These types are one or two
-//! words each, contain no pointers, and wait in the kernel. They are a little slower under
-//! contention, and arriving threads go ahead of sleepers. They block threads, not fibers.
+//! The types of `antiphon` work among the threads of one process. These types are one or two words
+//! each, contain no pointers, and wait in the kernel. They are a little slower under contention,
+//! and arriving threads go ahead of sleepers. They block threads, not fibers.
 //!
 //! **In signal handlers** every method that does not wait may be called, because none takes a lock:
 //! [`Event::set`] and [`try_wait`](Event::try_wait), [`Latch::count_down`], [`Broadcast::send`],
 //! [`Semaphore::release`] and [`try_acquire`](Semaphore::try_acquire), [`Condvar::notify_one`].
-//! [`Event`](crate::Event) and the other types for one process may not be used there; use a
+//! The event of `antiphon` and its other types for one process may not be used there; use a
 //! `static` of one of these instead. A `fork` during such a call leaves nothing locked.
 //!
 //! Memory that is all zero holds a free mutex or readers-writer lock around zeros, a condition
@@ -17,7 +17,7 @@
 //! reference by [`Shared::from_ptr`]:
 //!
 //! ```
-//! use antiphon::shared::{Mutex, Shared};
+//! use antiphon_shared::{Mutex, Shared};
 //!
 //! // A counter in memory that a child process has too.
 //! # let bytes = size_of::<Mutex<u64>>();
@@ -49,15 +49,20 @@ use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use antiphon_linux::Linux;
+use antiphon_platform::Deadline;
 use antiphon_sync::shared::{Acquired, SharedCondvar, SharedMutex, SharedSemaphore};
 
-use crate::TooManyPermits;
-use crate::deadline::deadline_after;
-pub use barrier::Barrier;
+use antiphon_sync::wait;
+pub use antiphon_sync::wait::TooManyPermits;
+pub use barrier::{Barrier, BarrierWaitResult};
 pub use broadcast::{Broadcast, Generation};
 pub use event::Event;
 pub use latch::Latch;
 pub use rwlock::{ReadGuard, RwLock, WriteGuard, WriterDied};
+
+fn deadline_after(timeout: Duration) -> Deadline {
+    Deadline::after::<Linux>(timeout)
+}
 
 mod sealed {
     pub trait Sealed {}
@@ -136,7 +141,7 @@ impl<T> Mutex<T> {
     ///
     /// ```compile_fail,E0133
     /// // A thread could leak a guard, hand out what it leads to, and end.
-    /// static MUTEX: antiphon::shared::Mutex<u64> = antiphon::shared::Mutex::new(0);
+    /// static MUTEX: antiphon_shared::Mutex<u64> = antiphon_shared::Mutex::new(0);
     /// ```
     ///
     /// # Safety
@@ -283,11 +288,14 @@ impl Default for Condvar {
 pub struct Semaphore(SharedSemaphore<Linux>);
 
 impl Semaphore {
+    /// The largest number of permits.
+    pub const MAX_PERMITS: u32 = wait::MAX_PERMITS;
+
     /// A semaphore with `permits` permits, to be written into shared memory.
     ///
     /// # Panics
     ///
-    /// If `permits` is above [`MAX_PERMITS`](crate::MAX_PERMITS).
+    /// If `permits` is above [`MAX_PERMITS`](Self::MAX_PERMITS).
     #[must_use]
     pub const fn new(permits: u32) -> Self {
         Self(SharedSemaphore::new(permits))
@@ -314,7 +322,7 @@ impl Semaphore {
     ///
     /// # Errors
     ///
-    /// [`TooManyPermits`] if there would be more than [`MAX_PERMITS`](crate::MAX_PERMITS); then
+    /// [`TooManyPermits`] if there would be more than [`MAX_PERMITS`](Self::MAX_PERMITS); then
     /// none is released.
     pub fn release(&self, permits: u32) -> Result<(), TooManyPermits> {
         self.0.release(permits)

@@ -19,7 +19,7 @@ pub unsafe fn map<T>() -> &'static T {
 }
 
 /// `value`, in a mapping that children have too.
-pub fn place<T: antiphon::shared::Shared>(value: T) -> &'static T {
+pub fn place<T: antiphon_shared::Shared>(value: T) -> &'static T {
     let place = fresh::<T>();
     // SAFETY: a mapping of its own, large enough and never unmapped, that no thread uses yet.
     unsafe {

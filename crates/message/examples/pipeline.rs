@@ -3,7 +3,7 @@
 //! to the next, waiting for room there. When all is through, or when a thread ends before, the main
 //! thread is signalled, and signals all to stop.
 //!
-//! `cargo run --release -p antiphon --example pipeline`
+//! `cargo run --release -p antiphon-message --example pipeline`
 
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use antiphon::message::{ActionId, Actions, Mailbox, Message, Sender, SignalId};
+use antiphon_message::{ActionId, Actions, Mailbox, Message, Sender, SignalId};
 
 /// Items, and the time between two of them.
 const ITEMS: u64 = 3_000;

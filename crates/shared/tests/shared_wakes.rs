@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use antiphon::shared::{Broadcast, Event, Latch};
+use antiphon_shared::{Broadcast, Event, Latch};
 
 use processes::{LONG, child, exits_well, kill, map, place, wait_for};
 

@@ -4,7 +4,7 @@
 //! ```
 //! use std::sync::Arc;
 //! use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-//! use antiphon::message::{Actions, Mailbox, Message};
+//! use antiphon_message::{Actions, Mailbox, Message};
 //!
 //! let actions = Actions::new(16);
 //! let sum = Arc::new(AtomicU64::new(0));
@@ -43,7 +43,7 @@
 //! ```
 //! # use std::sync::Arc;
 //! # use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-//! # use antiphon::message::{Actions, Mailbox};
+//! # use antiphon_message::{Actions, Mailbox};
 //! let actions = Actions::new(16);
 //! let cancelled = Arc::new(AtomicBool::new(false));
 //! let told = cancelled.clone();
@@ -68,7 +68,7 @@
 //!
 //! ```
 //! # use std::os::fd::{AsFd, AsRawFd};
-//! # use antiphon::message::{Actions, EventFd, MailboxWith, Message};
+//! # use antiphon_message::{Actions, EventFd, MailboxWith, Message};
 //! # let actions = Actions::new(16);
 //! # let action = actions.register(|_| {})?;
 //! let mut mailbox = MailboxWith::with_notify(&actions, 64, EventFd::new()?);
@@ -94,8 +94,8 @@
 //!
 //! ```
 //! # use std::time::Duration;
-//! # use antiphon::message::{Actions, Group, Mailbox, Message, Missed, NotPosted, SocketId};
-//! # use antiphon::message::deadline_after;
+//! # use antiphon_message::{Actions, Group, Mailbox, Message, Missed, NotPosted, SocketId};
+//! # use antiphon_message::deadline_after;
 //! # let actions = Actions::new(16);
 //! # let action = actions.register(|_| {})?;
 //! let mut mailboxes = [Mailbox::new(&actions, 1), Mailbox::new(&actions, 1)];
@@ -115,6 +115,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use std::time::Duration;
+
 use antiphon_linux::Linux;
 use antiphon_runtime::message;
 
@@ -124,8 +126,6 @@ pub use antiphon_runtime::message::{
     ActionId, BATCH, Delivered, Message, Missed, NotPosted, NotSignalled, Payload, Refused,
     SIGNALS, SignalId, TableFull,
 };
-
-pub use crate::deadline::deadline_after;
 
 /// A table of actions; see [`message::Actions`].
 pub type Actions = message::Actions<Linux>;
@@ -143,3 +143,9 @@ pub type Group = message::Group<Linux, Park>;
 pub type MailboxWith<N> = message::Mailbox<Linux, N>;
 /// The posting end of a [`MailboxWith`].
 pub type SenderWith<N> = message::Sender<Linux, N>;
+
+/// The time `timeout` from now, for the calls that wait. What is too far to be counted is for ever.
+#[must_use]
+pub fn deadline_after(timeout: Duration) -> Deadline {
+    Deadline::after::<Linux>(timeout)
+}

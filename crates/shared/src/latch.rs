@@ -7,7 +7,7 @@ use antiphon_linux::Linux;
 use antiphon_sync::shared::SharedLatch;
 
 use super::Shared;
-use crate::deadline::deadline_after;
+use crate::deadline_after;
 
 /// Opens once, when it has been counted down to zero, and releases all waiters of all processes. It
 /// takes 8 bytes.
@@ -16,7 +16,7 @@ use crate::deadline::deadline_after;
 /// waiting: use [`wait_for`](Self::wait_for), which gives up.
 ///
 /// ```
-/// static DONE: antiphon::shared::Latch = antiphon::shared::Latch::new(2);
+/// static DONE: antiphon_shared::Latch = antiphon_shared::Latch::new(2);
 ///
 /// DONE.count_down(2);
 /// DONE.wait();
@@ -25,12 +25,15 @@ use crate::deadline::deadline_after;
 pub struct Latch(SharedLatch<Linux>);
 
 impl Latch {
+    /// The largest count.
+    pub const MAX_COUNT: u32 = antiphon_sync::wait::MAX_COUNT;
+
     /// A latch that opens once `count` has been counted down, to be written into shared memory. It
     /// is open if `count` is 0.
     ///
     /// # Panics
     ///
-    /// If `count` is above [`MAX_COUNT`](crate::MAX_COUNT).
+    /// If `count` is above [`MAX_COUNT`](Self::MAX_COUNT).
     #[must_use]
     pub const fn new(count: u32) -> Self {
         Self(SharedLatch::new(count))

@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use antiphon::TooManyPermits;
-use antiphon::shared::{Barrier, Condvar, Mutex, RwLock, Semaphore, Shared};
+use antiphon_shared::{Barrier, Condvar, Mutex, RwLock, Semaphore, Shared, TooManyPermits};
 
 use processes::{LONG, child, exits_well, kill, wait_for};
 
@@ -200,7 +199,7 @@ fn a_killed_waiter_takes_no_wake_with_it() {
         assert_eq!(common.semaphore.release(1), Ok(()));
         assert!(waiter.join().unwrap());
     });
-    assert_eq!(common.semaphore.release(antiphon::MAX_PERMITS), Ok(()));
+    assert_eq!(common.semaphore.release(Semaphore::MAX_PERMITS), Ok(()));
     assert_eq!(common.semaphore.release(1), Err(TooManyPermits));
 }
 

@@ -1,15 +1,31 @@
-//! A clock made of the counters of the CPUs, so that no thread shares a counter; it is measured on
+//! Timestamps without a shared counter: a [`Clock`] made of the counters of the CPUs, measured on
 //! the machine that it runs on.
+//!
+//! ```
+//! use antiphon_clock::{Clock, Order};
+//!
+//! let clock = Clock::shared()?;
+//! let first = clock.now();
+//! let second = std::thread::scope(|scope| scope.spawn(|| clock.now()).join().unwrap());
+//! assert_ne!(clock.cmp(first, second), Order::Greater);
+//!
+//! let third = clock.new_time(second);
+//! assert_eq!(clock.cmp(third, first), Order::Greater);
+//! println!("within {} ns, by {}", clock.uncertainty_ns(), clock.source());
+//! # Ok::<(), antiphon_clock::NotMeasured>(())
+//! ```
+//!
+//! A stamp is the value of the counter of the current CPU: about 20 ns, however many threads take
+//! stamps. The counters of two CPUs differ a little, which is measured before the first stamp;
+//! stamps that are closer than that are [`Order::Uncertain`].
 
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 pub use antiphon_linux::{Changed as ClockChanged, ClockSource, Distrust};
 use antiphon_linux::{Changed, Linux, Pace, pin, source, usable};
 pub use antiphon_sync::clock::Order;
 use antiphon_sync::clock::{Apart, Least, Meeting, Ordo};
-
-use crate::locks::Mutex;
 
 /// Rounds of a meeting of two CPUs, if there is time: on an idle machine a tenth of a millisecond.
 const ROUNDS: u32 = 256;
@@ -23,24 +39,6 @@ const POOR_NS: u64 = 10_000;
 const TRIES: u32 = 4;
 
 /// Timestamps without a shared counter, with a known uncertainty ([`Ordo`]).
-///
-/// A stamp is the value of the counter of the current CPU: about 20 ns, however many threads take
-/// stamps. The counters of two CPUs differ a little, which is measured before the first stamp;
-/// stamps that are closer than that are [`Order::Uncertain`].
-///
-/// ```
-/// use antiphon::clock::{Clock, Order};
-///
-/// let clock = Clock::shared()?;
-/// let first = clock.now();
-/// let second = std::thread::scope(|scope| scope.spawn(|| clock.now()).join().unwrap());
-/// assert_ne!(clock.cmp(first, second), Order::Greater);
-///
-/// let third = clock.new_time(second);
-/// assert_eq!(clock.cmp(third, first), Order::Greater);
-/// println!("within {} ns, by {}", clock.uncertainty_ns(), clock.source());
-/// # Ok::<(), antiphon::clock::NotMeasured>(())
-/// ```
 ///
 /// The clock covers the CPUs that the process could use when it was measured, whatever the affinity
 /// of the calling thread. A program that goes on while CPUs come online, or while its virtual
@@ -119,7 +117,7 @@ impl Clock {
         if let Some(clock) = CLOCK.get() {
             return Ok(clock);
         }
-        let _alone = MEASURING.lock();
+        let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(clock) = CLOCK.get() {
             return Ok(clock);
         }

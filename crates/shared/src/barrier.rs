@@ -6,8 +6,7 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_sync::shared::SharedBarrier;
 
-use crate::BarrierWaitResult;
-use crate::deadline::deadline_after;
+use crate::deadline_after;
 
 /// Blocks threads of any processes until a given number have arrived; it can be used any number of
 /// times. It takes 8 bytes. Memory that is all zero holds a barrier for one thread.
@@ -21,6 +20,9 @@ use crate::deadline::deadline_after;
 /// [`wait_for`]: Self::wait_for
 #[repr(transparent)]
 pub struct Barrier(SharedBarrier<Linux>);
+
+/// The result of [`Barrier::wait`].
+pub struct BarrierWaitResult(bool);
 
 impl Barrier {
     /// A barrier for `threads` threads, to be written into shared memory; 0 is the same as 1.
@@ -43,6 +45,20 @@ impl Barrier {
     /// had not arrived.
     pub fn wait_for(&self, timeout: Duration) -> Option<BarrierWaitResult> {
         self.0.wait_until(deadline_after(timeout)).map(BarrierWaitResult)
+    }
+}
+
+impl BarrierWaitResult {
+    /// Whether the caller is the leader of its round: exactly one thread of each round is.
+    #[must_use]
+    pub fn is_leader(&self) -> bool {
+        self.0
+    }
+}
+
+impl fmt::Debug for BarrierWaitResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BarrierWaitResult").field("is_leader", &self.0).finish()
     }
 }
 

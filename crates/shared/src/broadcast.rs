@@ -8,7 +8,7 @@ use antiphon_sync::shared::SharedBroadcast;
 pub use antiphon_sync::shared::SharedGeneration as Generation;
 
 use super::Shared;
-use crate::deadline::deadline_after;
+use crate::deadline_after;
 
 /// Tells all waiting threads, of any process, that something has happened. It takes 4 bytes.
 ///
@@ -19,7 +19,7 @@ use crate::deadline::deadline_after;
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 ///
-/// static WORK: antiphon::shared::Broadcast = antiphon::shared::Broadcast::new();
+/// static WORK: antiphon_shared::Broadcast = antiphon_shared::Broadcast::new();
 /// static TASKS: AtomicU32 = AtomicU32::new(0);
 ///
 /// std::thread::scope(|scope| {

@@ -1,0 +1,8 @@
+//! What the workers of a pool have done recently: [`Pool::recording`](super::Pool::recording).
+//!
+//! A [`Recording`] has the [`Event`]s of each worker and the tasks that were [`Timed`]. It sums
+//! them up ([`Latency`], [`Spawned`]), and writes them as a timeline.
+
+pub use antiphon_runtime::flight::{Event, Found, LONG_NS, Sample, What};
+
+pub use crate::observe::{Latency, Part, Recorded, Recording, Span, Spawned, Timed, Times};
