@@ -1,16 +1,19 @@
-//! The arguments that both families of locks share, and the way from a plan to the output.
-
-use std::process::ExitCode;
+//! The arguments that both families of locks share, and what their reports have.
 
 use antiphon_report::failure::Failure;
-use antiphon_report::progress::Progress;
 use clap::Args;
+use serde_json::{Value, json};
 
-use super::measure::Ticks;
+use super::benchmark::Benchmark;
+use super::columns::Columns;
+use super::measure::{Figures, Ticks};
 use super::plan::{Cell, Plan};
-use super::settings::{Printed, Settings, check_seconds};
+use super::report::Beside;
+use super::rows::{self, Row, Summary};
+use super::settings::{Settings, check_seconds};
 use super::subjects::Family;
-use super::{rows, tables};
+use super::tables;
+use super::waits::{self, Verdict};
 
 /// How to measure locks.
 #[derive(Args)]
@@ -44,22 +47,47 @@ impl LockSettings {
         }
         Ok(Plan { family, cells, rounds, seconds: self.seconds, ticks: Ticks::calibrate() })
     }
+}
 
-    /// Carries it out and prints what came of it.
-    ///
-    /// # Errors
-    ///
-    /// A lock that broke or never came to an end.
-    pub fn carry_out(&self, plan: &Plan) -> Result<ExitCode, Failure> {
-        let mut progress = Progress::new(plan.steps());
-        let measured = plan.carry_out(&mut progress)?;
-        drop(progress);
-        let report = rows::put_together(plan, &measured);
-        self.settings.print(Printed {
-            json: report.json(),
-            text: tables::text(&report),
-            others_cpus: report.others_cpus(),
-            trouble: report.trouble(),
-        })
+impl Benchmark for Plan {
+    type Summary = Summary;
+
+    fn summaries(&self, one: &Beside<'_, Cell, Figures>) -> Vec<Summary> {
+        vec![Summary::of(self, one)]
+    }
+
+    fn body(&self, rows: &[Row]) -> Value {
+        let peer = self.rounds.peers.first().copied();
+        let means = rows::means(self, rows);
+        let means: Vec<_> = means.iter().map(|one| one.json(self.family, peer)).collect();
+        let waits: Vec<_> = self.waits(rows).iter().map(|one| one.json(peer)).collect();
+        let seconds = self.cells.iter().map(|cell| self.seconds_of(cell.load)).reduce(f64::min);
+        json!({ "summary": means, "waits": waits, "seconds": seconds })
+    }
+
+    fn is_together(&self, one: &Cell, other: &Cell) -> bool {
+        let of = |cell: &Cell| (cell.load, cell.case, cell.reads);
+        of(one) == of(other)
+    }
+
+    fn heading(&self, cell: &Cell) -> String {
+        tables::heading(cell)
+    }
+
+    fn columns(&self, rows: &[Row]) -> Columns<Cell, Summary> {
+        tables::columns(rows)
+    }
+
+    fn about(&self, rows: &[Row]) -> String {
+        let peer = self.rounds.peers.first().copied().unwrap_or("nothing");
+        tables::about(rows, &rows::means(self, rows), &self.waits(rows), peer)
+    }
+}
+
+impl Plan {
+    /// Whether ours made any thread wait too long; by load, lock and rule.
+    fn waits(&self, rows: &[Row]) -> Vec<Verdict> {
+        let peer = self.rounds.peers.first();
+        peer.map_or(Vec::new(), |peer| waits::verdicts(rows, &self.rounds.subjects, peer))
     }
 }

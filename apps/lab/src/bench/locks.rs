@@ -6,6 +6,7 @@ use antiphon_report::failure::Failure;
 use antiphon_report::list::{Counts, names};
 use clap::Args;
 
+use super::benchmark;
 use super::lock_settings::LockSettings;
 use super::measure::Case;
 use super::plan::{self, Workload};
@@ -77,5 +78,5 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let settings = &arguments.settings;
     let cells = plan::cells(&settings.settings.load, &work, &arguments.threads.0);
     let locks = (&arguments.subject[..], &arguments.against[..]);
-    settings.carry_out(&settings.plan(Family::Exclusive, locks, cells)?)
+    benchmark::run(&settings.plan(Family::Exclusive, locks, cells)?, &settings.settings)
 }

@@ -12,9 +12,11 @@
 //! | [`tasks`] | the verb of tasks that do nothing |
 //! | [`serve`] | the verb of servers, with all that is its own |
 //! | [`clock`] | the verb for timestamps, with a way of its own to measure |
-//! | [`settings`], [`rounds`], [`repeat`], [`ratio`] | what all verbs share: what may be asked,
-//! which subjects take turns, a repetition in a process of its own with an end to its time, paired
-//! ratios |
+//! | [`benchmark`] | the skeleton of all verbs, which says what a family has to give |
+//! | [`settings`], [`rounds`], [`repeat`] | what it is made of: what may be asked, which subjects
+//! take turns, a repetition in a process of its own with an end to its time |
+//! | [`report`], [`ratio`], [`columns`], [`page`] | rows of the figures that came back, paired
+//! ratios, tables, distributions drawn |
 //! | [`pools`] | what verbs of pools share |
 //! | [`neighbours`], [`others`] | other users of the machine: those that we start, and all others |
 //! | [`lock_settings`] | what both families may be asked |
@@ -22,11 +24,13 @@
 //! | [`plan`] | which cells |
 //! | [`measure`] | what a repetition does |
 //! | [`subjects`] | the locks |
-//! | [`rows`] | medians, quartiles and ratios of the figures that came back |
+//! | [`rows`] | what a row of a lock has, and geometric means |
 //! | [`waits`] | whether any thread waits too long for it |
-//! | [`tables`] | tables for people |
+//! | [`tables`] | tables of locks |
 
+mod benchmark;
 pub mod clock;
+mod columns;
 pub mod event_loop;
 pub mod events;
 mod lock_settings;
@@ -37,10 +41,12 @@ mod neighbours;
 pub mod options;
 mod others;
 pub mod packets;
+mod page;
 mod plan;
 mod pools;
 mod ratio;
 mod repeat;
+mod report;
 mod rounds;
 mod rows;
 pub mod rwlocks;

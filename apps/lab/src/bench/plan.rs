@@ -2,26 +2,26 @@
 
 use std::fmt;
 
-use antiphon_report::failure::Failure;
-use antiphon_report::progress::Progress;
+use serde::Serialize;
 
 use super::measure::{Case, Figures, JUSTINE_LIMIT_S, JUSTINE_THREADS, Order, Ticks};
 use super::neighbours::Load;
 use super::repeat::repeat;
-use super::rounds::{self, Rounds};
+use super::rounds::{self, Measurement, Repeated, Rounds};
 use super::subjects::Family;
 
 /// The length of a repetition, if none is asked for and no crowd needs more.
 pub const SECONDS: f64 = 0.2;
 
 /// Under what conditions something is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Cell {
     /// What else the machine has to do.
     pub load: Load,
     /// The workload.
     pub case: Case,
     /// How many of a hundred critical sections only read; `None` where nothing is mixed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reads: Option<u32>,
     /// Threads at the lock.
     pub threads: usize,
@@ -49,9 +49,6 @@ pub struct Plan {
     /// The rate of the counter that times waits.
     pub ticks: Ticks,
 }
-
-/// The measurements of one lock in one cell.
-pub type Measured = rounds::Measured<Cell, Figures>;
 
 /// The cells of these loads, workloads and thread counts.
 pub fn cells(loads: &[Load], workloads: &[Workload], threads: &[usize]) -> Vec<Cell> {
@@ -89,35 +86,35 @@ impl rounds::Cell for Cell {
     }
 }
 
+impl Measurement for Plan {
+    type Cell = Cell;
+    type Figures = Figures;
+
+    fn rounds(&self) -> &Rounds {
+        &self.rounds
+    }
+
+    fn cells(&self) -> &[Cell] {
+        &self.cells
+    }
+
+    fn repeat(&self, cell: Cell, subject: &'static str, _counts: bool) -> Repeated<Figures> {
+        let order = Order {
+            family: self.family,
+            subject: subject.to_owned(),
+            case: cell.case,
+            reads: cell.reads,
+            threads: cell.threads,
+            seconds: self.seconds_of(cell.load),
+            ticks: self.ticks,
+        };
+        let work_s = if cell.case == Case::Justine { JUSTINE_LIMIT_S } else { order.seconds };
+        let planned_s = work_s + cell.load.patience().as_secs_f64() / 2.0;
+        repeat(&super::Order::Lock(order), planned_s)
+    }
+}
+
 impl Plan {
-    /// How many repetitions there are in all.
-    pub fn steps(&self) -> usize {
-        self.rounds.steps(self.cells.len())
-    }
-
-    /// Measures everything. Takes the time that the plan asks for.
-    ///
-    /// # Errors
-    ///
-    /// If this command can't start processes. A lock that fails is no error here, but trouble in
-    /// its row.
-    pub fn carry_out(&self, progress: &mut Progress) -> Result<Vec<Measured>, Failure> {
-        self.rounds.carry_out(&self.cells, progress, |cell, subject| {
-            let order = Order {
-                family: self.family,
-                subject: subject.to_owned(),
-                case: cell.case,
-                reads: cell.reads,
-                threads: cell.threads,
-                seconds: self.seconds_of(cell.load),
-                ticks: self.ticks,
-            };
-            let work_s = if cell.case == Case::Justine { JUSTINE_LIMIT_S } else { order.seconds };
-            let planned_s = work_s + cell.load.patience().as_secs_f64() / 2.0;
-            repeat(&super::Order::Lock(order), planned_s)
-        })
-    }
-
     /// The length of a repetition under that load: as asked for, or as long as it needs.
     pub fn seconds_of(&self, load: Load) -> f64 {
         self.seconds.unwrap_or_else(|| SECONDS.max(load.least_repetition().as_secs_f64()))
@@ -151,8 +148,7 @@ mod tests {
 
     #[test]
     fn a_crowd_is_measured_for_longer_unless_a_time_is_asked_for() {
-        let rounds = Rounds { subjects: vec![], peers: vec![], repetitions: 1, seed: 1 };
-        let ticks = Ticks::calibrate();
+        let (rounds, ticks) = (Rounds::default(), Ticks::calibrate());
         let mut plan =
             Plan { family: Family::Exclusive, cells: vec![], rounds, seconds: None, ticks };
         assert!(plan.seconds_of(Load::Crowd(300)) >= plan.seconds_of(Load::Idle));

@@ -64,7 +64,8 @@ impl Settings {
             let wanted = format!("nothing to measure; name a {what} with --subject");
             return Err(Failure::arguments(wanted));
         }
-        Ok(Rounds { subjects, peers, repetitions: self.repetitions, seed: self.seed })
+        let (repetitions, seed) = (self.repetitions, self.seed);
+        Ok(Rounds { subjects, peers, repetitions, seed, ..Rounds::default() })
     }
 
     /// Prints what came of it.

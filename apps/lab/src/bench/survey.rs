@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use antiphon_linux::end_with_parent;
 use serde_json::{Value, json};
 
+use super::benchmark;
 use super::measure::{Case, Ticks};
 use super::neighbours::Load;
 pub use super::plan::Plan;
@@ -15,8 +16,7 @@ use antiphon_report::say;
 use antiphon_report::survey::Extent;
 
 use super::plan::{Cell, Workload, cells};
-use super::rounds::Rounds;
-use super::rows;
+use super::rounds::{Measurement, Rounds};
 use super::subjects::Family;
 
 /// How many of a hundred critical sections of a readers-writer lock only read.
@@ -32,7 +32,7 @@ const CROWD: usize = 8;
 pub fn run(extent: Extent) -> Result<ExitCode, Failure> {
     end_with_parent();
     let plans = plans(extent);
-    let mut progress = Progress::new(plans.iter().map(Plan::steps).sum());
+    let mut progress = Progress::new(plans.iter().map(Measurement::steps).sum());
     let rows = rows(&plans, &mut progress)?;
     drop(progress);
     say(&format!("{}\n", Value::from(rows)))?;
@@ -60,6 +60,7 @@ fn plan(family: Family, Extent { seconds, repetitions }: Extent) -> Plan {
             peers: family.peers().to_vec(),
             repetitions,
             seed: 1,
+            ..Rounds::default()
         },
         seconds: Some(seconds),
         ticks: Ticks::calibrate(),
@@ -88,9 +89,8 @@ fn role(cell: Cell) -> &'static str {
 fn rows(plans: &[Plan], progress: &mut Progress) -> Result<Vec<Value>, Failure> {
     let mut all = Vec::new();
     for plan in plans {
-        let measured = plan.carry_out(progress)?;
-        let report = rows::put_together(plan, &measured);
-        for (row, mut value) in report.rows.iter().zip(report.values()) {
+        let rows = benchmark::rows(plan, &plan.carry_out(progress)?);
+        for (row, mut value) in rows.iter().zip(benchmark::objects(plan, &rows)) {
             value["family"] = json!(plan.family.name());
             value["role"] = json!(role(row.cell));
             all.push(value);

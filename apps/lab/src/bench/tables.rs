@@ -1,62 +1,56 @@
-//! The tables of `bench`.
+//! The tables of locks.
 
 use antiphon_report::stats::Quartiles;
 use antiphon_report::table::{Cell as Field, Table, Tone, colour_stdout, duration, si};
 
-use super::measure::{Case, Contended, JUSTINE_THREADS, Side};
+use super::columns::{self, maybe};
+use super::measure::{Case, Contended, JUSTINE_THREADS, Side, Spent};
 use super::plan::Cell;
-use super::rounds::Trouble;
-use super::rows::{Report, Row, Summary};
+use super::ratio::{Better, Ratio};
+use super::rows::{Means, Row, Summary};
 use super::waits::Verdict;
 
 /// A ratio as near to 1 as this is no difference worth a colour.
 const NEAR: f64 = 0.05;
 
-/// All of them.
-pub fn text(report: &Report) -> String {
-    let mut text = String::new();
-    let colour = colour_stdout();
-    let mut groups: Vec<(Cell, Vec<&Row>)> = Vec::new();
-    for row in &report.rows {
-        let same = |cell: &Cell| {
-            let of = |cell: &Cell| (cell.load, cell.case, cell.reads);
-            of(cell) == of(&row.cell)
-        };
-        match groups.last_mut().filter(|(cell, _)| same(cell)) {
-            Some((_, rows)) => rows.push(row),
-            None => groups.push((row.cell, vec![row])),
+type Columns = columns::Columns<Cell, Summary>;
+
+/// The columns of the table of these rows.
+pub fn columns(rows: &[Row]) -> Columns {
+    let Cell { case, reads, .. } = rows[0].cell;
+    let to = rows[0].peer.unwrap_or("nothing");
+    let (columns, to_peer) = (Columns::of(rows), format!(">to {to}"));
+    let with_threads = |columns: Columns| {
+        columns
+            .condition(">threads", |row| Field::number(row.cell.threads.to_string()))
+            .subject("lock")
+    };
+    match (case, reads) {
+        (Case::Continuous, _) => sides(with_threads(columns)),
+        (Case::Justine, _) => justine(columns.subject("lock"), &to_peer),
+        (case, _) if case.is_long() => long(with_threads(columns), &to_peer),
+        (Case::Short | Case::FiveMicroseconds, Some(_)) => {
+            let columns = work(with_threads(columns), &to_peer).number(">Jain", two, jain);
+            let columns = waits(columns, "read p50*", readers);
+            price(waits(columns, "write p50*", writers))
+        }
+        (Case::Short | Case::FiveMicroseconds, None) => {
+            let columns = work(with_threads(columns), &to_peer);
+            let columns = columns.number(">Jain", two, jain).number(">10 ms", two, |summary| {
+                summary.contended.as_ref().and_then(|one| one.jain_10ms)
+            });
+            price(waits(columns, "wait p50*", all))
+        }
+        _ => {
+            let columns = columns.subject("lock").quartiles(">ns a pair", two, lead);
+            let columns = share(columns, &format!(">ratio to {to}"), Better::Less, to_first);
+            share(columns, ">to the best", Better::Less, to_best)
         }
     }
-    let reference = report.reference.unwrap_or("nothing");
-    for (cell, rows) in groups {
-        text += &format!("{}\n", heading(cell));
-        let table = match (cell.case, cell.reads) {
-            (Case::Continuous, _) => sides(&rows),
-            (Case::Justine, _) => justine(&rows, reference),
-            (case, _) if case.is_long() => long(&rows, reference),
-            (Case::Short | Case::FiveMicroseconds, Some(_)) => mixed(&rows, reference),
-            (Case::Short | Case::FiveMicroseconds, None) => contended(&rows, reference),
-            _ => alone(&rows, reference),
-        };
-        text += &format!("{}\n", table.render(colour));
-    }
-    if !report.summaries.is_empty() {
-        text += "Geometric means over the contended cells; more is better\n";
-        text += &format!("{}\n", summary(&report.summaries, reference).render(colour));
-    }
-    if !report.waits.is_empty() {
-        text += &format!("Waits beside those of {reference}, cell by cell; ours, theirs\n");
-        text += &format!("{}\n", waiting(&report.waits).render(colour));
-    }
-    text += "Medians of repetitions; a ratio is the median of paired ratios.\n";
-    if report.rows.iter().any(|row| row.cell.case.contended()) {
-        text += "Jain: fairness over the whole time and over windows of 10 ms, 1 is equal shares.\n\
-                 * of the waits that an observer meets at a random instant.\n";
-    }
-    text
 }
 
-fn heading(cell: Cell) -> String {
+/// The heading of a table.
+pub fn heading(cell: &Cell) -> String {
     let load = cell.load.name();
     let reads = cell.reads.map_or(String::new(), |reads| format!(", {reads} % of them reads"));
     match cell.case {
@@ -85,235 +79,148 @@ fn heading(cell: Cell) -> String {
     }
 }
 
-fn alone(rows: &[&Row], reference: &str) -> Table {
-    let ratio = format!(">ratio to {reference}");
-    let mut table = Table::new(&["lock", ">ns a pair", ">quartiles", &ratio, ">to the best"]);
-    for row in rows {
-        let mut fields = vec![name(row)];
-        match row.lead.filter(|_| row.trouble.is_none()) {
-            None => fields.push(trouble(row.trouble.as_ref())),
-            Some(lead) => fields.extend([
-                Field::number(format!("{:.2}", lead.median)),
-                Field::number(format!("{:.2} – {:.2}", lead.p25, lead.p75)).tone(Tone::Faint),
-                share(row.ratio.map(|ratio| ratio.of.median), row, |ratio| 1.0 / ratio),
-                share(row.ratio_best.map(|(ratio, _)| ratio), row, |ratio| 1.0 / ratio),
-            ]),
-        }
-        table.row(fields);
+/// The geometric means, the waits and the explanation below the tables.
+pub fn about(rows: &[Row], means: &[Means], waits: &[Verdict], reference: &str) -> String {
+    let (mut text, colour) = (String::new(), colour_stdout());
+    if !means.is_empty() {
+        text += "Geometric means over the contended cells; more is better\n";
+        text += &format!("{}\n", geometric(means, reference).render(colour));
     }
-    table
+    if !waits.is_empty() {
+        text += &format!("Waits beside those of {reference}, cell by cell; ours, theirs\n");
+        text += &format!("{}\n", waiting(waits).render(colour));
+    }
+    text += "Medians of repetitions; a ratio is the median of paired ratios.\n";
+    if rows.iter().any(|row| row.cell.case.contended()) {
+        text += "Jain: fairness over the whole time and over windows of 10 ms, 1 is equal shares.\n\
+                 * of the waits that an observer meets at a random instant.\n";
+    }
+    text
 }
 
 /// The table of the costs of a given number of critical sections.
-fn justine(rows: &[&Row], reference: &str) -> Table {
-    let ratio = format!(">to {reference}");
-    let mut table = Table::new(&[
-        "lock",
-        ">wall",
-        ">quartiles",
-        &ratio,
-        ">best",
-        ">user",
-        ">system",
-        ">CPU time",
-        &ratio,
-    ]);
-    for row in rows {
-        let mut fields = vec![name(row)];
-        match (row.spent, row.lead) {
-            (Some(spent), Some(lead)) if row.trouble.is_none() => fields.extend([
-                Field::number(duration(lead.median)),
-                Field::number(format!("{} – {}", duration(lead.p25), duration(lead.p75)))
-                    .tone(Tone::Faint),
-                share(row.ratio.map(|ratio| ratio.of.median), row, |ratio| 1.0 / ratio),
-                share(row.ratio_best.map(|(ratio, _)| ratio), row, |ratio| 1.0 / ratio),
-                Field::number(duration(spent.user_ns)),
-                Field::number(duration(spent.system_ns)),
-                Field::number(duration(spent.cpu_ns())),
-                share(row.ratio_cpu.map(|ratio| ratio.of.median), row, |ratio| 1.0 / ratio),
-            ]),
-            _ => fields.push(trouble(row.trouble.as_ref())),
-        }
-        table.row(fields);
-    }
-    table
-}
-
-fn contended(rows: &[&Row], reference: &str) -> Table {
-    let ratio = format!(">to {reference}");
-    let mut table = Table::new(&[
-        ">threads",
-        "lock",
-        ">ops/s",
-        ">quartiles",
-        &ratio,
-        ">best",
-        ">Jain",
-        ">10 ms",
-        ">wait p50*",
-        ">p99*",
-        ">longest",
-        ">switches/kop",
-        ">CPU/op",
-    ]);
-    for row in rows {
-        let mut fields = vec![Field::number(row.cell.threads.to_string()), name(row)];
-        match (&row.contended, row.lead) {
-            (Some(one), Some(lead)) if row.trouble.is_none() => {
-                fields.extend(throughput(row, lead));
-                fields.extend([index(one.jain), index(one.jain_10ms)]);
-                fields.extend(waits(Some(&one.all)));
-                fields.extend(price(one));
-            }
-            _ => fields.push(trouble(row.trouble.as_ref())),
-        }
-        table.row(fields);
-    }
-    table
+fn justine(columns: Columns, to: &str) -> Columns {
+    let spent = |of: fn(&Spent) -> f64| move |summary: &Summary| summary.spent.as_ref().map(of);
+    let columns = columns.quartiles(">wall", duration, lead);
+    let columns = share(columns, to, Better::Less, to_first);
+    let columns = share(columns, ">best", Better::Less, to_best)
+        .time(">user", spent(|spent| spent.user_ns))
+        .time(">system", spent(|spent| spent.system_ns))
+        .time(">CPU time", spent(Spent::cpu_ns));
+    share(columns, to, Better::Less, cpu)
 }
 
 /// The table of the costs of waiters while critical sections are long.
-fn long(rows: &[&Row], reference: &str) -> Table {
-    let ratio = format!(">to {reference}");
-    let columns =
-        [">threads", "lock", ">ops/s", &ratio, ">longest wait", ">switches/kop", ">CPU/op", &ratio];
-    let mut table = Table::new(&columns);
-    for row in rows {
-        let mut fields = vec![Field::number(row.cell.threads.to_string()), name(row)];
-        match (&row.contended, row.lead) {
-            (Some(one), Some(lead)) if row.trouble.is_none() => {
-                fields.push(Field::number(si(lead.median)));
-                fields.push(share(row.ratio.map(|ratio| ratio.of.median), row, |ratio| ratio));
-                let [_, _, longest] = waits(Some(&one.all));
-                fields.push(longest);
-                fields.extend(price(one));
-                fields.push(share(row.ratio_cpu.map(|ratio| ratio.of.median), row, |ratio| {
-                    1.0 / ratio
-                }));
-            }
-            _ => fields.push(trouble(row.trouble.as_ref())),
-        }
-        table.row(fields);
-    }
-    table
-}
-
-fn mixed(rows: &[&Row], reference: &str) -> Table {
-    let ratio = format!(">to {reference}");
-    let mut table = Table::new(&[
-        ">threads",
-        "lock",
-        ">ops/s",
-        ">quartiles",
-        &ratio,
-        ">best",
-        ">Jain",
-        ">read p50*",
-        ">p99*",
-        ">longest",
-        ">write p50*",
-        ">p99*",
-        ">longest",
-        ">switches/kop",
-        ">CPU/op",
-    ]);
-    for row in rows {
-        let mut fields = vec![Field::number(row.cell.threads.to_string()), name(row)];
-        match (&row.contended, row.lead) {
-            (Some(one), Some(lead)) if row.trouble.is_none() => {
-                fields.extend(throughput(row, lead));
-                fields.push(index(one.jain));
-                fields.extend(waits(one.readers.as_ref()));
-                fields.extend(waits(one.writers.as_ref()));
-                fields.extend(price(one));
-            }
-            _ => fields.push(trouble(row.trouble.as_ref())),
-        }
-        table.row(fields);
-    }
-    table
+fn long(columns: Columns, to: &str) -> Columns {
+    let columns = columns.number(">ops/s", si, |summary| summary.lead.median());
+    let columns = share(columns, to, Better::More, to_first)
+        .time(">longest wait", |summary| all(summary).map(|all| all.longest_wait_ns));
+    share(price(columns), to, Better::Less, cpu)
 }
 
 /// The table of readers and writers. Where readers never leave, the work done says nothing: a lock
 /// that starves the writer does the most.
-fn sides(rows: &[&Row]) -> Table {
-    let mut table = Table::new(&[
-        ">threads",
-        "lock",
-        ">writes/s",
-        ">write p50*",
-        ">p99*",
-        ">longest",
-        ">longest of all",
-        ">reads/s",
-        ">read p50*",
-        ">p99*",
-        ">longest",
-    ]);
-    for row in rows {
-        let mut fields = vec![Field::number(row.cell.threads.to_string()), name(row)];
-        match &row.contended {
-            Some(one) if row.trouble.is_none() => {
-                let [readers, writers] = [one.readers.as_ref(), one.writers.as_ref()];
-                let work =
-                    |side: Option<&Side>| Field::number(si(side.map_or(0.0, |s| s.ops_per_s)));
-                fields.push(work(writers));
-                fields.extend(waits(writers));
-                fields.push(Field::number(row.worst.writer.map_or("-".to_owned(), duration)));
-                fields.push(work(readers));
-                fields.extend(waits(readers));
-            }
-            _ => fields.push(trouble(row.trouble.as_ref())),
-        }
-        table.row(fields);
-    }
-    table
+fn sides(columns: Columns) -> Columns {
+    let work = |side: fn(&Summary) -> Option<&Side>| {
+        move |summary: &Summary| side(summary).map_or(0.0, |side| side.ops_per_s)
+    };
+    let columns = waits(columns.number(">writes/s", si, work(writers)), "write p50*", writers);
+    let columns = columns
+        .time(">longest of all", |summary| summary.worst.and_then(|worst| worst.writer))
+        .number(">reads/s", si, work(readers));
+    waits(columns, "read p50*", readers)
 }
 
 /// The work done, and its share of what others did.
-fn throughput(row: &Row, lead: Quartiles) -> [Field; 4] {
-    [
-        Field::number(si(lead.median)),
-        Field::number(format!("{} – {}", si(lead.p25), si(lead.p75))).tone(Tone::Faint),
-        share(row.ratio.map(|ratio| ratio.of.median), row, |ratio| ratio),
-        share(row.ratio_best.map(|(ratio, _)| ratio), row, |ratio| ratio),
-    ]
+fn work(columns: Columns, to: &str) -> Columns {
+    let columns = columns.quartiles(">ops/s", si, lead);
+    share(share(columns, to, Better::More, to_first), ">best", Better::More, to_best)
 }
 
 /// The cost of the work.
-fn price(one: &Contended) -> [Field; 2] {
-    [
-        Field::number(format!("{:.2}", one.switches_per_kop)),
-        Field::number(duration(one.cpu_ns_per_op)),
-    ]
+fn price(columns: Columns) -> Columns {
+    let of =
+        |of: fn(&Contended) -> f64| move |summary: &Summary| summary.contended.as_ref().map(of);
+    columns
+        .number(">switches/kop", two, of(|one| one.switches_per_kop))
+        .time(">CPU/op", of(|one| one.cpu_ns_per_op))
 }
 
 /// The waits of all, of readers or of writers, if there were any.
-fn waits(side: Option<&Side>) -> [Field; 3] {
-    let figure = |of: fn(&Side) -> f64| {
-        Field::number(side.map_or("-".to_owned(), |side| duration(of(side))))
-    };
-    [
-        figure(|side| side.wait_ns_at_random_instant.p50),
-        figure(|side| side.wait_ns_at_random_instant.p99),
-        figure(|side| side.longest_wait_ns),
-    ]
+fn waits(columns: Columns, p50: &str, side: fn(&Summary) -> Option<&Side>) -> Columns {
+    let of = |of: fn(&Side) -> f64| move |summary: &Summary| side(summary).map(of);
+    columns
+        .time(&format!(">{p50}"), of(|side| side.wait_ns_at_random_instant.p50))
+        .time(">p99*", of(|side| side.wait_ns_at_random_instant.p99))
+        .time(">longest", of(|side| side.longest_wait_ns))
 }
 
-fn summary(summaries: &[Summary], reference: &str) -> Table {
+/// A column of ratios. Those of ours are coloured that are not near 1.
+fn share(columns: Columns, head: &str, better: Better, of: fn(&Summary) -> Option<f64>) -> Columns {
+    columns.field(head, move |row| {
+        let Some(ratio) = of(&row.summary) else { return Field::number("-") };
+        let goodness = if better == Better::More { ratio } else { 1.0 / ratio };
+        let tone = match goodness {
+            _ if !row.ours => Tone::Faint,
+            good if good > 1.0 + NEAR => Tone::Good,
+            good if good < 1.0 - NEAR => Tone::Bad,
+            _ => Tone::Plain,
+        };
+        Field::number(times(ratio)).tone(tone)
+    })
+}
+
+fn lead(summary: &Summary) -> Option<Quartiles> {
+    summary.lead.of
+}
+
+fn to_first(summary: &Summary) -> Option<f64> {
+    summary.ratio.median()
+}
+
+fn to_best(summary: &Summary) -> Option<f64> {
+    summary.ratio_best
+}
+
+fn cpu(summary: &Summary) -> Option<f64> {
+    summary.ratio_cpu.as_ref().and_then(Ratio::median)
+}
+
+fn all(summary: &Summary) -> Option<&Side> {
+    summary.contended.as_ref().map(|one| &one.all)
+}
+
+fn readers(summary: &Summary) -> Option<&Side> {
+    summary.contended.as_ref()?.readers.as_ref()
+}
+
+fn writers(summary: &Summary) -> Option<&Side> {
+    summary.contended.as_ref()?.writers.as_ref()
+}
+
+fn jain(summary: &Summary) -> Option<f64> {
+    summary.contended.as_ref()?.jain
+}
+
+fn two(figure: f64) -> String {
+    format!("{figure:.2}")
+}
+
+fn times(ratio: f64) -> String {
+    format!("{ratio:.2}×")
+}
+
+fn geometric(means: &[Means], reference: &str) -> Table {
     let to = format!(">to {reference}");
     let mut table = Table::new(&["lock", "load", ">cells", &to, ">to the best", ">least", "where"]);
-    for one in summaries {
-        let ratio = |ratio: Option<f64>| {
-            Field::number(ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}×")))
-        };
+    for one in means {
         table.row(vec![
             Field::text(one.subject),
             Field::text(one.load.name()),
             Field::number(one.cells.to_string()),
-            ratio(one.mean),
-            ratio(one.mean_best),
-            ratio(one.least.map(|(ratio, _)| ratio)),
+            maybe(one.mean, times),
+            maybe(one.mean_best, times),
+            maybe(one.least.map(|(ratio, _)| ratio), times),
             Field::text(one.least.map_or(String::new(), |(_, cell)| cell.to_string())),
         ]);
     }
@@ -334,33 +241,4 @@ fn waiting(verdicts: &[Verdict]) -> Table {
         ]);
     }
     table
-}
-
-fn name(row: &Row) -> Field {
-    Field::text(row.subject).tone(if row.ours { Tone::Plain } else { Tone::Faint })
-}
-
-/// Why there are no figures.
-pub fn trouble(trouble: Option<&Trouble>) -> Field {
-    match trouble {
-        Some(Trouble::Missing(what)) => Field::text(format!("skipped: {what}")).tone(Tone::Faint),
-        Some(Trouble::Failed(what)) => Field::text(format!("failed: {what}")).tone(Tone::Bad),
-        None => Field::text("-"),
-    }
-}
-
-/// A ratio, coloured by `goodness` of it, which is above 1 where ours is better.
-fn share(ratio: Option<f64>, row: &Row, goodness: impl Fn(f64) -> f64) -> Field {
-    let Some(ratio) = ratio else { return Field::number("-") };
-    let tone = match goodness(ratio) {
-        _ if !row.ours => Tone::Faint,
-        good if good > 1.0 + NEAR => Tone::Good,
-        good if good < 1.0 - NEAR => Tone::Bad,
-        _ => Tone::Plain,
-    };
-    Field::number(format!("{ratio:.2}×")).tone(tone)
-}
-
-fn index(jain: Option<f64>) -> Field {
-    Field::number(jain.map_or("-".to_owned(), |jain| format!("{jain:.2}")))
 }

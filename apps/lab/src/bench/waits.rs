@@ -137,11 +137,12 @@ fn pairs<'a>(
 ) -> impl Iterator<Item = (Cell, &'a Contended, &'a Contended)> {
     let of = move |name: &str, cell: Cell| {
         let found = rows.iter().find(|row| row.subject == name && row.cell == cell);
-        found.filter(|row| row.trouble.is_none())?.contended.as_ref()
+        found.filter(|row| row.trouble.is_none())?.summary.contended.as_ref()
     };
     let ours = rows.iter().filter(move |row| row.subject == subject && row.trouble.is_none());
-    ours.filter(|row| row.cell.case.is_judged_by_work())
-        .filter_map(move |row| Some((row.cell, row.contended.as_ref()?, of(peer, row.cell)?)))
+    ours.filter(|row| row.cell.case.is_judged_by_work()).filter_map(move |row| {
+        Some((row.cell, row.summary.contended.as_ref()?, of(peer, row.cell)?))
+    })
 }
 
 impl Verdict {
@@ -174,8 +175,10 @@ impl Verdict {
 #[cfg(test)]
 mod tests {
     use super::super::measure::Case;
+    use super::super::ratio::Ratio;
+    use super::super::report::Lead;
     use super::super::rounds::Trouble;
-    use super::super::rows::Worst;
+    use super::super::rows::Summary;
     use super::*;
 
     const OURS: &str = "shfl-mutex";
@@ -197,19 +200,23 @@ mod tests {
         let contended = serde_json::from_value(contended).expect("as a repetition tells it");
         Row {
             subject,
+            peer: None,
             ours: subject == OURS,
             cell,
-            lead: None,
-            contended: Some(contended),
-            spent: None,
-            ratio_cpu: None,
-            seconds: 0.2,
-            worst: Worst { wait: None, reader: None, writer: None },
-            ratio: None,
-            ratio_best: None,
             repetitions: 1,
             others_cpus: None,
             trouble: None,
+            summary: Summary {
+                lead: Lead { key: "ops_per_s", of: None },
+                contended: Some(contended),
+                seconds: None,
+                worst: None,
+                spent: None,
+                ratio: Ratio::of("ratio", std::iter::empty()),
+                ratio_cpu: None,
+                ratio_best: None,
+                best: None,
+            },
         }
     }
 

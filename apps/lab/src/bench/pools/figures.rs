@@ -2,8 +2,7 @@
 
 use antiphon::pool::Stats;
 use antiphon_report::stats::median;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::arrivals::STEP_NS;
 use super::tally::{Step, Tally};
@@ -144,11 +143,16 @@ impl Latencies {
         }
     }
 
-    /// The object for scripts, in nanoseconds.
-    pub fn json(&self) -> Value {
-        json!({
-            "mean": self.mean, "p20": self.p20, "p50": self.p50, "p99": self.p99,
-            "p999": self.p999, "p9999": self.p9999, "max": self.max,
-        })
+    /// The object of a report, in nanoseconds.
+    pub fn report<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map([
+            ("mean", self.mean),
+            ("p20", self.p20),
+            ("p50", self.p50),
+            ("p99", self.p99),
+            ("p999", self.p999),
+            ("p9999", self.p9999),
+            ("max", self.max),
+        ])
     }
 }

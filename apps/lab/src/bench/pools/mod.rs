@@ -10,17 +10,14 @@
 //! | [`arrivals`] | when tasks are due, where they come by themselves |
 //! | [`tally`] | what threads count while they run tasks |
 //! | [`figures`] | what a repetition comes to |
-//! | [`rows`] | medians, quartiles and ratios of the figures that came back |
-//! | [`json`], [`tables`] | rows for scripts, tables for people |
+//! | [`rows`] | what a row has, and its columns |
 
 pub mod arrivals;
 pub mod built;
 pub mod figures;
 pub mod go;
-pub mod json;
 pub mod policies;
 pub mod rows;
 pub mod runner;
 pub mod subjects;
-pub mod tables;
 pub mod tally;

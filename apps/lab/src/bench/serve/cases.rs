@@ -11,6 +11,7 @@ use crate::bench::rounds;
 
 /// The requests of clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Case {
     /// The bytes that the client has sent, back.
     Echo,

@@ -11,6 +11,7 @@ use crate::bench::rounds;
 
 /// The work of a repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Case {
     /// A task spawns others that do nothing, and waits for all of them.
     SpawnJoin,
@@ -95,9 +96,15 @@ pub struct Cell {
     pub case: Case,
     /// Tasks that are spawned before they are waited for, 0 where they spawn each other; or the
     /// messages that a channel has room for.
+    #[serde(default, skip_serializing_if = "is_none")]
     pub batch: usize,
     /// Threads that run tasks.
     pub workers: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it so")]
+fn is_none(batch: &usize) -> bool {
+    *batch == 0
 }
 
 impl Cell {
