@@ -38,7 +38,5 @@ pub fn distributions<C, S>(
 
 /// The page of a verb, with its drawings and tables.
 pub fn page(verb: &str, drawings: &str, tables: &str) -> String {
-    let tables = escape(tables);
-    let body = format!("{drawings}<h2>Figures</h2>\n<div class=wide><pre>{tables}</pre></div>\n");
-    page::page(&format!("antiphon bench {verb}"), &body, None)
+    page::with_tables(&format!("antiphon bench {verb}"), drawings, tables)
 }

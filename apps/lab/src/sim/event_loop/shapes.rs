@@ -183,8 +183,8 @@ fn a_plan_has_all_players_once_and_is_the_seeds() {
 fn the_same_seed_is_the_same_run() {
     for subject in SUBJECTS {
         let trace = |seed| {
-            let row = row(&Setting { seed, ..setting(1, 2) }, subject, "misbehave");
-            row.object("").to_string()
+            let setting = Setting { seed, ..setting(1, 2) };
+            row(&setting, subject, "misbehave").object(setting.machine).to_string()
         };
         assert_eq!(trace(1), trace(1), "{}", subject.name());
         assert_ne!(trace(1), trace(2), "{}", subject.name());

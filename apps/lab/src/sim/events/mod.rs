@@ -28,9 +28,9 @@ use antiphon_report::file::OutputFile;
 use antiphon_report::list::Counts;
 use antiphon_report::machine;
 use antiphon_report::progress::Progress;
+use antiphon_report::report::print_or_say;
 use antiphon_report::table::colour_stdout;
 use antiphon_report::words::several;
-use antiphon_report::{report, say};
 use antiphon_sim::Machine;
 use clap::Args;
 use serde_json::json;
@@ -39,6 +39,7 @@ use self::cases::{Case, Cases};
 use self::experiment::Setting;
 use self::rows::Row;
 use self::subjects::Subject;
+use super::report::{body, heading};
 
 /// Wake-ups: ours and a kernel's interrupts, by the CPU that is told; their latency, how far apart
 /// those of a broadcast are, and what the sender pays
@@ -93,31 +94,22 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { rounds, gap_us, seed, .. } = *arguments;
     let described = machine::named(&arguments.machine)?.described;
-    let machine = described.machine;
-    let subjects = subjects::named(&arguments.subject, &machine).map_err(Failure::arguments)?;
-    let threads = threads(arguments.threads.as_ref(), &machine)?;
-    let cases = arguments.case.on(&machine, &threads).map_err(Failure::arguments)?;
-    let setting = Setting { machine: &machine, seed, rounds, gap_ns: u64::from(gap_us) * 1_000 };
+    let machine = &described.machine;
+    let subjects = subjects::named(&arguments.subject, machine).map_err(Failure::arguments)?;
+    let threads = threads(arguments.threads.as_ref(), machine)?;
+    let cases = arguments.case.on(machine, &threads).map_err(Failure::arguments)?;
+    let setting = Setting { machine, seed, rounds, gap_ns: u64::from(gap_us) * 1_000 };
     let html = OutputFile::of("--html", arguments.html.as_deref())?;
     let rows = simulated(&setting, &cases, &subjects)?;
-    let heading = format!(
-        "Simulated (a model, not a measurement): {}, {}, {gap_us} µs apart, seed {seed}",
-        machine.name,
-        several(rounds.into(), "round")
-    );
+    let conditions = format!("{}, {gap_us} µs apart, seed {seed}", several(rounds.into(), "round"));
+    let heading = heading(machine, &conditions);
     let drawn = html.map_or(Ok(()), |file| file.write(&page::page(&heading, &rows)));
-    if arguments.json {
-        let rows: Vec<_> = rows.iter().map(|row| row.object(&machine)).collect();
-        report::print(json!({
-            "simulated": {
-                "machine": machine.name, "hash": format!("{:016x}", described.hash),
-                "seed": seed, "rounds": rounds, "gap_us": gap_us,
-            },
-            "rows": rows,
-        }))?;
-    } else {
-        say(&format!("{heading}\n\n{}", tables::text(&rows, colour_stdout())))?;
-    }
+    let objects = || rows.iter().map(|row| row.object(machine)).collect();
+    print_or_say(
+        arguments.json,
+        || body(&described, json!({ "seed": seed, "rounds": rounds, "gap_us": gap_us }), objects()),
+        || format!("{heading}\n\n{}", tables::text(&rows, colour_stdout())),
+    )?;
     drawn.map(|()| ExitCode::SUCCESS)
 }
 

@@ -17,11 +17,11 @@ mod subjects;
 use std::process::ExitCode;
 
 use antiphon_report::failure::Failure;
-use antiphon_report::list::{Counts, names};
+use antiphon_report::list::Counts;
 use antiphon_report::machine;
 use antiphon_report::progress::Progress;
+use antiphon_report::report::print_or_say;
 use antiphon_report::table::colour_stdout;
-use antiphon_report::{report, say};
 use antiphon_sim::Machine;
 use clap::Args;
 use serde_json::json;
@@ -30,6 +30,7 @@ use self::bridge::Setting;
 use self::codecs::{CODECS, Codec};
 use self::rows::Row;
 use self::subjects::Subject;
+use super::report::{body, chosen, heading};
 use crate::bench::mix::cases::Phase;
 
 /// Mix: conferences of telephone calls, by our crew, its policies and pools; frames that are too
@@ -95,34 +96,30 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { seed, legs, frames, phase, most, .. } = *arguments;
     let described = machine::named(&arguments.machine)?.described;
-    let machine = described.machine;
-    let (codecs, subjects) = (codecs(&arguments.codec)?, subjects(&arguments.subject)?);
-    check(arguments, &machine)?;
-    let rows = simulated(arguments, &machine, &codecs, &subjects)?;
-    if arguments.json {
-        let objects: Vec<_> = rows.iter().map(|row| row.object(&machine)).collect();
-        report::print(json!({
-            "simulated": {
-                "machine": machine.name, "hash": format!("{:016x}", described.hash),
-                "seed": seed, "legs": legs, "frames": frames, "phase": phase.name(),
-                "case": rows::case_name(most),
-            },
-            "rows": objects,
-        }))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut text = format!(
-        "Simulated (a model, not a measurement): {}, conferences of {legs} legs, {frames} frames \
-         of each, {}, seed {seed}\n",
-        machine.name,
-        phase.name()
-    );
-    let each = rows.len() / codecs.len();
-    for (codec, rows) in codecs.iter().zip(rows.chunks(each)) {
-        let Codec { name, about, .. } = codec;
-        text += &format!("\n{name}: {about}\n{}", rows::table(rows, colour_stdout()));
-    }
-    say(&(text + RULE))?;
+    let machine = &described.machine;
+    let codecs = chosen("codec", &arguments.codec, &CODECS.each_ref(), (|it| it.name, false))?;
+    let subjects = chosen("subject", &arguments.subject, &Subject::all(), (|it| it.name, true))?;
+    check(arguments, machine)?;
+    let rows = simulated(arguments, machine, &codecs, &subjects)?;
+    let objects = || rows.iter().map(|row| row.object(machine)).collect();
+    let text = || {
+        let conditions = format!(
+            "conferences of {legs} legs, {frames} frames of each, {}, seed {seed}\n",
+            phase.name()
+        );
+        let mut text = heading(machine, &conditions);
+        let each = rows.len() / codecs.len();
+        for (codec, rows) in codecs.iter().zip(rows.chunks(each)) {
+            let Codec { name, about, .. } = codec;
+            text += &format!("\n{name}: {about}\n{}", rows::table(rows, colour_stdout()));
+        }
+        text + RULE
+    };
+    let conditions = json!({
+        "seed": seed, "legs": legs, "frames": frames, "phase": phase.name(),
+        "case": rows::case_name(most),
+    });
+    print_or_say(arguments.json, || body(&described, conditions, objects()), text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -168,31 +165,6 @@ fn simulated(
         }
     }
     Ok(rows)
-}
-
-fn codecs(text: &str) -> Result<Vec<&'static Codec>, Failure> {
-    let known = CODECS.each_ref().map(|codec| codec.name);
-    let names = names("codec", text, &known).map_err(Failure::arguments)?;
-    if names.is_empty() {
-        let known = known.join(", ");
-        return Err(Failure::arguments(format!("--codec takes names; there are: {known}")));
-    }
-    Ok(CODECS.iter().filter(|codec| names.contains(&codec.name)).collect())
-}
-
-fn subjects(text: &str) -> Result<Vec<Subject>, Failure> {
-    let all = Subject::all();
-    if text == "all" {
-        return Ok(all);
-    }
-    let known: Vec<_> = all.iter().map(|subject| subject.name).collect();
-    let names = names("subject", text, &known).map_err(Failure::arguments)?;
-    if names.is_empty() {
-        let known = known.join(", ");
-        let what = format!("--subject takes names, or all; there are: {known}");
-        return Err(Failure::arguments(what));
-    }
-    Ok(all.into_iter().filter(|subject| names.contains(&subject.name)).collect())
 }
 
 /// More legs and mixers than this are a typing error.
