@@ -20,6 +20,7 @@ mod bench;
 mod bounded;
 mod clocks;
 mod compete;
+mod every;
 mod lab;
 mod pinned;
 mod sim;

@@ -77,7 +77,7 @@ pub trait Benchmark: Measurement<Cell: Serialize> {
 
 /// Makes rows of the measurements: those of a cell together.
 pub fn rows<B: Benchmark>(family: &B, measured: &[MeasuredOf<B>]) -> Vec<RowOf<B>> {
-    Beside::all(family.rounds(), measured)
+    Beside::all(family.turns().0, measured)
         .flat_map(|one| {
             let summaries = family.summaries(&one).into_iter();
             summaries.map(move |summary| one.row(summary))
@@ -121,7 +121,7 @@ pub fn print<B: Benchmark>(
 ) -> Result<ExitCode, Failure> {
     let mut body = Map::new();
     body.insert("rows".to_owned(), json!(objects(family, rows)));
-    body.insert("seed".to_owned(), json!(family.rounds().seed));
+    body.insert("seed".to_owned(), json!(family.turns().0.seed));
     extend(&mut body, family.body(rows));
     settings.print(Printed {
         json: Value::Object(body),

@@ -90,12 +90,8 @@ impl Measurement for Plan {
     type Cell = Cell;
     type Figures = Figures;
 
-    fn rounds(&self) -> &Rounds {
-        &self.rounds
-    }
-
-    fn cells(&self) -> &[Cell] {
-        &self.cells
+    fn turns(&self) -> (&Rounds, &[Cell]) {
+        (&self.rounds, &self.cells)
     }
 
     fn repeat(&self, cell: Cell, subject: &'static str, _counts: bool) -> Repeated<Figures> {

@@ -71,11 +71,8 @@ pub trait Measurement: Sized {
     /// The figures of a repetition.
     type Figures;
 
-    /// The subjects.
-    fn rounds(&self) -> &Rounds;
-
-    /// The cells, in the order in which they are measured.
-    fn cells(&self) -> &[Self::Cell];
+    /// The subjects that take turns, and the cells in the order in which they are measured.
+    fn turns(&self) -> (&Rounds, &[Self::Cell]);
 
     /// Whether a subject has a part in a cell.
     fn takes_part(&self, _cell: &Self::Cell, _subject: &str) -> bool {
@@ -92,13 +89,14 @@ pub trait Measurement: Sized {
 
     /// How many repetitions there are in all.
     fn steps(&self) -> usize {
-        let subjects = self.cells().iter().map(|cell| self.participants(cell).count());
-        subjects.sum::<usize>() * (self.rounds().repetitions + 1)
+        let (rounds, cells) = self.turns();
+        let subjects = cells.iter().map(|cell| self.participants(cell).count());
+        subjects.sum::<usize>() * (rounds.repetitions + 1)
     }
 
     /// The subjects that take turns in a cell.
     fn participants(&self, cell: &Self::Cell) -> impl Iterator<Item = &'static str> {
-        self.rounds().all_subjects().filter(|subject| self.takes_part(cell, subject))
+        self.turns().0.all_subjects().filter(|subject| self.takes_part(cell, subject))
     }
 
     /// Measures everything, and shows how far that is.
@@ -117,16 +115,16 @@ pub trait Measurement: Sized {
     /// If this command can't start processes. A subject that fails is no error here, but trouble in
     /// its row.
     fn carry_out(&self, progress: &mut Progress) -> Result<Vec<MeasuredOf<Self>>, Failure> {
-        let mut random = Random(self.rounds().seed);
-        let mut all = Vec::new();
-        for &cell in self.cells() {
+        let (rounds, cells) = self.turns();
+        let (mut random, mut all) = (Random(rounds.seed), Vec::new());
+        for &cell in cells {
             let neighbours = Neighbours::of(cell.load())
                 .map_err(|error| Failure::measured(format!("can't start a neighbour: {error}")))?;
             let mut measured: Vec<_> = self
                 .participants(&cell)
                 .map(|subject| Measured::of(cell, subject, Vec::new()))
                 .collect();
-            for round in 0..=self.rounds().repetitions {
+            for round in 0..=rounds.repetitions {
                 let mut order: Vec<_> = (0..measured.len()).collect();
                 random.shuffle(&mut order);
                 for index in order {
@@ -264,12 +262,8 @@ mod tests {
         type Cell = Place;
         type Figures = usize;
 
-        fn rounds(&self) -> &Rounds {
-            &self.rounds
-        }
-
-        fn cells(&self) -> &[Place] {
-            &self.cells
+        fn turns(&self) -> (&Rounds, &[Place]) {
+            (&self.rounds, &self.cells)
         }
 
         fn takes_part(&self, cell: &Place, subject: &str) -> bool {

@@ -53,6 +53,7 @@ use crate::compete::cgroup::Groups;
 use crate::compete::level::Level;
 use crate::compete::terms::{Competitor, Grouping, Hogs, Levels, MOST as MOST_PROGRAMS};
 use crate::compete::{hogs, work};
+use crate::every::every;
 use cases::Cell;
 use figures::Figures;
 use measure::How;
@@ -266,45 +267,20 @@ fn cells(arguments: &Arguments) -> Result<Vec<Cell>, Failure> {
     if let Some(hz) = hz.0.iter().find(|&&hz| hz > 1000) {
         return Err(Failure::arguments(format!("--hz {hz} is more than 1000")));
     }
-    let mut cells = Vec::new();
-    for &load in &settings.load {
-        for (&competitor, &levels) in both(competitor, levels) {
-            for &group in group {
-                for (&hogs, &hz) in both(&hogs.0, &hz.0) {
-                    let cpus = *cpus;
-                    let cell = |&players: &usize| Cell {
-                        load,
-                        players,
-                        hogs,
-                        competitor,
-                        hz,
-                        group,
-                        levels,
-                        cpus,
-                    };
-                    cells.extend(players.0.iter().map(cell));
-                }
-            }
-        }
-    }
-    Ok(cells)
-}
-
-/// All pairs, by the first.
-fn both<'a, A, B>(of: &'a [A], with: &'a [B]) -> impl Iterator<Item = (&'a A, &'a B)> {
-    of.iter().flat_map(move |one| with.iter().map(move |other| (one, other)))
+    let cpus = *cpus;
+    Ok(every!(
+        load in &settings.load, competitor in competitor, levels in levels, group in group,
+        hogs in &hogs.0, hz in &hz.0, players in &players.0
+        => Cell { load, players, hogs, competitor, hz, group, levels, cpus }
+    ))
 }
 
 impl Measurement for Plan {
     type Cell = Cell;
     type Figures = Figures;
 
-    fn rounds(&self) -> &Rounds {
-        &self.rounds
-    }
-
-    fn cells(&self) -> &[Cell] {
-        &self.cells
+    fn turns(&self) -> (&Rounds, &[Cell]) {
+        (&self.rounds, &self.cells)
     }
 
     fn repeat(&self, cell: Cell, subject: &'static str, counts: bool) -> Repeated<Figures> {

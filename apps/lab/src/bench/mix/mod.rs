@@ -36,6 +36,7 @@ use super::neighbours::Load;
 use super::repeat::repeat;
 use super::rounds::{Measurement, Repeated, Rounds};
 use super::settings::Settings;
+use crate::every::every;
 use cases::{Cell, Phase, Wait};
 use codec::Codec;
 
@@ -168,44 +169,31 @@ pub fn order(subject: &str, cell: Cell, seed: u64) -> (Order, f64) {
 
 fn cells(arguments: &Arguments) -> Vec<Cell> {
     let Arguments { codec, wait, phase, conferences, workers, settings, .. } = arguments;
-    let mut cells = Vec::new();
-    for &load in &settings.load {
-        for &codec in codec {
-            for &wait in wait {
-                for &phase in phase {
-                    for &conferences in &conferences.0 {
-                        let cell = |&workers: &usize| Cell {
-                            load,
-                            codec,
-                            wait,
-                            phase,
-                            conferences: conferences as u32,
-                            search: arguments.most,
-                            legs: arguments.legs.into(),
-                            frame: arguments.frame as usize,
-                            frames: arguments.frames,
-                            workers,
-                            silos: arguments.silos.into(),
-                        };
-                        cells.extend(workers.0.iter().map(cell));
-                    }
-                }
-            }
+    every!(
+        load in &settings.load, codec in codec, wait in wait, phase in phase,
+        conferences in &conferences.0, workers in &workers.0
+        => Cell {
+            load,
+            codec,
+            wait,
+            phase,
+            conferences: conferences as u32,
+            search: arguments.most,
+            legs: arguments.legs.into(),
+            frame: arguments.frame as usize,
+            frames: arguments.frames,
+            workers,
+            silos: arguments.silos.into(),
         }
-    }
-    cells
+    )
 }
 
 impl Measurement for Plan {
     type Cell = Cell;
     type Figures = Figures;
 
-    fn rounds(&self) -> &Rounds {
-        &self.rounds
-    }
-
-    fn cells(&self) -> &[Cell] {
-        &self.cells
+    fn turns(&self) -> (&Rounds, &[Cell]) {
+        (&self.rounds, &self.cells)
     }
 
     fn repeat(&self, cell: Cell, subject: &'static str, _counts: bool) -> Repeated<Figures> {

@@ -43,6 +43,7 @@ use super::repeat::repeat;
 use super::report::Beside;
 use super::rounds::{Measurement, Repeated, Rounds};
 use super::settings::Settings;
+use crate::every::every;
 use cases::{Case, Cell, Depths, Kernel};
 
 const SUBJECTS: &str = "fifo/steal-half,lifo/steal-half,lifo-slot/steal-half,adaptive/steal-half,\
@@ -165,23 +166,11 @@ fn cells(arguments: &Arguments) -> Vec<Cell> {
         long: arguments.long_depth.into(),
         long_share: arguments.long_share,
     };
-    let mut cells = Vec::new();
-    for &load in &settings.load {
-        for &kernel in kernel {
-            for &case in case {
-                let cell = |&workers: &usize| Cell {
-                    load,
-                    kernel,
-                    case,
-                    depths,
-                    spawners: *spawners,
-                    workers,
-                };
-                cells.extend(workers.iter().map(cell));
-            }
-        }
-    }
-    cells
+    let spawners = *spawners;
+    every!(
+        load in &settings.load, kernel in kernel, case in case, workers in workers
+        => Cell { load, kernel, case, depths, spawners, workers }
+    )
 }
 
 /// A repetition as it is if nothing else is said, but for the number of options, of which there is
@@ -213,12 +202,8 @@ impl Measurement for Plan<'_> {
     type Cell = Cell;
     type Figures = Figures;
 
-    fn rounds(&self) -> &Rounds {
-        &self.rounds
-    }
-
-    fn cells(&self) -> &[Cell] {
-        &self.cells
+    fn turns(&self) -> (&Rounds, &[Cell]) {
+        (&self.rounds, &self.cells)
     }
 
     fn repeat(&self, cell: Cell, subject: &'static str, _counts: bool) -> Repeated<Figures> {

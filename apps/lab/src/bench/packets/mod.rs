@@ -44,6 +44,7 @@ use super::repeat::repeat;
 use super::report::Beside;
 use super::rounds::{Measured, Measurement, Repeated, Rounds};
 use super::settings::Settings;
+use crate::every::every;
 use cases::{Case, Cell, Form, Heavy};
 use copies::Copies;
 use goal::Goal;
@@ -192,21 +193,12 @@ fn cells(arguments: &Arguments) -> Vec<Cell> {
     let trace = [Case::Trace];
     let cases = if arguments.arrivals.is_some() { &trace[..] } else { &arguments.case };
     let (none, some) = ([None], heavy.iter().copied().map(Some).collect::<Vec<_>>());
-    let mut cells = Vec::new();
-    for (&load, &case) in
-        settings.load.iter().flat_map(|load| cases.iter().map(move |it| (load, it)))
-    {
-        let heavy = if case == Case::Bimodal { &some[..] } else { &none };
-        for &form in form {
-            for (&heavy, &copies) in
-                heavy.iter().flat_map(|heavy| copies.iter().map(move |it| (heavy, it)))
-            {
-                let cell = |&workers| Cell { load, case, form, heavy, copies, workers };
-                cells.extend(workers.iter().map(cell));
-            }
-        }
-    }
-    cells
+    let heavy = |case| if case == Case::Bimodal { &some[..] } else { &none };
+    every!(
+        load in &settings.load, case in cases, form in form, heavy in heavy(case),
+        copies in copies, workers in workers
+        => Cell { load, case, form, heavy, copies, workers }
+    )
 }
 
 /// A repetition of a case as it is if nothing else is said, but for the number of packets, of which
@@ -250,12 +242,8 @@ impl Measurement for Plan<'_> {
     type Cell = Cell;
     type Figures = Figures;
 
-    fn rounds(&self) -> &Rounds {
-        &self.rounds
-    }
-
-    fn cells(&self) -> &[Cell] {
-        &self.cells
+    fn turns(&self) -> (&Rounds, &[Cell]) {
+        (&self.rounds, &self.cells)
     }
 
     fn repeat(&self, cell: Cell, subject: &'static str, _counts: bool) -> Repeated<Figures> {

@@ -39,6 +39,7 @@ use super::pools::built::{Built, Language, program_of};
 use super::repeat::repeat;
 use super::rounds::{Measurement, Outcome, Repeated, Rounds};
 use super::settings::{Settings, check_seconds};
+use crate::every::every;
 use cases::{Cases, Cell, Loader, Rates};
 use measure::Figures;
 
@@ -135,18 +136,11 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
     {
         return Err(Failure::missing(missing));
     }
-    let mut cells = Vec::new();
-    for &load in &settings.load {
-        for &case in &case.0 {
-            for &rate in &rate.0 {
-                for (&connections, &workers) in
-                    connections.0.iter().flat_map(|it| workers.0.iter().map(move |w| (it, w)))
-                {
-                    cells.push(Cell { load, case, rate, connections, workers });
-                }
-            }
-        }
-    }
+    let cells = every!(
+        load in &settings.load, case in &case.0, rate in &rate.0,
+        connections in &connections.0, workers in &workers.0
+        => Cell { load, case, rate, connections, workers }
+    );
     let go = rounds.peers.contains(&servers::GO);
     let go = go.then(|| Built::of("serve", Language::Go, &[servers::GO_SOURCE])).transpose()?;
     let (seconds, clients, bytes) = (*seconds, *clients, *bytes);
@@ -175,12 +169,8 @@ impl Measurement for Plan {
     type Cell = Cell;
     type Figures = Figures;
 
-    fn rounds(&self) -> &Rounds {
-        &self.rounds
-    }
-
-    fn cells(&self) -> &[Cell] {
-        &self.cells
+    fn turns(&self) -> (&Rounds, &[Cell]) {
+        (&self.rounds, &self.cells)
     }
 
     fn repeat(&self, cell: Cell, subject: &'static str, _counts: bool) -> Repeated<Figures> {

@@ -100,12 +100,8 @@ impl Measurement for Plan {
     type Cell = Cell;
     type Figures = Vec<f64>;
 
-    fn rounds(&self) -> &Rounds {
-        &self.rounds
-    }
-
-    fn cells(&self) -> &[Cell] {
-        &self.cells
+    fn turns(&self) -> (&Rounds, &[Cell]) {
+        (&self.rounds, &self.cells)
     }
 
     fn takes_part(&self, cell: &Cell, subject: &str) -> bool {

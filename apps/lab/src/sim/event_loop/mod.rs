@@ -60,6 +60,7 @@ use self::subjects::{SUBJECTS, Subject};
 use super::report::{self, body, chosen};
 use super::shard::Shard;
 use crate::compete::terms::Hogs;
+use crate::every::every;
 
 /// Loops: players that are on time and hungry beside hogs, on many cores; how late, how fair, and
 /// what balancing buys
@@ -195,38 +196,39 @@ fn simulated(
 ) -> Result<Vec<Row>, Failure> {
     let (threads, hogs) = (&arguments.threads.0, &arguments.hogs.0);
     let placements = &arguments.placement;
-    let all = cases.len() * hogs.len() * subjects.len() * placements.len() * threads.len();
-    let all = arguments.shard.unwrap_or(Shard::WHOLE).share(all);
-    let (mut progress, mut rows) = (Progress::new(all), Vec::new());
     let counted_ns = u64::from(arguments.ms) * 1_000_000;
     let (seed, players) = (arguments.seed, arguments.players.into());
     // A quarter of what counts, and a tenth of a second where that is less.
     let warm_ns = (counted_ns / 4).min(100_000_000);
-    for &case in cases {
-        for &hogs in hogs {
-            for &subject in subjects {
-                for &placement in placements {
-                    for &cores in threads.iter().filter(|_| is_here()) {
-                        let setting = Setting {
-                            machine,
-                            seed,
-                            counted_ns,
-                            warm_ns,
-                            cores,
-                            players,
-                            hogs,
-                            placement,
-                            options: arguments.options.unwrap_or_default().0,
-                            round_ns: u64::from(arguments.round_us) * 1_000,
-                        };
-                        rows.push(Row::of(&setting, subject, case)?);
-                        progress.step(&format!("{}: {}, {cores}", case.name, subject.name()));
-                    }
-                }
-            }
+    let options = arguments.options.unwrap_or_default().0;
+    let round_ns = u64::from(arguments.round_us) * 1_000;
+    let mut all = every!(
+        case in cases, hogs in hogs, subject in subjects, placement in placements,
+        cores in threads
+        => {
+            let setting = Setting {
+                machine,
+                seed,
+                counted_ns,
+                warm_ns,
+                cores,
+                players,
+                hogs,
+                placement,
+                options,
+                round_ns,
+            };
+            (setting, subject, case)
         }
-    }
-    Ok(rows)
+    );
+    all.retain(|_| is_here());
+    let mut progress = Progress::new(all.len());
+    let row = |(setting, subject, case): (Setting<'_>, Subject, &'static Case)| {
+        let row = Row::of(&setting, subject, case)?;
+        progress.step(&format!("{}: {}, {}", case.name, subject.name(), setting.cores));
+        Ok(row)
+    };
+    all.into_iter().map(row).collect()
 }
 
 fn coloured(

@@ -40,6 +40,7 @@ use self::experiment::Setting;
 use self::rows::Row;
 use self::subjects::Subject;
 use super::report::{body, heading};
+use crate::every::every;
 
 /// Wake-ups: ours and a kernel's interrupts, by the CPU that is told; their latency, how far apart
 /// those of a broadcast are, and what the sender pays
@@ -120,8 +121,8 @@ fn simulated(
 ) -> Result<Vec<Row>, Failure> {
     let mut progress = Progress::new(cases.len() * subjects.len());
     let mut rows = Vec::new();
-    for &case in cases {
-        for &subject in subjects.iter().filter(|subject| subject.is_in(case)) {
+    for (case, subject) in every!(case in cases, subject in subjects => (case, subject)) {
+        if subject.is_in(case) {
             rows.push(Row::of(setting, subject, case)?);
             progress.step(&format!("{case}: {}", subject.name));
         }

@@ -32,6 +32,7 @@ use self::rows::Row;
 use self::subjects::Subject;
 use super::report::{body, chosen, heading};
 use crate::bench::mix::cases::Phase;
+use crate::every::every;
 
 /// Mix: conferences of telephone calls, by our crew, its policies and pools; frames that are too
 /// late, and how many conferences can be had
@@ -139,32 +140,23 @@ fn simulated(
     let (threads, counts) = (&arguments.threads.0, &arguments.conferences.0);
     // Where most are looked for, the first is enough to begin with.
     let counts = if most { &counts[..1] } else { counts };
-    let all = codecs.len() * subjects.len() * threads.len() * counts.len();
-    let (mut progress, mut rows) = (Progress::new(all), Vec::new());
-    for &codec in codecs {
-        for &conferences in counts {
-            for &subject in subjects {
-                for &workers in threads {
-                    let together = phase == Phase::Together;
-                    let (legs, frames) = (legs.into(), frames.into());
-                    let setting = Setting {
-                        machine,
-                        codec,
-                        seed,
-                        workers,
-                        conferences,
-                        legs,
-                        frames,
-                        together,
-                    };
-                    let row = if most { Row::most } else { Row::of };
-                    rows.push(row(&setting, subject)?);
-                    progress.step(&format!("{}: {}, {workers} workers", codec.name, subject.name));
-                }
-            }
-        }
-    }
-    Ok(rows)
+    let (together, legs, frames) = (phase == Phase::Together, legs.into(), frames.into());
+    let all = every!(
+        codec in codecs, conferences in counts, subject in subjects, workers in threads
+        => (
+            Setting { machine, codec, seed, workers, conferences, legs, frames, together },
+            subject
+        )
+    );
+    let mut progress = Progress::new(all.len());
+    let row = |(setting, subject): (Setting<'_>, Subject)| {
+        let row = if most { Row::most } else { Row::of };
+        let row = row(&setting, subject)?;
+        let Setting { codec, workers, .. } = setting;
+        progress.step(&format!("{}: {}, {workers} workers", codec.name, subject.name));
+        Ok(row)
+    };
+    all.into_iter().map(row).collect()
 }
 
 /// More legs and mixers than this are a typing error.

@@ -45,6 +45,7 @@ use self::experiment::Setting;
 use self::rows::Row;
 use self::subjects::{Form, Named, Subject};
 use super::report::{body, chosen, heading};
+use crate::every::every;
 
 /// Task schedulers: the packets of a dissertation, by our crew and by its own scheduler; packets a
 /// second, latency, what thieves do, and which lines move
@@ -133,17 +134,15 @@ fn simulated(
     threads: &[usize],
 ) -> Result<Vec<Row>, Failure> {
     let mut progress = Progress::new(cases.len() * subjects.len() * threads.len());
-    let mut rows = Vec::new();
-    for &case in cases {
-        for &subject in subjects {
-            for &workers in threads {
-                rows.push(Row::of(&Setting { workers, ..setting }, subject, case)?);
-                let what = format!("{}: {}, {workers} workers", case.name, subject.name);
-                progress.step(&what);
-            }
-        }
-    }
-    Ok(rows)
+    let row = |(case, subject, workers): (&'static Case, &'static Subject, usize)| {
+        let row = Row::of(&Setting { workers, ..setting }, subject, case)?;
+        progress.step(&format!("{}: {}, {workers} workers", case.name, subject.name));
+        Ok(row)
+    };
+    let all = every!(
+        case in cases, subject in subjects, workers in threads => (case, subject, workers)
+    );
+    all.into_iter().map(row).collect()
 }
 
 fn costs(name: &str) -> Result<&'static Costs, Failure> {
