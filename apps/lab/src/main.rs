@@ -22,6 +22,7 @@ mod clocks;
 mod compete;
 mod every;
 mod lab;
+mod named;
 mod pinned;
 mod sim;
 mod validate;

@@ -32,9 +32,9 @@ impl Benchmark for Plan {
         json!({
             "needs": row.needs(), "costs": row.scheme().map(|scheme| scheme.costs),
             "options": self.how.schedule.json(row.used()),
-            "case": if hogs > 0 { competitor.name() } else { "players" },
-            "load": load, "players_n": players, "hogs_n": hogs, "competitor": competitor.name(),
-            "hz": hz, "group": group.name(), "grouped": row.grouped(), "levels": levels.name(),
+            "case": if hogs > 0 { json!(competitor) } else { json!("players") },
+            "load": load, "players_n": players, "hogs_n": hogs, "competitor": competitor,
+            "hz": hz, "group": group, "grouped": row.grouped(), "levels": levels,
             "cpus_n": cpus, "threads": players + hogs,
         })
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bench::neighbours::Load;
 use crate::bench::rounds;
+use crate::named::Named as _;
 
 /// The problem that a chain of tasks solves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -57,26 +58,6 @@ pub struct Cell {
     pub spawners: u32,
     /// Workers, of which one or more spawn.
     pub workers: usize,
-}
-
-impl Kernel {
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Binomial => "binomial",
-            Self::SmithWaterman => "smith-waterman",
-        }
-    }
-}
-
-impl Case {
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Open => "open",
-        }
-    }
 }
 
 impl rounds::Cell for Cell {

@@ -25,6 +25,7 @@ use super::copies::Copies;
 use crate::bench::neighbours::Load;
 use crate::bench::pools::arrivals::STEPS;
 use crate::bench::rounds;
+use crate::named::Named as _;
 
 /// The sort of load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,26 +170,6 @@ impl TryFrom<String> for Case {
 
     fn try_from(text: String) -> Result<Self, String> {
         if text == "trace" { Ok(Self::Trace) } else { text.parse() }
-    }
-}
-
-impl Form {
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Corrected => "corrected",
-            Self::Published => "published",
-        }
-    }
-}
-
-impl Heavy {
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sleep => "sleep",
-            Self::Spin => "spin",
-        }
     }
 }
 

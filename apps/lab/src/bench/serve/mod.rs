@@ -40,7 +40,8 @@ use super::repeat::repeat;
 use super::rounds::{Measurement, Outcome, Repeated, Rounds};
 use super::settings::{Settings, check_seconds};
 use crate::every::every;
-use cases::{Cases, Cell, Loader, Rates};
+use crate::named::Cases;
+use cases::{Case, Cell, Loader, Rates};
 use measure::Figures;
 
 /// Servers: what a request costs over many connections, and how long it takes
@@ -56,7 +57,7 @@ Example:
 pub struct Arguments {
     /// Requests: echo (--bytes to and fro), http (GET, kept alive)
     #[arg(long, value_name = "LIST", default_value = "echo")]
-    case: Cases,
+    case: Cases<Case>,
     /// Connections, all open at once
     #[arg(long, value_name = "LIST", default_value = "1,100,1000")]
     connections: Counts,
@@ -150,7 +151,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
 /// Refuses what `wrk` can't do.
 fn check_wrk(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { case, connections, rate, clients, seconds, .. } = arguments;
-    if case.0 != [cases::Case::Http] {
+    if case.0 != [Case::Http] {
         return Err(Failure::arguments("wrk asks for pages: give --case http, too"));
     }
     if rate.0 != [None] {

@@ -26,7 +26,9 @@ use super::pools::built::{Built, program_of};
 use super::repeat::repeat;
 use super::rounds::{Measurement, Outcome, Repeated, Rounds};
 use super::settings::{Settings, check_seconds};
-use cases::{Case, Cases, Cell};
+use crate::named::Cases;
+use crate::named::Named as _;
+use cases::{Case, Cell};
 use measure::Figures;
 
 /// Tasks: what it costs to spawn, run and join one that does nothing, and what one takes up
@@ -60,7 +62,7 @@ pub struct Arguments {
         value_name = "LIST",
         default_value = "spawn_join,fork_join,idle,yield,parked,channel,across,select"
     )]
-    case: Cases,
+    case: Cases<Case>,
     /// How many tasks there are at once, in spawn_join and idle; in parked, 20000 at the most
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     tasks: usize,

@@ -12,6 +12,7 @@ use crate::bench::benchmark::{Benchmark, ColumnsOf, RowOf};
 use crate::bench::columns::Columns;
 use crate::bench::ratio::{Better, Ratio};
 use crate::bench::report::{Beside, Lead};
+use crate::named::Named as _;
 
 type Row = RowOf<Plan>;
 

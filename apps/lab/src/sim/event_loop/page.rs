@@ -9,8 +9,10 @@ use antiphon_report::page::escape;
 use antiphon_report::table::{duration, si};
 use antiphon_report::words::several;
 
+use super::cases::Placement;
 use super::rows::Row;
 use super::{colours, tables};
+use crate::named::Named as _;
 
 /// The page of `rows`, of which those of a case stand together, and in it those of a number of
 /// hogs.
@@ -57,8 +59,8 @@ fn draw(
 /// The subject; and where players are, if that is not as it is without an option.
 fn name(row: &Row) -> String {
     match row.placement {
-        "even" => row.subject.name().to_owned(),
-        placement => format!("{}, {placement}", row.subject.name()),
+        Placement::Even => row.subject.name().to_owned(),
+        placement => format!("{}, {}", row.subject.name(), placement.name()),
     }
 }
 

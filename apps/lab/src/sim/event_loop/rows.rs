@@ -19,11 +19,12 @@ use antiphon_runtime::coop::PLACES;
 use antiphon_sim::Machine;
 use serde_json::{Value, json};
 
-use super::cases::Case;
+use super::cases::{Case, Placement};
 use super::experiment::{Observed, compete};
 use super::plan::{Plan, Setting};
 use super::subjects::Subject;
 use crate::compete::tardiness::Tardiness;
+use crate::named::Named as _;
 use crate::sim::report::{row, trace};
 
 /// A subject in a case.
@@ -33,7 +34,7 @@ pub struct Row {
     pub cores: usize,
     /// The hogs on each core.
     pub hogs: usize,
-    pub placement: &'static str,
+    pub placement: Placement,
     pub players: usize,
     pub tardiness: Tardiness,
     pub others: Option<Tardiness>,
@@ -87,7 +88,7 @@ impl Row {
             case,
             cores,
             hogs,
-            placement: placement.name(),
+            placement,
             players,
             tardiness: Tardiness::of(&late(|_| false)),
             others: case.misbehaves.then(|| Tardiness::of(&late(|misbehaves| misbehaves))),
@@ -110,7 +111,7 @@ impl Row {
     /// The object for scripts.
     pub fn object(&self, machine: &Machine) -> Value {
         let keys = json!({
-            "case": self.case.name, "placement": self.placement, "players": self.players,
+            "case": self.case.name, "placement": self.placement.name(), "players": self.players,
             "hogs": self.hogs * self.cores, "tardiness_us": self.tardiness.json(),
             "others": self.others.map(|others| others.json()), "jain_cpu": self.jain_cpu,
             "jain_cpu_players": self.jain_cpu_players, "jain_fps": self.jain_fps,

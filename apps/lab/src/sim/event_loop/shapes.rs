@@ -157,7 +157,7 @@ fn domains_on_many_cores_share_no_line() {
 fn who_joins_where_there_are_few_is_as_well_off_as_others() {
     let jain = |placement| {
         let row = row(&Setting { placement, ..setting(6, 0) }, Subject::T3, "each");
-        assert_eq!(row.moves > 0, placement == Placement::Move, "{}", row.placement);
+        assert_eq!(row.moves > 0, placement == Placement::Move, "{:?}", row.placement);
         row.jain_cpu_players
     };
     let [lot, join, moves] = [Placement::Lot, Placement::Join, Placement::Move].map(jain);

@@ -33,6 +33,7 @@ use self::subjects::Subject;
 use super::report::{body, chosen, heading};
 use crate::bench::mix::cases::Phase;
 use crate::every::every;
+use crate::named::Named as _;
 
 /// Mix: conferences of telephone calls, by our crew, its policies and pools; frames that are too
 /// late, and how many conferences can be had
@@ -117,7 +118,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         text + RULE
     };
     let conditions = json!({
-        "seed": seed, "legs": legs, "frames": frames, "phase": phase.name(),
+        "seed": seed, "legs": legs, "frames": frames, "phase": phase,
         "case": rows::case_name(most),
     });
     print_or_say(arguments.json, || body(&described, conditions, objects()), text)?;

@@ -20,6 +20,7 @@ use super::cases::Case;
 use super::experiment::{Figures, Setting};
 use super::figures;
 use super::subjects::Subject;
+use crate::named::Named as _;
 use crate::sim::report::{row, trace};
 
 /// A subject in a case.
