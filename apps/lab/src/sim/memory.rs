@@ -26,11 +26,10 @@ use antiphon_report::machine;
 use antiphon_report::page;
 use antiphon_report::page::bars::{Bar, drawing};
 use antiphon_report::page::escape;
-use antiphon_report::report::print_or_say;
 use antiphon_report::table::{Cell as Field, Table, colour_stdout, count, si};
 use antiphon_report::words::{noun, several};
 
-use super::report::heading;
+use super::report::{heading, print};
 
 /// What the locks of many inodes take: a lock with a part for each socket from the start, CST, the
 /// kernel's mutex, ours
@@ -98,7 +97,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         noun(counted.inodes as u64, "inode")
     );
     let heading = heading(&machine, &conditions);
-    let written = html.map_or(Ok(()), |file| file.write(&page(&heading, &rows)));
     let body = || {
         json!({
             "simulated": {
@@ -109,8 +107,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         })
     };
     let text = || format!("{heading}\n\n{}", text(&rows, colour_stdout()));
-    print_or_say(arguments.json, body, text)?;
-    written.map(|()| ExitCode::SUCCESS)
+    print(arguments.json, (html, || page(&heading, &rows)), body, text)
 }
 
 /// The counts of a simulation with CST.

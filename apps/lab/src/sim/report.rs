@@ -1,8 +1,12 @@
 //! The skeleton of the reports of `sim`: the machine, the heading, the keys of all rows, and the
 //! names that are asked for.
 
+use std::process::ExitCode;
+
 use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
 use antiphon_report::list::names;
+use antiphon_report::report::print_or_say;
 use antiphon_sim::{Description, Machine};
 use serde_json::{Value, json};
 
@@ -17,6 +21,22 @@ pub fn body(described: &Description, conditions: Value, rows: Vec<Value>) -> Val
         "machine": described.machine.name, "hash": format!("{:016x}", described.hash),
     });
     json!({ "simulated": joined(machine, conditions), "rows": rows })
+}
+
+/// Prints a report for scripts or for people, and writes its page, if there is to be one.
+///
+/// # Errors
+///
+/// If stdout or the page can't be written.
+pub fn print(
+    as_json: bool,
+    (html, page): (Option<OutputFile>, impl FnOnce() -> String),
+    body: impl FnOnce() -> Value,
+    text: impl FnOnce() -> String,
+) -> Result<ExitCode, Failure> {
+    let drawn = html.map_or(Ok(()), |file| file.write(&page()));
+    print_or_say(as_json, body, text)?;
+    drawn.map(|()| ExitCode::SUCCESS)
 }
 
 /// A row for scripts: a subject with a number of threads, and its own keys.

@@ -8,12 +8,14 @@
 //! | [`built`] | peers in other languages, which are built first |
 //! | [`go`] | what those in Go share |
 //! | [`arrivals`] | when tasks are due, where they come by themselves |
+//! | [`course`] | how long spawners wait for that, and when all is done |
 //! | [`tally`] | what threads count while they run tasks |
 //! | [`figures`] | what a repetition comes to |
 //! | [`rows`] | what a row has, and its columns |
 
 pub mod arrivals;
 pub mod built;
+pub mod course;
 pub mod figures;
 pub mod go;
 pub mod policies;

@@ -45,7 +45,6 @@ use antiphon_report::file::OutputFile;
 use antiphon_report::list::Counts;
 use antiphon_report::machine;
 use antiphon_report::progress::Progress;
-use antiphon_report::report::print_or_say;
 use antiphon_report::schedule::{Schedule, Used, legend};
 use antiphon_report::table::colour_stdout;
 use antiphon_report::words::several;
@@ -57,7 +56,7 @@ use self::cases::{CASES, Case, Placement};
 use self::plan::Setting;
 use self::rows::Row;
 use self::subjects::{SUBJECTS, Subject};
-use super::report::{self, body, chosen};
+use super::report::{self, body, chosen, print};
 use super::shard::Shard;
 use crate::compete::terms::Hogs;
 use crate::every::every;
@@ -147,7 +146,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let coloured =
         if is_coloured { coloured(arguments, machine, &mut is_here)? } else { Vec::new() };
     let heading = heading(arguments, machine);
-    let drawn = html.map_or(Ok(()), |file| file.write(&page::page(&heading, &rows, &coloured)));
     let schedule = arguments.options.unwrap_or_default();
     let json = || {
         let others = coloured.iter().map(|row| row.object(machine));
@@ -176,8 +174,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
         text
     };
-    print_or_say(arguments.json, json, text)?;
-    drawn.map(|()| ExitCode::SUCCESS)
+    let page = || page::page(&heading, &rows, &coloured);
+    print(arguments.json, (html, page), json, text)
 }
 
 fn heading(arguments: &Arguments, machine: &Machine) -> String {

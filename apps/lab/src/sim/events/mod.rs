@@ -28,7 +28,6 @@ use antiphon_report::file::OutputFile;
 use antiphon_report::list::Counts;
 use antiphon_report::machine;
 use antiphon_report::progress::Progress;
-use antiphon_report::report::print_or_say;
 use antiphon_report::table::colour_stdout;
 use antiphon_report::words::several;
 use antiphon_sim::Machine;
@@ -39,7 +38,7 @@ use self::cases::{Case, Cases};
 use self::experiment::Setting;
 use self::rows::Row;
 use self::subjects::Subject;
-use super::report::{body, heading};
+use super::report::{body, heading, print};
 use crate::every::every;
 
 /// Wake-ups: ours and a kernel's interrupts, by the CPU that is told; their latency, how far apart
@@ -96,7 +95,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { rounds, gap_us, seed, .. } = *arguments;
     let described = machine::named(&arguments.machine)?.described;
     let machine = &described.machine;
-    let subjects = subjects::named(&arguments.subject, machine).map_err(Failure::arguments)?;
+    let subjects = subjects::named(&arguments.subject, machine)?;
     let threads = threads(arguments.threads.as_ref(), machine)?;
     let cases = arguments.case.on(machine, &threads).map_err(Failure::arguments)?;
     let setting = Setting { machine, seed, rounds, gap_ns: u64::from(gap_us) * 1_000 };
@@ -104,14 +103,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let rows = simulated(&setting, &cases, &subjects)?;
     let conditions = format!("{}, {gap_us} µs apart, seed {seed}", several(rounds.into(), "round"));
     let heading = heading(machine, &conditions);
-    let drawn = html.map_or(Ok(()), |file| file.write(&page::page(&heading, &rows)));
     let objects = || rows.iter().map(|row| row.object(machine)).collect();
-    print_or_say(
+    print(
         arguments.json,
+        (html, || page::page(&heading, &rows)),
         || body(&described, json!({ "seed": seed, "rounds": rounds, "gap_us": gap_us }), objects()),
         || format!("{heading}\n\n{}", tables::text(&rows, colour_stdout())),
-    )?;
-    drawn.map(|()| ExitCode::SUCCESS)
+    )
 }
 
 fn simulated(

@@ -33,7 +33,6 @@ use antiphon_report::file::OutputFile;
 use antiphon_report::list::Counts;
 use antiphon_report::machine;
 use antiphon_report::progress::Progress;
-use antiphon_report::report::print_or_say;
 use antiphon_report::table::colour_stdout;
 use antiphon_report::words::several;
 use antiphon_sim::Machine;
@@ -44,7 +43,7 @@ use self::cases::{CASES, COSTS, Case, Costs};
 use self::experiment::Setting;
 use self::rows::Row;
 use self::subjects::{Form, Named, Subject};
-use super::report::{body, chosen, heading};
+use super::report::{body, chosen, heading, print};
 use crate::every::every;
 
 /// Task schedulers: the packets of a dissertation, by our crew and by its own scheduler; packets a
@@ -117,14 +116,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let rows = simulated(setting, &cases, &subjects, &threads)?;
     let (packets, name) = (several(tasks.into(), "packet"), costs.name);
     let heading = heading(machine, &format!("{packets}, costs of {name}, seed {seed}"));
-    let drawn = html.map_or(Ok(()), |file| file.write(&page::page(&heading, &rows)));
     let objects = || rows.iter().map(|row| row.object(machine)).collect();
-    print_or_say(
+    print(
         arguments.json,
+        (html, || page::page(&heading, &rows)),
         || body(&described, json!({ "seed": seed, "packets": tasks, "costs": name }), objects()),
         || format!("{heading}\n\n{}", tables::text(&rows, colour_stdout())),
-    )?;
-    drawn.map(|()| ExitCode::SUCCESS)
+    )
 }
 
 fn simulated(
