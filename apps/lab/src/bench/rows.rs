@@ -8,7 +8,7 @@
 //! machine for a second disturbs both. `ratio_best` is the same against the best of the locks that
 //! programs have without asking ([`Family::common`], as far as they were measured).
 
-use antiphon_report::stats::geometric_mean;
+use antiphon_report::stats::{geometric_mean, medians};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -98,8 +98,8 @@ impl Summary {
             lead: one.lead(key, lead),
             seconds: case.contended().then(|| plan.seconds_of(load)),
             worst: case.contended().then(|| Worst::of(&contended)),
-            contended: Contended::medians(&contended),
-            spent: Spent::medians(&spent),
+            contended: medians(contended.iter().copied()),
+            spent: medians(&spent),
             ratio: one.ratio("ratio", lead),
             ratio_cpu: compares_cpu.then(|| one.ratio("ratio_cpu", cpu_ns)),
             ratio_best,

@@ -1,6 +1,6 @@
-//! The figures of a contended repetition, and the medians of several.
+//! The figures of a contended repetition.
 
-use antiphon_report::stats::{Histogram, jain, median};
+use antiphon_report::stats::{Histogram, jain};
 use serde::{Deserialize, Serialize};
 
 use super::Ticks;
@@ -82,26 +82,6 @@ impl Contended {
             writers: apart.contains(&Had::Alone).then(|| side(&[Had::Alone])),
         }
     }
-
-    /// The median of each figure by itself.
-    pub fn medians(all: &[&Self]) -> Option<Self> {
-        let of = |figure: fn(&Self) -> f64| median(all.iter().map(|one| figure(one)).collect());
-        let maybe = |figure: fn(&Self) -> Option<f64>| {
-            median(all.iter().filter_map(|one| figure(one)).collect())
-        };
-        let sides = |side: fn(&Self) -> Option<&Side>| {
-            Side::medians(&all.iter().filter_map(|one| side(one)).collect::<Vec<_>>())
-        };
-        Some(Self {
-            all: sides(|one| Some(&one.all))?,
-            jain: maybe(|one| one.jain),
-            jain_10ms: maybe(|one| one.jain_10ms),
-            switches_per_kop: of(|one| one.switches_per_kop)?,
-            cpu_ns_per_op: of(|one| one.cpu_ns_per_op)?,
-            readers: sides(|one| one.readers.as_ref()),
-            writers: sides(|one| one.writers.as_ref()),
-        })
-    }
 }
 
 impl Side {
@@ -130,24 +110,6 @@ impl Side {
             },
             longest_wait_ns: longest,
         }
-    }
-
-    fn medians(all: &[&Self]) -> Option<Self> {
-        let of = |figure: fn(&Self) -> f64| median(all.iter().map(|one| figure(one)).collect());
-        Some(Self {
-            ops_per_s: of(|one| one.ops_per_s)?,
-            acquire_ns: Waits {
-                p50: of(|one| one.acquire_ns.p50)?,
-                p99: of(|one| one.acquire_ns.p99)?,
-                p999: of(|one| one.acquire_ns.p999)?,
-                max: of(|one| one.acquire_ns.max)?,
-            },
-            wait_ns_at_random_instant: AtInstant {
-                p50: of(|one| one.wait_ns_at_random_instant.p50)?,
-                p99: of(|one| one.wait_ns_at_random_instant.p99)?,
-            },
-            longest_wait_ns: of(|one| one.longest_wait_ns)?,
-        })
     }
 }
 

@@ -10,7 +10,6 @@ use std::cell::UnsafeCell;
 use std::ptr;
 use std::time::Instant;
 
-use antiphon_report::stats::median;
 use serde::{Deserialize, Serialize};
 
 use super::{Figures, Outcome, Usage};
@@ -38,16 +37,6 @@ impl Spent {
     /// CPU time, wherever.
     pub fn cpu_ns(&self) -> f64 {
         self.user_ns + self.system_ns
-    }
-
-    /// The median of each figure by itself.
-    pub fn medians(all: &[Self]) -> Option<Self> {
-        let of = |figure: fn(&Self) -> f64| median(all.iter().map(figure).collect());
-        Some(Self {
-            wall_ns: of(|one| one.wall_ns)?,
-            user_ns: of(|one| one.user_ns)?,
-            system_ns: of(|one| one.system_ns)?,
-        })
     }
 }
 
@@ -101,14 +90,5 @@ mod tests {
         // On one CPU threads may come one after the other for a while.
         let found = (0..50).any(|_| matches!(run(Open), Outcome::Violation(_)));
         assert!(found);
-    }
-
-    #[test]
-    fn medians_are_of_each_figure_by_itself() {
-        let spent = |wall_ns, user_ns| Spent { wall_ns, user_ns, system_ns: 1.0 };
-        let all = [spent(3.0, 7.0), spent(1.0, 9.0), spent(2.0, 8.0)];
-        let Some(Spent { wall_ns, user_ns, .. }) = Spent::medians(&all) else { panic!("three") };
-        assert_eq!((wall_ns, user_ns, all[0].cpu_ns()), (2.0, 8.0, 8.0));
-        assert!(Spent::medians(&[]).is_none());
     }
 }

@@ -1,6 +1,6 @@
 //! What a row of conferences has, and its columns.
 
-use antiphon_report::stats::Quartiles;
+use antiphon_report::stats::{Quartiles, medians};
 use antiphon_report::table::{Cell as Field, si};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -74,7 +74,8 @@ impl Benchmark for Plan {
         };
         let conferences = one.quartiles(|figures| figures.conferences);
         let parts = cell.parts(conferences.map_or(1.0, |of| of.median.max(1.0)) as u32);
-        let latency = Latencies::medians(one.figures().iter().map(|figures| &figures.latency));
+        let latency: Latencies =
+            medians(one.figures().iter().map(|figures| &figures.latency)).unwrap_or_default();
         let mouth_to_ear_ms = mouth_to_ear_ms(latency.p999, self.elsewhere_ms);
         let breaches = one.quartiles(|figures| figures.breaches);
         vec![Summary {

@@ -1,7 +1,6 @@
 //! The figures of a repetition.
 
 use antiphon::pool::Stats;
-use antiphon_report::stats::median;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::arrivals::STEP_NS;
@@ -122,24 +121,6 @@ impl Latencies {
             offered_per_s: per_s(step.items),
             goodput_per_s: per_s(step.good),
             backlog: 0.0,
-        }
-    }
-
-    /// The median of each figure, over several repetitions.
-    pub fn medians<'a>(all: impl Iterator<Item = &'a Self> + Clone) -> Self {
-        let of =
-            |figure: fn(&Self) -> f64| median(all.clone().map(figure).collect()).unwrap_or(0.0);
-        Self {
-            mean: of(|seen| seen.mean),
-            p20: of(|seen| seen.p20),
-            p50: of(|seen| seen.p50),
-            p99: of(|seen| seen.p99),
-            p999: of(|seen| seen.p999),
-            p9999: of(|seen| seen.p9999),
-            max: of(|seen| seen.max),
-            offered_per_s: of(|seen| seen.offered_per_s),
-            goodput_per_s: of(|seen| seen.goodput_per_s),
-            backlog: of(|seen| seen.backlog),
         }
     }
 

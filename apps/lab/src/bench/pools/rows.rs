@@ -2,6 +2,7 @@
 //! each step of a ramp. `ratio` is of tasks a second (of a step of the ramp: of packets done in
 //! time), `ratio_p50`, `ratio_p99` and `ratio_cpu` of the other leading figures.
 
+use antiphon_report::stats::medians;
 use antiphon_report::table::{Cell as Field, duration, si};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -77,7 +78,8 @@ fn summary<C: Cell>(one: &Beside<'_, C, Figures>, step: usize, part: Option<f64>
     let counted = |of: fn(&Counted) -> u64| {
         one.median(|figures| figures.counted.as_ref().map(|counted| of(counted) as f64))
     };
-    let latency = Latencies::medians(one.figures().iter().filter_map(|it| it.steps.get(step)));
+    let latency: Latencies =
+        medians(one.figures().iter().filter_map(|it| it.steps.get(step))).unwrap_or_default();
     let Latencies { offered_per_s, backlog, .. } = latency;
     Summary {
         part,
