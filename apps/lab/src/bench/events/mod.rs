@@ -28,10 +28,10 @@ use antiphon_report::file::OutputFile;
 use antiphon_report::list::Cpus;
 
 use super::benchmark;
-use super::measure::Ticks;
 use super::repeat::repeat;
 use super::rounds::{Measurement, Repeated, Rounds};
 use super::settings::{Settings, check_seconds};
+use super::ticks::Ticks;
 use crate::pinned;
 use cases::{Cases, Cell, Gaps};
 

@@ -40,9 +40,9 @@ mod tests {
     use super::super::cases::{Cell, Wanted};
     use super::super::measure::Figures;
     use super::*;
-    use crate::bench::measure::Ticks;
     use crate::bench::neighbours::Load;
     use crate::bench::rounds::{Measured, Rounds, Trouble};
+    use crate::bench::ticks::Ticks;
 
     #[test]
     fn each_mechanism_has_a_curve_and_one_that_is_missing_a_reason() {

@@ -12,14 +12,14 @@ use super::composed;
 use super::go;
 use super::problems::Problem;
 use super::work::{Run, Work};
-use crate::bench::measure::Ticks;
-use crate::bench::measure::ticks::now;
 use crate::bench::pools::arrivals;
 use crate::bench::pools::course::Course;
 use crate::bench::pools::figures::{Counted, Figures};
 use crate::bench::pools::runner::Runner;
 use crate::bench::pools::subjects::{Setup, Visitor};
 use crate::bench::rounds::Outcome;
+use crate::bench::ticks::Ticks;
+use crate::bench::ticks::now;
 
 /// One repetition.
 #[derive(Clone, Serialize, Deserialize)]

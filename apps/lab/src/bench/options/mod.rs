@@ -33,7 +33,6 @@ use antiphon_report::failure::Failure;
 use antiphon_report::list::Counts;
 
 use super::benchmark::{self, Benchmark, ColumnsOf, RowOf};
-use super::measure::Ticks;
 use super::neighbours::Load;
 use super::pools::built::{Built, Language};
 use super::pools::figures::Figures;
@@ -43,6 +42,7 @@ use super::repeat::repeat;
 use super::report::Beside;
 use super::rounds::{Measurement, Repeated, Rounds};
 use super::settings::Settings;
+use super::ticks::Ticks;
 use crate::every::every;
 use cases::{Case, Cell, Depths, Kernel};
 

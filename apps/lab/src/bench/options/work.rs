@@ -4,10 +4,10 @@ use antiphon_report::stats::Random;
 
 use super::cases::Depths;
 use super::problems::Problem;
-use crate::bench::measure::ticks::{now, since};
 use crate::bench::pools::course::Course;
 use crate::bench::pools::runner::{Kind, Runner};
 use crate::bench::pools::tally::count;
+use crate::bench::ticks::{now, since};
 
 /// A run of a case; what `R` runs refers to it.
 pub struct Run<R: 'static> {

@@ -10,13 +10,13 @@ use super::cases::{Case, Cell, Form};
 use super::contents::Buffers;
 use super::go;
 use super::work::{Run, Work};
-use crate::bench::measure::Ticks;
 use crate::bench::pools::arrivals::{self, Arrival};
 use crate::bench::pools::course::Course;
 use crate::bench::pools::figures::{Counted, Figures};
 use crate::bench::pools::runner::Runner;
 use crate::bench::pools::subjects::{self, Setup, Visitor};
 use crate::bench::rounds::Outcome;
+use crate::bench::ticks::Ticks;
 
 /// One repetition.
 #[derive(Clone, Serialize, Deserialize)]

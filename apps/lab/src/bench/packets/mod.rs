@@ -33,7 +33,6 @@ use antiphon_report::file::OutputFile;
 use antiphon_report::list::Counts;
 
 use super::benchmark::{self, Benchmark, ColumnsOf, RowOf};
-use super::measure::Ticks;
 use super::neighbours::Load;
 use super::pools::built::{Built, Language};
 use super::pools::figures::Figures;
@@ -44,6 +43,7 @@ use super::repeat::repeat;
 use super::report::Beside;
 use super::rounds::{Measured, Measurement, Repeated, Rounds};
 use super::settings::Settings;
+use super::ticks::Ticks;
 use crate::every::every;
 use cases::{Case, Cell, Form, Heavy};
 use copies::Copies;

@@ -10,11 +10,11 @@ use antiphon_report::stats::Random;
 use super::cases::{Case, Form, Heavy};
 use super::contents::{Buffers, read, scan};
 use super::copies::{Copied, Copies};
-use crate::bench::measure::ticks::{now, since};
 use crate::bench::pools::arrivals::STEP_NS;
 use crate::bench::pools::course::Course;
 use crate::bench::pools::runner::Runner;
 use crate::bench::pools::tally::{Tally, count};
+use crate::bench::ticks::{now, since};
 
 /// A run of a case; what `R` runs refers to it.
 pub struct Run<R: 'static> {

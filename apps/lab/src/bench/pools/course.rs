@@ -9,9 +9,9 @@ use std::time::Duration;
 use super::arrivals::Arrival;
 use super::figures::Figures;
 use super::tally::{self, Tally};
-use crate::bench::measure::Ticks;
-use crate::bench::measure::ticks::{now, since};
-use crate::bench::measure::usage::Usage;
+use crate::bench::ticks::Ticks;
+use crate::bench::ticks::{now, since};
+use crate::bench::usage::Usage;
 
 /// The time between two looks at whether all is done.
 const LOOKS: Duration = Duration::from_millis(1);

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::arrivals::STEP_NS;
 use super::tally::{Step, Tally};
-use crate::bench::measure::Ticks;
-use crate::bench::measure::ticks::since;
-use crate::bench::measure::usage::Usage;
+use crate::bench::ticks::Ticks;
+use crate::bench::ticks::since;
+use crate::bench::usage::Usage;
 
 /// The figures of a repetition.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

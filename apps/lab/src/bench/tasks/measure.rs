@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::cases::{Case, Cell};
 use super::subjects::{self, Look, Meeting};
-use crate::bench::measure::Usage;
 use crate::bench::rounds::Outcome;
+use crate::bench::usage::Usage;
 use crate::named::Named as _;
 
 /// One repetition.

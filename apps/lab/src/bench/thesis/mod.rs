@@ -22,9 +22,9 @@ pub use mixed::{Order, measure};
 use antiphon_report::failure::Failure;
 use antiphon_report::table::colour_stdout;
 
-use super::measure::Ticks;
 use super::rounds::{Measurement, Repeated, Rounds};
 use super::settings::{Printed, Settings};
+use super::ticks::Ticks;
 use workloads::{Cell, WORKLOADS, Workload};
 
 const SUBJECTS: &str = "fifo/steal-half,lifo/steal-half,lifo/shallow,lifo-slot/steal-half,\

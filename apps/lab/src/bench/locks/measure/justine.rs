@@ -12,8 +12,9 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Figures, Outcome, Usage};
-use crate::bench::subjects::Subject;
+use super::{Figures, Outcome};
+use crate::bench::locks::subjects::Subject;
+use crate::bench::usage::Usage;
 
 /// How many there are.
 pub const THREADS: usize = 30;

@@ -6,11 +6,11 @@ use antiphon_report::failure::Failure;
 use antiphon_report::list::{Counts, names};
 use clap::Args;
 
-use super::benchmark;
-use super::lock_settings::LockSettings;
 use super::measure::Case;
 use super::plan::{self, Workload};
+use super::settings::LockSettings;
 use super::subjects::Family;
+use crate::bench::benchmark;
 
 const SUBJECTS: &str = "shfl-mutex,shfl-mutex+light,shfl-mutex+published,shfl-spin";
 const AGAINST: &str = "glibc,glibc-adaptive,std,parking_lot,nsync,absl";

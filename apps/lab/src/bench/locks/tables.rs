@@ -3,12 +3,12 @@
 use antiphon_report::stats::Quartiles;
 use antiphon_report::table::{Cell as Field, Table, Tone, colour_stdout, duration, si};
 
-use super::columns::{self, maybe};
 use super::measure::{Case, Contended, JUSTINE_THREADS, Side, Spent};
 use super::plan::Cell;
-use super::ratio::{Better, Ratio};
 use super::rows::{Means, Row, Summary};
 use super::waits::Verdict;
+use crate::bench::columns::{self, maybe};
+use crate::bench::ratio::{Better, Ratio};
 
 /// A ratio as near to 1 as this is no difference worth a colour.
 const NEAR: f64 = 0.05;

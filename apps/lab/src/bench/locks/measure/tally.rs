@@ -2,7 +2,7 @@
 
 use antiphon_report::stats::Histogram;
 
-use super::ticks::since;
+use crate::bench::ticks::since;
 
 /// How a thread has had the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

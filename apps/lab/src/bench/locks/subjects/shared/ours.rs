@@ -4,7 +4,7 @@ use antiphon_linux::Linux;
 use antiphon_sync::lock::{GroupReaders, GroupWriters, Recursive, RwForm, ShflRwLock, Standard};
 use antiphon_sync::policy::{Numa, Policy};
 
-use crate::bench::subjects::Subject;
+use crate::bench::locks::subjects::Subject;
 
 /// The default form: a waiting writer keeps readers out.
 pub type Preferred = Ours<Numa, Standard>;

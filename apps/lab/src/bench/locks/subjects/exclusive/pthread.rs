@@ -3,7 +3,7 @@
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 
-use crate::bench::subjects::Subject;
+use crate::bench::locks::subjects::Subject;
 
 /// `PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP`'s type: glibc's, not in POSIX.
 const PTHREAD_MUTEX_ADAPTIVE_NP: libc::c_int = 3;

@@ -98,25 +98,6 @@ impl Family {
     }
 }
 
-/// Lists of names, and the visit of the type of a name by a [`Visitor`], or another trait like it.
-macro_rules! subjects {
-    ($visitor:path: $($list:ident: $($name:literal => $subject:ty,)+;)+) => {
-        $(
-            /// Names, as the command line has them.
-            pub const $list: &[&str] = &[$($name),+];
-        )+
-
-        /// Calls `visitor` with the type of that name. `None` if there is no such lock.
-        pub fn visit<V: $visitor>(name: &str, visitor: V) -> Option<V::Output> {
-            match name {
-                $($($name => Some(visitor.visit::<$subject>()),)+)+
-                _ => None,
-            }
-        }
-    };
-}
-pub(super) use subjects;
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,9 +9,7 @@ mod contended;
 mod figures;
 mod justine;
 mod tally;
-pub mod ticks;
 mod uncontended;
-pub mod usage;
 
 use std::hint::black_box;
 
@@ -19,10 +17,9 @@ use serde::{Deserialize, Serialize};
 
 pub use figures::{Contended, Side};
 pub use justine::{LIMIT_S as JUSTINE_LIMIT_S, Spent, THREADS as JUSTINE_THREADS};
-pub use ticks::Ticks;
-pub use usage::Usage;
 
 use super::subjects::{Family, Subject, Visitor};
+use crate::bench::ticks::Ticks;
 
 /// The work of the threads of a repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -145,7 +142,7 @@ pub enum Figures {
 }
 
 /// The result of a repetition. A violation means that another thread was in beside a writer.
-pub type Outcome = super::rounds::Outcome<Figures>;
+pub type Outcome = crate::bench::rounds::Outcome<Figures>;
 
 /// Carries out one repetition in this process.
 ///

@@ -30,9 +30,10 @@ use std::time::Duration;
 use antiphon_report::stats::Random;
 
 use super::tally::{Had, Tally};
-use super::usage::Usage;
-use super::{Case, Contended, Figures, Order, Outcome, ticks};
-use crate::bench::subjects::{Family, Subject};
+use super::{Case, Contended, Figures, Order, Outcome};
+use crate::bench::locks::subjects::{Family, Subject};
+use crate::bench::ticks;
+use crate::bench::usage::Usage;
 
 /// Turns of the loop outside of the critical section.
 const ELSEWHERE: u32 = 50;
@@ -265,8 +266,9 @@ fn elsewhere() {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::super::{Ticks, measure};
+    use super::super::measure;
     use super::*;
+    use crate::bench::ticks::Ticks;
     use std::cell::OnceCell;
     use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
     use std::thread::{self, ThreadId};

@@ -14,7 +14,7 @@ macro_rules! table {
         [$($peer:literal => $theirs:ty,)+]
         classic: $($name:literal: $file:ident::$lock:ident, $bytes:literal $(, $more:tt)*;)+
     ) => {
-        super::subjects! {
+        crate::bench::visit::subjects! {
             super::Visitor:
             OURS:
                 $($ours => $subject,)+

@@ -4,11 +4,12 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::measure::{Case, Figures, JUSTINE_LIMIT_S, JUSTINE_THREADS, Order, Ticks};
-use super::neighbours::Load;
-use super::repeat::repeat;
-use super::rounds::{self, Measurement, Repeated, Rounds};
+use super::measure::{Case, Figures, JUSTINE_LIMIT_S, JUSTINE_THREADS, Order};
 use super::subjects::Family;
+use crate::bench::neighbours::Load;
+use crate::bench::repeat::repeat;
+use crate::bench::rounds::{self, Measurement, Repeated, Rounds};
+use crate::bench::ticks::Ticks;
 
 /// The length of a repetition, if none is asked for and no crowd needs more.
 pub const SECONDS: f64 = 0.2;
@@ -106,7 +107,7 @@ impl Measurement for Plan {
         };
         let work_s = if cell.case == Case::Justine { JUSTINE_LIMIT_S } else { order.seconds };
         let planned_s = work_s + cell.load.patience().as_secs_f64() / 2.0;
-        repeat(&super::Order::Lock(order), planned_s)
+        repeat(&crate::bench::Order::Lock(order), planned_s)
     }
 }
 

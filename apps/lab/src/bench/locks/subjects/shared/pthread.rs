@@ -3,7 +3,7 @@
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 
-use crate::bench::subjects::Subject;
+use crate::bench::locks::subjects::Subject;
 
 /// `PTHREAD_RWLOCK_PREFER_READER_NP`, the default, and
 /// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`: glibc's, not in POSIX. The kind with the name in

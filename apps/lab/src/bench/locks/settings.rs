@@ -4,16 +4,17 @@ use antiphon_report::failure::Failure;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::benchmark::Benchmark;
-use super::columns::Columns;
-use super::measure::{Figures, Ticks};
+use super::measure::Figures;
 use super::plan::{Cell, Plan};
-use super::report::Beside;
 use super::rows::{self, Row, Summary};
-use super::settings::{Settings, check_seconds};
 use super::subjects::Family;
 use super::tables;
 use super::waits::{self, Verdict};
+use crate::bench::benchmark::Benchmark;
+use crate::bench::columns::Columns;
+use crate::bench::report::Beside;
+use crate::bench::settings::{Settings, check_seconds};
+use crate::bench::ticks::Ticks;
 
 /// How to measure locks.
 #[derive(Args)]

@@ -4,7 +4,7 @@ use antiphon_linux::Linux;
 use antiphon_sync::lock::{self, Lock};
 use antiphon_sync::policy::{self, Numa, Then};
 
-use crate::bench::subjects::Subject;
+use crate::bench::locks::subjects::Subject;
 
 /// The mutex in its default form.
 pub type Mutex = Ours<lock::ShflMutex<Linux>>;

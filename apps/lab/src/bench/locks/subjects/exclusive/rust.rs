@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 
 use parking_lot::lock_api::RawMutex as _;
 
-use crate::bench::subjects::Subject;
+use crate::bench::locks::subjects::Subject;
 
 /// `std::sync::Mutex<()>`, with its poison flag: that is what programs use.
 pub struct Std(std::sync::Mutex<()>);

@@ -14,9 +14,9 @@ use antiphon_report::table::duration;
 use serde_json::{Value, json};
 
 use super::measure::Contended;
-use super::neighbours::Load;
 use super::plan::Cell;
 use super::rows::Row;
+use crate::bench::neighbours::Load;
 
 /// A wait may be this many times as long.
 const LONGER: f64 = 2.0;
@@ -175,11 +175,11 @@ impl Verdict {
 #[cfg(test)]
 mod tests {
     use super::super::measure::Case;
-    use super::super::ratio::Ratio;
-    use super::super::report::Lead;
-    use super::super::rounds::Trouble;
     use super::super::rows::Summary;
     use super::*;
+    use crate::bench::ratio::Ratio;
+    use crate::bench::report::Lead;
+    use crate::bench::rounds::Trouble;
 
     const OURS: &str = "shfl-mutex";
 

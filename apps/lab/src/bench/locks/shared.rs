@@ -6,11 +6,11 @@ use antiphon_report::failure::Failure;
 use antiphon_report::list::{Counts, Shares, names};
 use clap::Args;
 
-use super::benchmark;
-use super::lock_settings::LockSettings;
 use super::measure::Case;
 use super::plan::{self, Workload};
+use super::settings::LockSettings;
 use super::subjects::Family;
+use crate::bench::benchmark;
 
 const SUBJECTS: &str = "shfl-rwlock,shfl-rwlock+recursive";
 const AGAINST: &str = "glibc,glibc-writer,std,parking_lot";

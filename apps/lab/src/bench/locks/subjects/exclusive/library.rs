@@ -7,7 +7,7 @@ use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_void};
 use std::mem::transmute;
 
-use crate::bench::subjects::Subject;
+use crate::bench::locks::subjects::Subject;
 
 /// `void lock(mutex *)`; the C++ methods have the same shape on every Linux ABI.
 type Function = unsafe extern "C" fn(*mut c_void);

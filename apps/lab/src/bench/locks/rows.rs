@@ -13,11 +13,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::measure::{Contended, Figures, Side, Spent};
-use super::neighbours::Load;
 use super::plan::{Cell, Plan};
-use super::ratio::{Better, Ratio};
-use super::report::{self, Beside, Lead};
 use super::subjects::Family;
+use crate::bench::neighbours::Load;
+use crate::bench::ratio::{Better, Ratio};
+use crate::bench::report::{self, Beside, Lead};
 
 /// The results of one lock in one cell.
 pub type Row = report::Row<Cell, Summary>;

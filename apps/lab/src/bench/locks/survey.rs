@@ -6,18 +6,19 @@ use std::process::ExitCode;
 use antiphon_linux::end_with_parent;
 use serde_json::{Value, json};
 
-use super::benchmark;
-use super::measure::{Case, Ticks};
-use super::neighbours::Load;
+use super::measure::Case;
 pub use super::plan::Plan;
+use crate::bench::benchmark;
+use crate::bench::neighbours::Load;
+use crate::bench::ticks::Ticks;
 use antiphon_report::failure::Failure;
 use antiphon_report::progress::Progress;
 use antiphon_report::say;
 use antiphon_report::survey::Extent;
 
 use super::plan::{Cell, Workload, cells};
-use super::rounds::{Measurement, Rounds};
 use super::subjects::Family;
+use crate::bench::rounds::{Measurement, Rounds};
 
 /// How many of a hundred critical sections of a readers-writer lock only read.
 const READS: u32 = 90;
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     /// The list that `antiphon locks` shows, as it was when its marks were measured.
-    const LISTED: &str = include_str!("../../../../docs/results/locks.json");
+    const LISTED: &str = include_str!("../../../../../docs/results/locks.json");
 
     #[test]
     fn every_lock_that_is_measured_is_listed() {

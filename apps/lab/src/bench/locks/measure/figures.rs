@@ -3,9 +3,9 @@
 use antiphon_report::stats::{Histogram, jain};
 use serde::{Deserialize, Serialize};
 
-use super::Ticks;
 use super::tally::{Had, Tally};
-use super::usage::Usage;
+use crate::bench::ticks::Ticks;
+use crate::bench::usage::Usage;
 
 /// Figures of a repetition. A quantile or a mean of nothing is absent.
 #[derive(Clone, Debug, Serialize, Deserialize)]

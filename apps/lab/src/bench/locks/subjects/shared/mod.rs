@@ -4,7 +4,7 @@ mod ours;
 mod pthread;
 mod rust;
 
-super::subjects! {
+crate::bench::visit::subjects! {
     super::Visitor:
     OURS:
         "shfl-rwlock" => ours::Preferred,
