@@ -20,7 +20,9 @@ mod bench;
 mod bounded;
 mod clocks;
 mod compete;
+mod every;
 mod lab;
+mod named;
 mod pinned;
 mod sim;
 mod validate;
@@ -90,8 +92,8 @@ impl Verb {
 /// Measure ours beside the peers, in one interleaved run
 #[derive(Subcommand)]
 enum Bench {
-    Locks(bench::locks::Arguments),
-    Rwlocks(bench::rwlocks::Arguments),
+    Locks(bench::locks::exclusive::Arguments),
+    Rwlocks(bench::locks::shared::Arguments),
     Events(bench::events::Arguments),
     Loop(bench::event_loop::Arguments),
     Tasks(bench::tasks::Arguments),
@@ -145,8 +147,8 @@ fn work() -> ExitCode {
         return failure.report();
     }
     let done = match cli.verb {
-        Verb::Bench(Bench::Locks(arguments)) => bench::locks::run(&arguments),
-        Verb::Bench(Bench::Rwlocks(arguments)) => bench::rwlocks::run(&arguments),
+        Verb::Bench(Bench::Locks(arguments)) => bench::locks::exclusive::run(&arguments),
+        Verb::Bench(Bench::Rwlocks(arguments)) => bench::locks::shared::run(&arguments),
         Verb::Bench(Bench::Events(arguments)) => bench::events::run(&arguments),
         Verb::Bench(Bench::Loop(arguments)) => bench::event_loop::run(&arguments),
         Verb::Bench(Bench::Tasks(arguments)) => bench::tasks::run(&arguments),
@@ -170,7 +172,7 @@ fn work() -> ExitCode {
         Verb::Lab(Lab::Check(arguments)) => lab::check::run(&arguments),
         Verb::Lab(Lab::Play(arguments)) => lab::play::run(&arguments),
         Verb::Survey { seconds, repetitions } => {
-            bench::survey::run(Extent { seconds, repetitions })
+            bench::locks::survey::run(Extent { seconds, repetitions })
         }
         Verb::Play { order } => lab::play::program(&order),
         Verb::Repetition { order } => bench::repetition(&order),

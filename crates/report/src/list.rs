@@ -79,7 +79,7 @@ impl FromStr for Shares {
 /// # Errors
 ///
 /// One line: the unknown name, and the known ones.
-pub fn names(what: &str, text: &str, known: &[&'static str]) -> Result<Vec<&'static str>, String> {
+pub fn names<'a>(what: &str, text: &str, known: &[&'a str]) -> Result<Vec<&'a str>, String> {
     let mut names = Vec::new();
     for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
         let Some(found) = known.iter().find(|known| **known == name) else {

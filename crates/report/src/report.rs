@@ -32,6 +32,19 @@ pub fn print(body: Value) -> Result<(), Failure> {
     say(&format!("{:#}\n", framed(body)))
 }
 
+/// Prints `body` as a report for scripts, or else `text` for people.
+///
+/// # Errors
+///
+/// If stdout can't be written.
+pub fn print_or_say(
+    as_json: bool,
+    body: impl FnOnce() -> Value,
+    text: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    if as_json { print(body()) } else { say(&text()) }
+}
+
 /// The arguments of this process, as a line that a shell can be given.
 #[must_use]
 pub fn command() -> String {

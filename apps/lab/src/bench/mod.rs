@@ -2,7 +2,7 @@
 //!
 //! | module | does |
 //! |---|---|
-//! | [`locks`], [`rwlocks`] | the verbs: what may be asked of each family of locks |
+//! | [`locks`] | the verbs of locks, with all that is their own |
 //! | [`events`] | the verb of wake-ups, with all that is its own |
 //! | [`event_loop`] | the verb of loops that are to be on time, with all that is its own |
 //! | [`packets`] | the verb of pools that process packets, with all that is its own |
@@ -12,46 +12,40 @@
 //! | [`tasks`] | the verb of tasks that do nothing |
 //! | [`serve`] | the verb of servers, with all that is its own |
 //! | [`clock`] | the verb for timestamps, with a way of its own to measure |
-//! | [`settings`], [`rounds`], [`repeat`], [`ratio`] | what all verbs share: what may be asked,
-//! which subjects take turns, a repetition in a process of its own with an end to its time, paired
-//! ratios |
+//! | [`benchmark`] | the skeleton of all verbs, which says what a family has to give |
+//! | [`settings`], [`rounds`], [`repeat`] | what it is made of: what may be asked, which subjects
+//! take turns, a repetition in a process of its own with an end to its time |
+//! | [`report`], [`ratio`], [`columns`], [`page`] | rows of the figures that came back, paired
+//! ratios, tables, distributions drawn |
 //! | [`pools`] | what verbs of pools share |
+//! | [`visit`] | subjects that are types, by their names |
+//! | [`ticks`], [`usage`] | the counter that times, and what the process has used |
 //! | [`neighbours`], [`others`] | other users of the machine: those that we start, and all others |
-//! | [`lock_settings`] | what both families may be asked |
-//! | [`survey`] | a small measurement of every lock |
-//! | [`plan`] | which cells |
-//! | [`measure`] | what a repetition does |
-//! | [`subjects`] | the locks |
-//! | [`rows`] | medians, quartiles and ratios of the figures that came back |
-//! | [`waits`] | whether any thread waits too long for it |
-//! | [`tables`] | tables for people |
 
+mod benchmark;
 pub mod clock;
+mod columns;
 pub mod event_loop;
 pub mod events;
-mod lock_settings;
 pub mod locks;
-mod measure;
 pub mod mix;
 mod neighbours;
 pub mod options;
 mod others;
 pub mod packets;
-mod plan;
+mod page;
 mod pools;
 mod ratio;
 mod repeat;
+mod report;
 mod rounds;
-mod rows;
-pub mod rwlocks;
 pub mod serve;
 mod settings;
-mod subjects;
-pub mod survey;
-mod tables;
 pub mod tasks;
 pub mod thesis;
-mod waits;
+mod ticks;
+mod usage;
+mod visit;
 
 use std::process::ExitCode;
 
@@ -60,8 +54,8 @@ use antiphon_report::failure::Failure;
 use serde::{Deserialize, Serialize};
 
 use crate::compete::process::tell;
+pub use locks::Family;
 pub use settings::check_seconds;
-pub use subjects::Family;
 
 /// The hidden verb that carries out one repetition.
 pub const REPETITION: &str = "__repetition";
@@ -73,7 +67,7 @@ pub const NEIGHBOUR: &str = neighbours::VERB;
 #[serde(rename_all = "snake_case")]
 enum Order {
     /// A repetition of a lock.
-    Lock(measure::Order),
+    Lock(locks::Order),
     /// A repetition of a way to wake.
     Event(events::Order),
     /// A repetition of a pool.
@@ -105,7 +99,7 @@ pub fn repetition(order: &str) -> Result<ExitCode, Failure> {
     end_with_parent();
     let order = serde_json::from_str(order).map_err(Failure::arguments)?;
     match order {
-        Order::Lock(order) => answer(measure::measure(&order)),
+        Order::Lock(order) => answer(locks::measure(&order)),
         Order::Event(order) => answer(events::measure(&order)),
         Order::Packets(order) => answer(packets::measure(&order)),
         Order::Options(order) => answer(options::measure(&order)),

@@ -1,77 +1,104 @@
 //! The ratio of two subjects, taken in each repetition: what disturbs the machine for a second
 //! disturbs both.
 
-use serde_json::{Map, Value, json};
-
 use antiphon_report::stats::{Interval, Quartiles, quartiles};
 use antiphon_report::table::{Cell as Field, Tone};
+use serde::{Serialize, Serializer};
 
-/// Ratios of paired repetitions.
+/// Ratios of paired repetitions, under their key in reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
-    /// The median of them is the ratio.
-    pub of: Quartiles,
+    /// The key.
+    pub key: &'static str,
+    /// The quartiles of the ratios, of which the median is the ratio; `None` without pairs.
+    pub of: Option<Quartiles>,
     /// The interval in which the true median is; `None` of fewer than six.
     pub interval: Option<Interval>,
+}
+
+/// Which of two figures is the better one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// The greater one.
+    More,
+    /// The lesser one.
+    Less,
+    /// Neither: a table gives the ratio no colour.
+    Neither,
 }
 
 impl Ratio {
     /// The ratio of paired figures, ours and theirs. A pair without a figure of theirs has no
     /// ratio.
-    pub fn of(pairs: impl Iterator<Item = (f64, f64)>) -> Option<Self> {
+    pub fn of(key: &'static str, pairs: impl Iterator<Item = (f64, f64)>) -> Self {
         let ratios: Vec<_> =
             pairs.filter(|&(_, theirs)| theirs > 0.0).map(|(ours, theirs)| ours / theirs).collect();
-        let interval = Interval::of(ratios.clone());
-        quartiles(ratios).map(|of| Self { of, interval })
+        Self { key, interval: Interval::of(ratios.clone()), of: quartiles(ratios) }
     }
 
-    /// Puts `name`, `name_p25`, `name_p75`, `name_low95` and `name_high95` into `object`; null
-    /// where there is no ratio.
-    pub fn put(ratio: Option<Self>, name: &str, object: &mut Map<String, Value>) {
-        let interval = ratio.and_then(|ratio| ratio.interval);
-        let of = |figure: fn(Quartiles) -> f64| ratio.map(|ratio| figure(ratio.of));
-        object.insert(name.to_owned(), json!(of(|of| of.median)));
-        object.insert(format!("{name}_p25"), json!(of(|of| of.p25)));
-        object.insert(format!("{name}_p75"), json!(of(|of| of.p75)));
-        object.insert(format!("{name}_low95"), json!(interval.map(|one| one.low95)));
-        object.insert(format!("{name}_high95"), json!(interval.map(|one| one.high95)));
+    /// The ratio itself.
+    pub fn median(&self) -> Option<f64> {
+        self.of.map(|of| of.median)
     }
 
-    /// A ratio of which less is better, and its interval; of ours, coloured if that is on one side
-    /// of 1.
-    pub fn cells(ratio: Option<Self>, ours: bool) -> [Field; 2] {
-        let Some(ratio) = ratio else { return ["-", ""].map(Field::number) };
-        let tone = match ratio.interval {
-            Some(interval) if ours && interval.high95 < 1.0 => Tone::Good,
-            Some(interval) if ours && interval.low95 > 1.0 => Tone::Bad,
-            _ if ours => Tone::Plain,
-            _ => Tone::Faint,
+    /// The ratio in a table; of ours, coloured if its interval is on one side of 1.
+    pub fn field(&self, ours: bool, better: Better) -> Field {
+        let Some(median) = self.median() else { return Field::number("-") };
+        let side = self.interval.and_then(|interval| match better {
+            Better::Neither => None,
+            _ if interval.low95 > 1.0 => Some(better == Better::More),
+            _ if interval.high95 < 1.0 => Some(better == Better::Less),
+            _ => None,
+        });
+        let tone = match side {
+            _ if better == Better::Neither => Tone::Plain,
+            _ if !ours => Tone::Faint,
+            Some(true) => Tone::Good,
+            Some(false) => Tone::Bad,
+            None => Tone::Plain,
         };
-        let interval = ratio.interval.map_or(String::new(), |interval| {
+        Field::number(format!("{median:.2}×")).tone(tone)
+    }
+
+    /// The interval in a table.
+    pub fn interval_field(&self) -> Field {
+        let interval = self.interval.map_or(String::new(), |interval| {
             format!("{:.2} – {:.2}", interval.low95, interval.high95)
         });
-        [
-            Field::number(format!("{:.2}×", ratio.of.median)).tone(tone),
-            Field::number(interval).tone(Tone::Faint),
-        ]
+        Field::number(interval).tone(Tone::Faint)
+    }
+}
+
+/// `key`, `key_p25`, `key_p75`, `key_low95` and `key_high95`; null where there is no ratio.
+impl Serialize for Ratio {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Self { key, of, interval } = self;
+        to.collect_map([
+            ((*key).to_owned(), of.map(|of| of.median)),
+            (format!("{key}_p25"), of.map(|of| of.p25)),
+            (format!("{key}_p75"), of.map(|of| of.p75)),
+            (format!("{key}_low95"), interval.map(|one| one.low95)),
+            (format!("{key}_high95"), interval.map(|one| one.high95)),
+        ])
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn a_ratio_is_of_pairs_and_an_interval_needs_six() {
         let pairs = |count: u32| (1..=count).map(|at| (f64::from(at) * 3.0, f64::from(at)));
-        assert_eq!(Ratio::of(std::iter::empty()), None);
-        assert_eq!(Ratio::of([(1.0, 0.0)].into_iter()), None);
-        let five = Ratio::of(pairs(5)).map(|ratio| (ratio.of.median, ratio.interval));
-        assert_eq!(five, Some((3.0, None)));
-        let six = Ratio::of(pairs(6).chain([(1.0, 0.0)]));
-        assert_eq!(six.and_then(|ratio| ratio.interval).map(|at| at.high95), Some(3.0));
-        let mut object = Map::new();
-        Ratio::put(six, "ratio", &mut object);
+        let of = |pairs: &mut dyn Iterator<Item = (f64, f64)>| Ratio::of("ratio", pairs);
+        assert_eq!(of(&mut std::iter::empty()).median(), None);
+        assert_eq!(of(&mut [(1.0, 0.0)].into_iter()).median(), None);
+        let five = of(&mut pairs(5));
+        assert_eq!((five.median(), five.interval), (Some(3.0), None));
+        let six = of(&mut pairs(6).chain([(1.0, 0.0)]));
+        assert_eq!(six.interval.map(|at| at.high95), Some(3.0));
+        let object = json!(six);
         assert_eq!((&object["ratio_p25"], &object["ratio_low95"]), (&json!(3.0), &json!(3.0)));
     }
 }

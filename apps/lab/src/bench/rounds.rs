@@ -43,16 +43,104 @@ impl<F> Outcome<F> {
     }
 }
 
+/// What came of one repetition; or one line: what hindered it.
+pub type Repeated<F> = Result<Outcome<F>, String>;
+
 /// The subjects that take turns, and how often.
+#[derive(Clone, Default)]
 pub struct Rounds {
     /// Ours.
     pub subjects: Vec<&'static str>,
     /// The peers beside ours; ratios are to the first.
     pub peers: Vec<&'static str>,
+    /// Subjects that nothing is compared with, such as the machine itself.
+    pub apart: Vec<&'static str>,
     /// Repetitions that count.
     pub repetitions: usize,
     /// The seed of the order of subjects.
     pub seed: u64,
+}
+
+/// The measurements of one subject in one cell.
+pub type MeasuredOf<M> = Measured<<M as Measurement>::Cell, <M as Measurement>::Figures>;
+
+/// Cells, and how a subject is measured in one of them.
+pub trait Measurement: Sized {
+    /// The conditions.
+    type Cell: Cell;
+    /// The figures of a repetition.
+    type Figures;
+
+    /// The subjects that take turns, and the cells in the order in which they are measured.
+    fn turns(&self) -> (&Rounds, &[Self::Cell]);
+
+    /// Whether a subject has a part in a cell.
+    fn takes_part(&self, _cell: &Self::Cell, _subject: &str) -> bool {
+        true
+    }
+
+    /// Carries out one repetition, which `counts` unless it is rejected.
+    fn repeat(
+        &self,
+        cell: Self::Cell,
+        subject: &'static str,
+        counts: bool,
+    ) -> Repeated<Self::Figures>;
+
+    /// How many repetitions there are in all.
+    fn steps(&self) -> usize {
+        let (rounds, cells) = self.turns();
+        let subjects = cells.iter().map(|cell| self.participants(cell).count());
+        subjects.sum::<usize>() * (rounds.repetitions + 1)
+    }
+
+    /// The subjects that take turns in a cell.
+    fn participants(&self, cell: &Self::Cell) -> impl Iterator<Item = &'static str> {
+        self.turns().0.all_subjects().filter(|subject| self.takes_part(cell, subject))
+    }
+
+    /// Measures everything, and shows how far that is.
+    ///
+    /// # Errors
+    ///
+    /// As [`carry_out`](Self::carry_out).
+    fn measure(&self) -> Result<Vec<MeasuredOf<Self>>, Failure> {
+        self.carry_out(&mut Progress::new(self.steps()))
+    }
+
+    /// Measures everything.
+    ///
+    /// # Errors
+    ///
+    /// If this command can't start processes. A subject that fails is no error here, but trouble in
+    /// its row.
+    fn carry_out(&self, progress: &mut Progress) -> Result<Vec<MeasuredOf<Self>>, Failure> {
+        let (rounds, cells) = self.turns();
+        let (mut random, mut all) = (Random(rounds.seed), Vec::new());
+        for &cell in cells {
+            let neighbours = Neighbours::of(cell.load())
+                .map_err(|error| Failure::measured(format!("can't start a neighbour: {error}")))?;
+            let mut measured: Vec<_> = self
+                .participants(&cell)
+                .map(|subject| Measured::of(cell, subject, Vec::new()))
+                .collect();
+            for round in 0..=rounds.repetitions {
+                let mut order: Vec<_> = (0..measured.len()).collect();
+                random.shuffle(&mut order);
+                for index in order {
+                    let one = &mut measured[index];
+                    if one.trouble.is_none() {
+                        let (subject, counts) = (one.subject, round > 0);
+                        one.add(counts, || self.repeat(cell, subject, counts));
+                    }
+                    progress.step(&format!("{cell}: {}", one.subject));
+                }
+            }
+            drop(neighbours);
+            all.extend(measured);
+        }
+        Ok(all)
+    }
 }
 
 /// The measurements of one subject in one cell.
@@ -79,78 +167,30 @@ pub enum Trouble {
 }
 
 impl Rounds {
-    /// Ours and the peers.
+    /// Ours, the peers and the others.
     pub fn all_subjects(&self) -> impl Iterator<Item = &'static str> {
-        self.subjects.iter().chain(&self.peers).copied()
-    }
-
-    /// How many repetitions `cells` cells need in all.
-    pub fn steps(&self, cells: usize) -> usize {
-        cells * self.all_subjects().count() * (self.repetitions + 1)
-    }
-
-    /// Measures everything by `repeat`, which says in one line what hindered it.
-    ///
-    /// # Errors
-    ///
-    /// If this command can't start processes. A subject that fails is no error here, but trouble in
-    /// its row.
-    pub fn carry_out<C: Cell, F>(
-        &self,
-        cells: &[C],
-        progress: &mut Progress,
-        repeat: impl Fn(C, &'static str) -> Result<Outcome<F>, String>,
-    ) -> Result<Vec<Measured<C, F>>, Failure> {
-        let mut random = Random(self.seed);
-        let mut all = Vec::new();
-        for &cell in cells {
-            let neighbours = Neighbours::of(cell.load())
-                .map_err(|error| Failure::measured(format!("can't start a neighbour: {error}")))?;
-            let mut measured: Vec<_> =
-                self.all_subjects().map(|subject| Measured::new(cell, subject)).collect();
-            for round in 0..=self.repetitions {
-                let mut order: Vec<_> = (0..measured.len()).collect();
-                random.shuffle(&mut order);
-                for index in order {
-                    let one = &mut measured[index];
-                    if one.trouble.is_none() {
-                        one.repeat(round > 0, &repeat);
-                    }
-                    progress.step(&format!("{cell}: {}", one.subject));
-                }
-            }
-            drop(neighbours);
-            all.extend(measured);
-        }
-        Ok(all)
+        self.subjects.iter().chain(&self.peers).chain(&self.apart).copied()
     }
 }
 
 impl<C: Cell, F> Measured<C, F> {
-    fn new(cell: C, subject: &'static str) -> Self {
-        Self { cell, subject, figures: Vec::new(), others: Vec::new(), trouble: None }
+    /// Repetitions without trouble.
+    pub fn of(cell: C, subject: &'static str, figures: Vec<F>) -> Self {
+        Self { cell, subject, figures, others: Vec::new(), trouble: None }
     }
 
-    fn repeat(
-        &mut self,
-        counts: bool,
-        repeat: impl Fn(C, &'static str) -> Result<Outcome<F>, String>,
-    ) {
+    fn add(&mut self, counts: bool, repeat: impl FnOnce() -> Repeated<F>) {
         let before = Moment::now();
-        let outcome = repeat(self.cell, self.subject);
+        let outcome = repeat();
         // The neighbours that we have started ourselves are no news.
         if self.cell.load() == Load::Idle {
             self.others.extend(before.and_then(|moment| moment.others_since()));
         }
         match outcome {
             Ok(Outcome::Missing(what)) => self.trouble = Some(Trouble::Missing(what)),
-            Ok(Outcome::Violation(what)) => {
-                let what = format!("{} ({}): {what}", self.subject, self.cell);
-                self.trouble = Some(Trouble::Failed(what));
-            }
             Ok(Outcome::Figures(figures)) if counts => self.figures.push(figures),
             Ok(Outcome::Figures(_)) => {}
-            Err(what) => {
+            Ok(Outcome::Violation(what)) | Err(what) => {
                 let what = format!("{} ({}): {what}", self.subject, self.cell);
                 self.trouble = Some(Trouble::Failed(what));
             }
@@ -210,24 +250,53 @@ mod tests {
         }
     }
 
-    fn rounds() -> Rounds {
-        Rounds { subjects: vec!["ours"], peers: vec!["one", "other"], repetitions: 3, seed: 1 }
+    /// Measures the number of repetitions so far, if `fails` says nothing of a subject.
+    struct Counting {
+        rounds: Rounds,
+        cells: Vec<Place>,
+        calls: RefCell<Vec<(Place, &'static str)>>,
+        fails: fn(&str) -> Option<Repeated<usize>>,
+    }
+
+    impl Measurement for Counting {
+        type Cell = Place;
+        type Figures = usize;
+
+        fn turns(&self) -> (&Rounds, &[Place]) {
+            (&self.rounds, &self.cells)
+        }
+
+        fn takes_part(&self, cell: &Place, subject: &str) -> bool {
+            cell.0 < 9 || subject == "apart"
+        }
+
+        fn repeat(&self, cell: Place, subject: &'static str, _counts: bool) -> Repeated<usize> {
+            self.calls.borrow_mut().push((cell, subject));
+            let figures = Outcome::Figures(self.calls.borrow().len());
+            (self.fails)(subject).unwrap_or(Ok(figures))
+        }
+    }
+
+    fn counting(cells: &[u32]) -> Counting {
+        let rounds = Rounds {
+            subjects: vec!["ours"],
+            peers: vec!["one", "other"],
+            repetitions: 3,
+            seed: 1,
+            ..Rounds::default()
+        };
+        let cells = cells.iter().copied().map(Place).collect();
+        Counting { rounds, cells, calls: RefCell::default(), fails: |_| None }
     }
 
     #[test]
     fn all_take_turns_and_the_first_round_does_not_count() {
-        let rounds = rounds();
-        let cells = [Place(1), Place(2)];
-        let calls = RefCell::new(Vec::new());
-        let mut progress = Progress::new(rounds.steps(cells.len()));
-        let measured = rounds.carry_out(&cells, &mut progress, |cell, subject| {
-            calls.borrow_mut().push((cell, subject));
-            Ok(Outcome::Figures(calls.borrow().len()))
-        });
-        let Ok(measured) = measured else { panic!("nothing is started") };
-        assert_eq!(calls.borrow().len(), rounds.steps(cells.len()));
-        for round in calls.borrow().chunks(3) {
-            for subject in rounds.all_subjects() {
+        let counting = counting(&[1, 2]);
+        let Ok(measured) = counting.measure() else { panic!("nothing is started") };
+        let calls = counting.calls.borrow();
+        assert_eq!(calls.len(), counting.steps());
+        for round in calls.chunks(3) {
+            for subject in counting.rounds.all_subjects() {
                 assert!(round.iter().any(|call| call.1 == subject), "{subject} in {round:?}");
             }
         }
@@ -239,19 +308,26 @@ mod tests {
     }
 
     #[test]
+    fn a_cell_is_measured_of_those_that_have_a_part_in_it() {
+        let mut counting = counting(&[8, 9]);
+        counting.rounds.apart = vec!["apart"];
+        let Ok(measured) = counting.measure() else { panic!("nothing is started") };
+        let subjects: Vec<_> = measured.iter().map(|one| (one.cell.0, one.subject)).collect();
+        let all = [(8, "ours"), (8, "one"), (8, "other"), (8, "apart"), (9, "apart")];
+        assert_eq!((subjects, counting.steps()), (all.to_vec(), 20));
+    }
+
+    #[test]
     fn who_is_in_trouble_is_asked_no_more() {
-        let calls = RefCell::new(0);
-        let measured =
-            rounds().carry_out(&[Place(7)], &mut Progress::new(1), |_, subject| match subject {
-                "ours" => {
-                    *calls.borrow_mut() += 1;
-                    Err("it hangs".to_owned())
-                }
-                "one" => Ok(Outcome::Missing("not here".to_owned())),
-                _ => Ok(Outcome::Figures(())),
-            });
-        let Ok(measured) = measured else { panic!("nothing is started") };
-        assert_eq!(calls.into_inner(), 1);
+        let mut counting = counting(&[7]);
+        counting.fails = |subject| match subject {
+            "ours" => Some(Err("it hangs".to_owned())),
+            "one" => Some(Ok(Outcome::Missing("not here".to_owned()))),
+            _ => None,
+        };
+        let Ok(measured) = counting.measure() else { panic!("nothing is started") };
+        let calls = counting.calls.borrow();
+        assert_eq!(calls.iter().filter(|call| call.1 == "ours").count(), 1);
         let troubles = || measured.iter().filter_map(|one| one.trouble.as_ref());
         assert_eq!(Trouble::failures(troubles()), Some("ours (place 7): it hangs".to_owned()));
         assert_eq!(troubles().count(), 2);

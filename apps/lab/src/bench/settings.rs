@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use antiphon_report::failure::Failure;
 use antiphon_report::list::names;
-use antiphon_report::{report, say};
+use antiphon_report::report::print_or_say;
 use clap::Args;
 use serde_json::Value;
 
@@ -64,7 +64,8 @@ impl Settings {
             let wanted = format!("nothing to measure; name a {what} with --subject");
             return Err(Failure::arguments(wanted));
         }
-        Ok(Rounds { subjects, peers, repetitions: self.repetitions, seed: self.seed })
+        let (repetitions, seed) = (self.repetitions, self.seed);
+        Ok(Rounds { subjects, peers, repetitions, seed, ..Rounds::default() })
     }
 
     /// Prints what came of it.
@@ -73,11 +74,7 @@ impl Settings {
     ///
     /// What went wrong with a subject.
     pub fn print(&self, printed: Printed) -> Result<ExitCode, Failure> {
-        if self.json {
-            report::print(printed.json)?;
-        } else {
-            say(&printed.text)?;
-        }
+        print_or_say(self.json, || printed.json, || printed.text)?;
         if let Some(cpus) = printed.others_cpus.filter(|&cpus| cpus > 0.1) {
             eprintln!("antiphon: the machine was not idle: others used {cpus:.1} CPUs meanwhile");
         }

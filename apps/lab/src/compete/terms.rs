@@ -39,37 +39,6 @@ pub enum Levels {
     Cgroup,
 }
 
-impl Levels {
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::One => "one",
-            Self::Each => "each",
-            Self::Cgroup => "cgroup",
-        }
-    }
-}
-
-impl Competitor {
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Spin => "spin",
-            Self::Cc => "cc",
-        }
-    }
-}
-
-impl Grouping {
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Each => "each",
-            Self::One => "one",
-        }
-    }
-}
-
 /// Numbers of programs, which may be none: `0,4`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hogs(pub Vec<usize>);

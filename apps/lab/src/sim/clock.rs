@@ -11,13 +11,14 @@ use antiphon_report::failure::Failure;
 use antiphon_report::list::Counts;
 use antiphon_report::machine;
 use antiphon_report::progress::Progress;
+use antiphon_report::report::print_or_say;
 use antiphon_report::table::{Cell as Field, Table, colour_stdout, si};
-use antiphon_report::{report, say};
 use antiphon_sim::{Machine, OwnLine, Sim, Simulation, count, finished};
 use antiphon_sync::clock::{Apart, Least, Meeting, Ordo};
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::report::{body, heading, row};
 use crate::clocks::{self, Repeat, Site, Subject};
 
 /// Timestamps: a shared counter, the CPU's counter, the clock, Ordo; and transactions that are
@@ -68,42 +69,42 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if !(0.001..=1_000.0).contains(&arguments.ms) {
         return Err(Failure::arguments("--ms takes a time from 0.001 to 1000, such as 0.1"));
     }
-    let (machine, seed) = (described.machine, arguments.seed);
+    let (machine, seed) = (&described.machine, arguments.seed);
     let cpus = machine.cores() as usize;
     let threads = arguments.threads.clone().map_or_else(
         || vec![1, cpus / machine.topology.nodes() as usize, cpus],
         |Counts(threads)| threads,
     );
-    let apart_ns = measured(&machine, seed)?;
+    let apart_ns = measured(machine, seed)?;
     let mut progress = Progress::new(threads.len() * subjects.len());
     let mut rows = Vec::new();
     for &threads in &threads {
         let first = rows.len();
         for &subject in &subjects {
             let limit_ns = (arguments.ms * 1e6).round() as u64;
-            rows.push(Row::of(&machine, seed, apart_ns, subject, threads, limit_ns)?);
+            rows.push(Row::of(machine, seed, apart_ns, subject, threads, limit_ns)?);
             progress.step(&format!("{threads} threads: {}", subject.name));
         }
         Row::compare(&mut rows[first..]);
     }
     drop(progress);
-    let simulated = json!({
-        "machine": machine.name, "hash": format!("{:016x}", described.hash), "seed": seed,
-        "ms": arguments.ms, "uncertainty_ns": apart_ns, "offset_ns": offset_ns(&machine),
+    let (ms, offset_ns) = (arguments.ms, offset_ns(machine));
+    let conditions = json!({
+        "seed": seed, "ms": ms, "uncertainty_ns": apart_ns, "offset_ns": offset_ns,
     });
-    if arguments.json {
-        let rows: Vec<_> = rows.iter().map(|row| row.object(&machine)).collect();
-        report::print(json!({ "simulated": simulated, "rows": rows }))?;
-    } else {
-        say(&format!(
-            "Simulated (a model, not a measurement): {}, {} ms, seed {seed}\nOrdo: uncertain \
-             within {apart_ns} ns, as the program finds; counters are apart by {} ns at most\n\n{}",
-            machine.name,
-            arguments.ms,
-            offset_ns(&machine),
-            text(&rows, colour_stdout())
-        ))?;
-    }
+    let objects = || rows.iter().map(|row| row.object(machine)).collect();
+    print_or_say(
+        arguments.json,
+        || body(&described, conditions, objects()),
+        || {
+            format!(
+                "{}\nOrdo: uncertain within {apart_ns} ns, as the program finds; counters are \
+                 apart by {offset_ns} ns at most\n\n{}",
+                heading(machine, &format!("{ms} ms, seed {seed}")),
+                text(&rows, colour_stdout())
+            )
+        },
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -197,12 +198,12 @@ impl Row {
     }
 
     fn object(&self, machine: &Machine) -> Value {
-        json!({
-            "model": true, "machine": machine.name, "subject": self.subject.name,
-            "threads": self.threads, "ns_per_op": self.ns_per_op, "ops_per_s": self.ops_per_s,
+        let keys = json!({
+            "ns_per_op": self.ns_per_op, "ops_per_s": self.ops_per_s,
             "aborts_per_kop": self.aborts_per_kop, "reference": self.subject.reference,
             "ratio": self.ratio,
-        })
+        });
+        row(machine, self.subject.name, self.threads, keys)
     }
 }
 

@@ -26,14 +26,6 @@ pub enum Arbitration {
 }
 
 impl Arbitration {
-    /// The name in arguments and rows.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Fifo => "fifo",
-            Self::Near => "near",
-        }
-    }
-
     fn of_model(self) -> antiphon_sim::Arbitration {
         match self {
             Self::Fifo => antiphon_sim::Arbitration::Fifo,

@@ -28,7 +28,8 @@ use antiphon_report::page::bars::{Bar, drawing};
 use antiphon_report::page::escape;
 use antiphon_report::table::{Cell as Field, Table, colour_stdout, count, si};
 use antiphon_report::words::{noun, several};
-use antiphon_report::{report, say};
+
+use super::report::{heading, print};
 
 /// What the locks of many inodes take: a lock with a part for each socket from the start, CST, the
 /// kernel's mutex, ours
@@ -87,29 +88,26 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let html = OutputFile::of("--html", arguments.html.as_deref())?;
     let counted = Counted::on(&machine, visits, seed)?;
     let rows = rows(&machine, inodes, &counted);
-    let heading = format!(
-        "Simulated (a model, not a measurement): {}, {} {}, {} to each, seed {seed};\n\
-         structures counted with {} {}",
-        machine.name,
+    let conditions = format!(
+        "{} {}, {} to each, seed {seed};\nstructures counted with {} {}",
         count(inodes),
         noun(inodes, "inode"),
         several(visits.into(), "visit"),
         count(counted.inodes as u64),
         noun(counted.inodes as u64, "inode")
     );
-    let written = html.map_or(Ok(()), |file| file.write(&page(&heading, &rows)));
-    if arguments.json {
-        report::print(json!({
+    let heading = heading(&machine, &conditions);
+    let body = || {
+        json!({
             "simulated": {
                 "machine": machine.name, "seed": seed, "visits": visits,
                 "counted_inodes": counted.inodes,
             },
             "inodes": inodes, "rows": rows.iter().map(Row::object).collect::<Vec<_>>(),
-        }))?;
-    } else {
-        say(&format!("{heading}\n\n{}", text(&rows, colour_stdout())))?;
-    }
-    written.map(|()| ExitCode::SUCCESS)
+        })
+    };
+    let text = || format!("{heading}\n\n{}", text(&rows, colour_stdout()));
+    print(arguments.json, (html, || page(&heading, &rows)), body, text)
 }
 
 /// The counts of a simulation with CST.
@@ -287,10 +285,9 @@ fn page(heading: &str, rows: &[Row]) -> String {
     let share = |bytes: f64| format!("{}B, {:.2} %", si(bytes), bytes / APPLICATION_BYTES * 100.0);
     let body = format!(
         "<p>{}</p>\n<h2>Memory of locks</h2>\n<p class=faint>Bytes, and the share of an \
-         application's 32 GB</p>\n{}<h2>Figures</h2>\n<div class=wide><pre>{}</pre></div>",
+         application's 32 GB</p>\n{}",
         escape(heading),
         drawing(&bars, share),
-        escape(&text(rows, false))
     );
-    page::page("antiphon sim: memory of locks", &body, None)
+    page::with_tables("antiphon sim: memory of locks", &body, &text(rows, false))
 }

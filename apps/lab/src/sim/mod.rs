@@ -15,6 +15,7 @@
 //! | [`sweep`] | many, on all CPUs |
 //! | [`plan`], [`row`] | what is simulated, and a row of it, as reports have them |
 //! | [`rows`], [`tables`], [`page`] | what came of it, for scripts and for people |
+//! | [`report`] | the frame of a report, what all rows have, the names that are asked for |
 //! | [`shard`], [`merge`] | a part of the rows, and parts together again |
 //! | [`search`] | locks with other parameters, and which of them nothing beats |
 //! | [`memory`] | `sim memory`: what the locks of ten million inodes take |
@@ -36,6 +37,7 @@ pub mod mix;
 mod page;
 mod plan;
 mod published;
+mod report;
 mod row;
 mod rows;
 mod search;

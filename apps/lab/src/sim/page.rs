@@ -35,25 +35,15 @@ pub fn page(machine: &str, heading: &str, rows: &[Value]) -> String {
             let _ = writeln!(body, "<p class=faint>{}</p>", escape(note));
         }
     }
-    let _ = writeln!(
-        body,
-        "<h2>Figures</h2>\n<div class=wide><pre>{}</pre></div>",
-        escape(&tables::text(rows, false))
-    );
-    page::page("antiphon sim", &body, None)
+    page::with_tables("antiphon sim", &body, &tables::text(rows, false))
 }
 
 fn curves(rows: &[Value], key: &str) -> Vec<Curve> {
-    let of_lock = |rows: &[Value]| Curve {
-        name: rows[0]["subject"].as_str().unwrap_or_default().to_owned(),
-        points: rows
-            .iter()
-            .filter_map(|row| Some((row["threads"].as_f64()?, row[key].as_f64()?)))
-            .collect(),
-        dashed: false,
-    };
-    let curves = rows.chunk_by(|one, next| one["subject"] == next["subject"]).map(of_lock);
-    curves.filter(|curve| !curve.points.is_empty()).collect()
+    let name = |row: &Value| row["subject"].as_str().unwrap_or_default().to_owned();
+    let point = |row: &Value| Some((row["threads"].as_f64()?, row[key].as_f64()?));
+    let mut curves = Curve::by_name(rows, name, point);
+    curves.retain(|curve| !curve.points.is_empty());
+    curves
 }
 
 #[cfg(test)]

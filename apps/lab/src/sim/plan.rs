@@ -9,6 +9,7 @@ use super::experiment::{Arbitration, Pages};
 use super::search::VARIANTS;
 use super::sweep::Cell;
 use crate::bench::Family;
+use crate::named::Named as _;
 
 /// All that the rows of a report depend on, as the report has it: those that have the same are of
 /// one table.

@@ -138,11 +138,7 @@ pub fn page(about: &str, rows: &[Value]) -> String {
         body += "<p class=faint>Operations a second, by the year of publication</p>\n";
         body += &drawing(&lines(of_case), si);
     }
-    body += &format!(
-        "<h2>Figures</h2>\n<div class=wide><pre>{}</pre></div>",
-        escape(&text(rows, false))
-    );
-    page::page("antiphon sim: locks by year", &body, None)
+    page::with_tables("antiphon sim: locks by year", &body, &text(rows, false))
 }
 
 fn heading(rows: &[Value]) -> String {

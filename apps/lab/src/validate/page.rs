@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use antiphon_report::page::curves::{Curve, drawing};
-use antiphon_report::page::{escape, page as whole};
+use antiphon_report::page::{escape, with_tables};
 
 use super::agree::{Compared, RULE, times};
 use super::report::Report;
@@ -29,7 +29,10 @@ pub fn page(report: &Report) -> String {
     body += "<h2>Where they differ</h2>\n";
     body += &match differences.len() {
         0 => "<p>Nowhere, by that rule.</p>\n".to_owned(),
-        _ => preformatted(&text::differences(report, false)),
+        _ => {
+            let text = escape(&text::differences(report, false));
+            format!("<div class=wide><pre>{text}</pre></div>\n")
+        }
     };
     for case in CASES {
         let rows: Vec<_> = report.rows.iter().filter(|row| row.case == case).collect();
@@ -46,13 +49,7 @@ pub fn page(report: &Report) -> String {
             let _ = write!(body, "<p class=faint>{name}</p>\n<figure>\n{said}</figure>\n");
         }
     }
-    body += "<h2>Figures</h2>\n";
-    body += &preformatted(&text::tables(report, false));
-    whole("antiphon validate", &body, None)
-}
-
-fn preformatted(text: &str) -> String {
-    format!("<div class=wide><pre>{}</pre></div>\n", escape(text))
+    with_tables("antiphon validate", &body, &text::tables(report, false))
 }
 
 /// A curve for each lock.

@@ -36,6 +36,21 @@ impl Curve {
         let points = cdf.iter().map(|one| (rarity(one.share), one.value)).collect();
         Self { name: name.to_owned(), points, dashed }
     }
+
+    /// The curves of rows that stand together by their names, with a point for each row that has
+    /// one.
+    pub fn by_name<R>(
+        rows: &[R],
+        name: impl Fn(&R) -> String,
+        point: impl Fn(&R) -> Option<(f64, f64)>,
+    ) -> Vec<Self> {
+        let curve = |rows: &[R]| Self {
+            name: name(&rows[0]),
+            points: rows.iter().filter_map(&point).collect(),
+            dashed: false,
+        };
+        rows.chunk_by(|one, next| name(one) == name(next)).map(curve).collect()
+    }
 }
 
 /// Threads across, each doubling as wide as the next; figures from 0 up, said by `words`.

@@ -30,6 +30,13 @@ pub fn page(title: &str, body: &str, script: Option<&str>) -> String {
     )
 }
 
+/// A page without a script, which ends with tables as they are in a terminal.
+pub fn with_tables(title: &str, body: &str, tables: &str) -> String {
+    let tables = escape(tables);
+    let body = format!("{body}<h2>Figures</h2>\n<div class=wide><pre>{tables}</pre></div>\n");
+    page(title, &body, None)
+}
+
 /// Text as it stands between tags or in quotes.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;")

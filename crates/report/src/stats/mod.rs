@@ -4,6 +4,7 @@ mod distribution;
 mod fairness;
 mod histogram;
 mod interval;
+mod medians;
 mod order;
 mod random;
 
@@ -11,5 +12,6 @@ pub use distribution::{Below, distribution};
 pub use fairness::jain;
 pub use histogram::Histogram;
 pub use interval::Interval;
+pub use medians::medians;
 pub use order::{Quartiles, deviation, geometric_mean, median, quantile, quartiles};
 pub use random::Random;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::bench::neighbours::Load;
 use crate::bench::rounds;
 use crate::compete::terms::{Competitor, Grouping, Levels, cpus};
+use crate::named::Named as _;
 
 /// The conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

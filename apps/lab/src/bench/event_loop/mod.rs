@@ -31,7 +31,6 @@ pub mod schemes;
 mod sentinel;
 mod tables;
 
-use std::cell::RefCell;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -44,20 +43,20 @@ pub use program::{Order as ProgramOrder, be};
 use antiphon_report::failure::Failure;
 use antiphon_report::file::OutputFile;
 use antiphon_report::list::Counts;
-use antiphon_report::progress::Progress;
 use antiphon_report::schedule::Schedule;
-use antiphon_report::table::colour_stdout;
 
+use super::benchmark;
 use super::repeat::repeat;
-use super::rounds::Rounds;
-use super::settings::{Printed, Settings, check_seconds};
+use super::rounds::{Measurement, Repeated, Rounds};
+use super::settings::{Settings, check_seconds};
 use crate::compete::cgroup::Groups;
 use crate::compete::level::Level;
 use crate::compete::terms::{Competitor, Grouping, Hogs, Levels, MOST as MOST_PROGRAMS};
 use crate::compete::{hogs, work};
+use crate::every::every;
 use cases::Cell;
+use figures::Figures;
 use measure::How;
-use rows::{Measured, Report};
 use schemes::{OURS, PEERS, Scheme, Shares};
 
 /// Loops: whether timers are on time while the CPU is wanted by all, and whether it is shared
@@ -159,19 +158,10 @@ const REJECTED_S: f64 = 0.5;
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let plan = plan(arguments)?;
     let html = OutputFile::of("--html", arguments.html.as_deref())?;
-    let rows = rows::put_together(&plan.rounds, &plan.carry_out()?);
-    let Plan { rounds, cpus, how, seconds, .. } = plan;
-    let report = Report { reference: rounds.peers.first().copied(), rows, how, seconds, cpus };
-    let drawn = html.map_or(Ok(()), |file| file.write(&page::page(&report)));
-    arguments
-        .settings
-        .print(Printed {
-            json: report.json(),
-            text: tables::text(&report, colour_stdout()),
-            others_cpus: report.others_cpus(),
-            trouble: report.trouble(),
-        })
-        .and_then(|code| drawn.map(|()| code))
+    let rows = benchmark::rows(&plan, &plan.measure()?);
+    let drawn = html.map_or(Ok(()), |file| file.write(&page::page(&plan, &rows)));
+    let code = benchmark::print(&plan, &rows, &arguments.settings)?;
+    drawn.map(|()| code)
 }
 
 fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
@@ -277,56 +267,34 @@ fn cells(arguments: &Arguments) -> Result<Vec<Cell>, Failure> {
     if let Some(hz) = hz.0.iter().find(|&&hz| hz > 1000) {
         return Err(Failure::arguments(format!("--hz {hz} is more than 1000")));
     }
-    let mut cells = Vec::new();
-    for &load in &settings.load {
-        for (&competitor, &levels) in both(competitor, levels) {
-            for &group in group {
-                for (&hogs, &hz) in both(&hogs.0, &hz.0) {
-                    let cpus = *cpus;
-                    let cell = |&players: &usize| Cell {
-                        load,
-                        players,
-                        hogs,
-                        competitor,
-                        hz,
-                        group,
-                        levels,
-                        cpus,
-                    };
-                    cells.extend(players.0.iter().map(cell));
-                }
-            }
-        }
+    let cpus = *cpus;
+    Ok(every!(
+        load in &settings.load, competitor in competitor, levels in levels, group in group,
+        hogs in &hogs.0, hz in &hz.0, players in &players.0
+        => Cell { load, players, hogs, competitor, hz, group, levels, cpus }
+    ))
+}
+
+impl Measurement for Plan {
+    type Cell = Cell;
+    type Figures = Figures;
+
+    fn turns(&self) -> (&Rounds, &[Cell]) {
+        (&self.rounds, &self.cells)
     }
-    Ok(cells)
-}
 
-/// All pairs, by the first.
-fn both<'a, A, B>(of: &'a [A], with: &'a [B]) -> impl Iterator<Item = (&'a A, &'a B)> {
-    of.iter().flat_map(move |one| with.iter().map(move |other| (one, other)))
-}
-
-impl Plan {
-    fn carry_out(&self) -> Result<Vec<Measured>, Failure> {
-        let mut progress = Progress::new(self.rounds.steps(self.cells.len()));
-        let begun = RefCell::new(Vec::new());
-        self.rounds.carry_out(&self.cells, &mut progress, |cell, subject| {
-            let mut seconds = self.seconds;
-            // The first one is rejected, and only shows whether it can be had.
-            if !begun.borrow().contains(&(cell, subject)) {
-                begun.borrow_mut().push((cell, subject));
-                seconds = seconds.min(REJECTED_S);
-            }
-            let warm_s = (seconds * WARM).min(WARM_S);
-            let order = Order {
-                subject: subject.to_owned(),
-                cell,
-                cpus: self.cpus.clone(),
-                how: self.how.clone(),
-                seconds,
-                warm_s,
-            };
-            repeat(&super::Order::Loop(order), seconds + warm_s)
-        })
+    fn repeat(&self, cell: Cell, subject: &'static str, counts: bool) -> Repeated<Figures> {
+        // The first one is rejected, and only shows whether it can be had.
+        let seconds = if counts { self.seconds } else { self.seconds.min(REJECTED_S) };
+        let warm_s = (seconds * WARM).min(WARM_S);
+        let order = Order {
+            subject: subject.to_owned(),
+            cell,
+            cpus: self.cpus.clone(),
+            how: self.how.clone(),
+            seconds,
+            warm_s,
+        };
+        repeat(&super::Order::Loop(order), seconds + warm_s)
     }
 }

@@ -1,41 +1,117 @@
-//! Tables for people.
+//! The report of `bench loop`: keys for scripts, tables for people.
 
-use antiphon_report::schedule::legend;
+use antiphon_coop::available;
+use antiphon_report::schedule::{Used, legend};
 use antiphon_report::table::{Cell as Field, Table, Tone, duration, si};
+use serde_json::{Value, json};
 
-use super::rows::{Report, Row};
+use super::Plan;
+use super::cases::Cell;
+use super::figures::Figures;
+use super::measure::How;
+use super::rows::{Row, Summary};
+use crate::bench::benchmark::{Benchmark, ColumnsOf};
+use crate::bench::columns::Columns;
+use crate::bench::ratio::Better;
+use crate::bench::report::Beside;
+use crate::bench::rounds::Trouble;
+use crate::compete::level::weakens;
+use crate::compete::tardiness::Tardiness;
 use crate::compete::terms::Grouping;
 use crate::compete::tier_stats::TierStats;
 
-/// All of them, and what is said of them.
-pub fn text(report: &Report, colour: bool) -> String {
-    let mut text = String::new();
-    for rows in report.rows.chunk_by(|a, b| a.cell == b.cell) {
-        text += &format!("{}\n{}\n", rows[0].cell, table(rows, report).render(colour));
-        for player in rows.iter().filter(|row| row.others.is_some()) {
-            text += &misbehaving(player);
+impl Benchmark for Plan {
+    type Summary = Summary;
+
+    fn summaries(&self, one: &Beside<'_, Cell, Figures>) -> Vec<Summary> {
+        vec![Summary::of(one)]
+    }
+
+    fn conditions(&self, row: &Row) -> Value {
+        let Cell { load, players, hogs, competitor, hz, group, levels, cpus } = row.cell;
+        json!({
+            "needs": row.needs(), "costs": row.scheme().map(|scheme| scheme.costs),
+            "options": self.how.schedule.json(row.used()),
+            "case": if hogs > 0 { json!(competitor) } else { json!("players") },
+            "load": load, "players_n": players, "hogs_n": hogs, "competitor": competitor,
+            "hz": hz, "group": group, "grouped": row.grouped(), "levels": levels,
+            "cpus_n": cpus, "threads": players + hogs,
+        })
+    }
+
+    fn body(&self, rows: &[Row]) -> Value {
+        let used = rows.iter().map(Row::used).max().unwrap_or(Used::Nothing);
+        let How { demand, even, misbehave, sentinel_ns, schedule, .. } = self.how;
+        json!({
+            "seconds": self.seconds, "demand": demand, "alike": even, "misbehave": misbehave,
+            "sentinel_us": sentinel_ns / 1000, "cpu_list": self.cpus,
+            "options": schedule.json(used), "weaker": weaker(rows),
+        })
+    }
+
+    fn columns(&self, rows: &[Row]) -> ColumnsOf<Self> {
+        let late = |of: fn(&Tardiness) -> f64| move |summary: &Summary| of(&summary.tardiness);
+        let of = |name: &'static str| move |summary: &Summary| summary.median(name);
+        let time = |us: f64| duration(us * 1e3);
+        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        let index = |value: f64| format!("{value:.3}");
+        Columns::of(rows)
+            .subject("subject")
+            .condition("needs", |row| Field::text(row.needs()).tone(Tone::Faint))
+            .number(">p50", time, late(|late| late.p50_us))
+            .number(">p90", time, late(|late| late.p90_us))
+            .number(">p99", time, late(|late| late.p99_us))
+            .ratio(Better::Neither, |of| of.ratio)
+            .number(">p99.9", time, late(|late| late.p999_us))
+            .number(">max", time, late(|late| late.max_us))
+            .number(">≤ 1 ms", percent, late(|late| late.within_1ms))
+            .number(">beyond noise", time, of("beyond_noise_us"))
+            .number(">Jain CPU", index, of("jain_cpu"))
+            .number(">Jain fps", index, of("jain_fps"))
+            .number(">players' CPU", percent, of("players_share"))
+            .number(">frames/s", |fps| format!("{fps:.1}"), of("fps"))
+            .number(">chunks/s", si, of("chunks_per_s"))
+            .ratio(Better::Neither, |of| of.ratio_chunks)
+            .number(">switches/s", si, of("switches_per_s"))
+    }
+
+    fn table(&self, rows: &[Row]) -> Table {
+        // Why, is said below.
+        let kind = |trouble: &Trouble| Field::number(trouble.json().0).tone(Tone::Faint);
+        self.columns(rows).table_with(rows, kind)
+    }
+
+    fn notes(&self, rows: &[Row]) -> String {
+        let misbehaving = rows.iter().filter_map(misbehaving);
+        misbehaving.chain(rows.iter().filter_map(tier_stats)).collect()
+    }
+
+    fn about(&self, rows: &[Row]) -> String {
+        let mut text = troubles(rows) + &no_group(rows) + &costs(rows);
+        let measured = rows.iter().filter(|row| row.trouble.is_none());
+        text += &legend(measured.map(|row| (row.subject, row.used())), self.how.schedule);
+        if let Some(level) = rows.iter().find_map(|row| row.summary.level.as_ref()) {
+            text += &format!("Competing on: {}.\n", level.said());
+            if let Some(why) = &level.not_first {
+                text += &format!("--first has no effect: {why}.\n");
+            }
         }
-        text += &rows.iter().filter_map(tier_stats).collect::<String>();
-    }
-    text += &troubles(report);
-    text += &no_group(report);
-    text += &costs(report);
-    let measured = report.rows.iter().filter(|row| row.trouble.is_none());
-    text += &legend(measured.map(|row| (row.subject, row.used())), report.how.schedule);
-    let level = report.rows.iter().find_map(|row| row.level.as_ref());
-    if let Some(level) = level {
-        text += &format!("Competing on: {}.\n", level.said());
-        if let Some(why) = &level.not_first {
-            text += &format!("--first has no effect: {why}.\n");
+        if let Some(weaker) = weaker(rows) {
+            text += &format!("{weaker}.\n");
         }
+        if let Some(why) = rows.iter().find_map(|row| row.summary.no_sentinel.as_ref()) {
+            text += &format!("No sentinel: {why}.\n");
+        }
+        text + RULE
     }
-    if let Some(weaker) = report.weaker() {
-        text += &format!("{weaker}.\n");
-    }
-    if let Some(why) = report.rows.iter().find_map(|row| row.no_sentinel.as_ref()) {
-        text += &format!("No sentinel: {why}.\n");
-    }
-    text + RULE
+}
+
+/// The tiers that are weaker against programs on other levels than the run's, if any of them was
+/// measured.
+fn weaker(rows: &[Row]) -> Option<&'static str> {
+    let measured = |row: &&Row| row.trouble.is_none();
+    let tiers = rows.iter().filter(measured).filter_map(|row| row.scheme()?.tier);
+    tiers.into_iter().any(weakens).then(|| available().weaker()).flatten()
 }
 
 const RULE: &str = "\
@@ -46,8 +122,8 @@ programs, and of players' frames; 1 is fair. Switches are of all programs, witho
 ";
 
 /// Why there are no figures: a line for each reason of each scheme.
-fn troubles(report: &Report) -> String {
-    let said = report.rows.iter().filter_map(|row| {
+fn troubles(rows: &[Row]) -> String {
+    let said = rows.iter().filter_map(|row| {
         let (kind, what) = row.trouble.as_ref()?.json();
         Some(format!("{} {kind}: {what}.\n", row.subject))
     });
@@ -55,8 +131,8 @@ fn troubles(report: &Report) -> String {
 }
 
 /// Names the subjects whose players were no group, though one was asked for.
-fn no_group(report: &Report) -> String {
-    let asked = report.rows.iter().filter(|row| row.cell.group == Grouping::One);
+fn no_group(rows: &[Row]) -> String {
+    let asked = rows.iter().filter(|row| row.cell.group == Grouping::One);
     let names = once(asked.filter(|row| !row.grouped()).map(|row| row.subject));
     if names.is_empty() {
         return String::new();
@@ -65,10 +141,10 @@ fn no_group(report: &Report) -> String {
 }
 
 /// The costs of the measured schemes for their users.
-fn costs(report: &Report) -> String {
-    let measured = report.rows.iter().filter(|row| row.trouble.is_none());
+fn costs(rows: &[Row]) -> String {
+    let measured = rows.iter().filter(|row| row.trouble.is_none());
     let lines =
-        measured.filter_map(|row| Some(format!("{:<12}{}\n", row.subject, row.scheme?.costs)));
+        measured.filter_map(|row| Some(format!("{:<12}{}\n", row.subject, row.scheme()?.costs)));
     let lines = once(lines).concat();
     if lines.is_empty() { lines } else { format!("What it costs, beside what it needs:\n{lines}") }
 }
@@ -83,22 +159,16 @@ fn once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     })
 }
 
-fn misbehaving(row: &Row) -> String {
-    let p99 = |us: f64| duration(us * 1e3);
-    let (first, others) = (row.players.first(), row.others);
-    first.zip(others).map_or(String::new(), |(first, others)| {
-        format!(
-            "{}: the first player misbehaves: p99 {}, of the others {}\n",
-            row.subject,
-            p99(first.tardiness.p99_us),
-            p99(others.p99_us)
-        )
-    })
+fn misbehaving(row: &Row) -> Option<String> {
+    let (first, others) = (row.summary.players.first()?, row.summary.others?);
+    let [first, others] = [first.tardiness, others].map(|late| duration(late.p99_us * 1e3));
+    let name = row.subject;
+    Some(format!("{name}: the first player misbehaves: p99 {first}, of the others {others}\n"))
 }
 
 /// The work of the tier of a row, for all its players and repetitions.
 fn tier_stats(row: &Row) -> Option<String> {
-    let stats = TierStats::sum(row.players.iter().map(|player| &player.tier_stats));
+    let stats = TierStats::sum(row.summary.players.iter().map(|player| &player.tier_stats));
     let raised = match (stats.raises, stats.borrowed_ns) {
         (Some(raises), Some(ns)) => {
             format!("; raised {} times, for {}", si(raises as f64), duration(ns as f64))
@@ -106,68 +176,4 @@ fn tier_stats(row: &Row) -> Option<String> {
         _ => String::new(),
     };
     Some(format!("{}: demoted: {}{raised}\n", row.subject, stats.demoted()?))
-}
-
-fn table(rows: &[Row], report: &Report) -> Table {
-    let to = format!(">to {}", report.reference.unwrap_or("nothing"));
-    let mut table = Table::new(&[
-        "subject",
-        "needs",
-        ">p50",
-        ">p90",
-        ">p99",
-        &to,
-        ">p99.9",
-        ">max",
-        ">≤ 1 ms",
-        ">beyond noise",
-        ">Jain CPU",
-        ">Jain fps",
-        ">players' CPU",
-        ">frames/s",
-        ">chunks/s",
-        &to,
-        ">switches/s",
-    ]);
-    rows.iter().for_each(|row| table.row(line(row)));
-    table
-}
-
-fn line(row: &Row) -> Vec<Field> {
-    let name = Field::text(row.subject).tone(if row.ours { Tone::Plain } else { Tone::Faint });
-    let needs = Field::text(row.needs()).tone(Tone::Faint);
-    if let Some(trouble) = &row.trouble {
-        // Why, is said below.
-        return vec![name, needs, Field::number(trouble.json().0).tone(Tone::Faint)];
-    }
-    let time = |us: f64| Field::number(duration(us * 1e3));
-    let percent = |share: f64| format!("{:.1} %", share * 100.0);
-    let of = |name: &str, show: &dyn Fn(f64) -> String| {
-        Field::number(row.median(name).map_or("-".to_owned(), show))
-    };
-    let index = |value: f64| format!("{value:.3}");
-    let late = row.tardiness;
-    let ratio = |ratio: Option<crate::bench::ratio::Ratio>| {
-        let text = ratio.map_or("-".to_owned(), |ratio| format!("{:.2}×", ratio.of.median));
-        Field::number(text)
-    };
-    vec![
-        name,
-        needs,
-        time(late.p50_us),
-        time(late.p90_us),
-        time(late.p99_us),
-        ratio(row.ratio),
-        time(late.p999_us),
-        time(late.max_us),
-        Field::number(percent(late.within_1ms)),
-        of("beyond_noise_us", &|us| duration(us * 1e3)),
-        of("jain_cpu", &index),
-        of("jain_fps", &index),
-        of("players_share", &percent),
-        of("fps", &|fps| format!("{fps:.1}")),
-        of("chunks_per_s", &si),
-        ratio(row.ratio_chunks),
-        of("switches_per_s", &si),
-    ]
 }

@@ -5,12 +5,11 @@
 //! | [`cases`] | what is measured, under what conditions |
 //! | [`subjects`] | the ways to tell |
 //! | [`measure`] | what a repetition does |
-//! | [`rows`] | medians, quartiles and ratios of the figures that came back |
-//! | [`json`], [`tables`] | rows for scripts, tables for people |
+//! | [`rows`] | what a row has |
+//! | [`tables`] | the keys of reports, and tables |
 //! | [`page`] | the distributions, drawn |
 
 mod cases;
-mod json;
 mod measure;
 mod page;
 mod rows;
@@ -27,13 +26,12 @@ pub use measure::{Order, measure};
 use antiphon_report::failure::Failure;
 use antiphon_report::file::OutputFile;
 use antiphon_report::list::Cpus;
-use antiphon_report::progress::Progress;
-use antiphon_report::table::colour_stdout;
 
-use super::measure::Ticks;
+use super::benchmark;
 use super::repeat::repeat;
-use super::rounds::Rounds;
-use super::settings::{Printed, Settings, check_seconds};
+use super::rounds::{Measurement, Repeated, Rounds};
+use super::settings::{Settings, check_seconds};
+use super::ticks::Ticks;
 use crate::pinned;
 use cases::{Cases, Cell, Gaps};
 
@@ -95,9 +93,6 @@ struct Plan {
     ticks: Ticks,
 }
 
-/// The measurements of one mechanism in one cell.
-type Measured = super::rounds::Measured<Cell, measure::Figures>;
-
 /// Measures and prints.
 ///
 /// # Errors
@@ -106,18 +101,10 @@ type Measured = super::rounds::Measured<Cell, measure::Figures>;
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let plan = plan(arguments)?;
     let html = OutputFile::of("--html", arguments.html.as_deref())?;
-    let measured = plan.carry_out()?;
-    let report = rows::put_together(&plan.rounds, plan.seconds, &measured);
-    let drawn = html.map_or(Ok(()), |file| file.write(&page::page(&report)));
-    arguments
-        .settings
-        .print(Printed {
-            json: json::body(&report),
-            text: tables::text(&report, colour_stdout()),
-            others_cpus: report.others_cpus(),
-            trouble: report.trouble(),
-        })
-        .and_then(|code| drawn.map(|()| code))
+    let rows = benchmark::rows(&plan, &plan.measure()?);
+    let drawn = html.map_or(Ok(()), |file| file.write(&page::page(&plan, &rows)));
+    let code = benchmark::print(&plan, &rows, &arguments.settings)?;
+    drawn.map(|()| code)
 }
 
 fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
@@ -128,6 +115,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
     }
     let (ours, peers) = (subjects::ours(), subjects::peers());
     let rounds = settings.rounds("mechanism", (subject, &ours), (against, &peers))?;
+    let rounds = Rounds { apart: vec![MACHINE], ..rounds };
     let (Cases(wanted), Gaps(gaps)) = (&arguments.case, &arguments.gap_us);
     let targets = &targets(arguments.target.as_ref())?;
     let cells = |load| wanted.iter().flat_map(move |&wanted| Cell::of(load, wanted, gaps, targets));
@@ -150,35 +138,26 @@ fn targets(asked: Option<&Cpus>) -> Result<Vec<usize>, Failure> {
     Ok(asked.clone())
 }
 
-impl Plan {
-    fn carry_out(&self) -> Result<Vec<Measured>, Failure> {
-        let groups = || self.cells.chunk_by(|a, b| is_of_the_machine(a) == is_of_the_machine(b));
-        let machine = Rounds {
-            subjects: Vec::new(),
-            peers: vec![MACHINE],
-            repetitions: self.rounds.repetitions,
-            seed: self.rounds.seed,
-        };
-        let rounds = |cells: &[Cell]| {
-            if is_of_the_machine(&cells[0]) { &machine } else { &self.rounds }
-        };
-        let steps = groups().map(|cells| rounds(cells).steps(cells.len())).sum();
-        let mut progress = Progress::new(steps);
-        let mut all = Vec::new();
-        for cells in groups() {
-            all.extend(rounds(cells).carry_out(cells, &mut progress, |cell, subject| {
-                repeat(&super::Order::Event(self.order(cell, subject)), self.seconds)
-            })?);
-        }
-        Ok(all)
+impl Measurement for Plan {
+    type Cell = Cell;
+    type Figures = measure::Figures;
+
+    fn turns(&self) -> (&Rounds, &[Cell]) {
+        (&self.rounds, &self.cells)
     }
 
-    fn order(&self, cell: Cell, subject: &str) -> Order {
+    fn takes_part(&self, cell: &Cell, subject: &str) -> bool {
+        cell.case.is_of_the_machine() == (subject == MACHINE)
+    }
+
+    fn repeat(
+        &self,
+        cell: Cell,
+        subject: &'static str,
+        _counts: bool,
+    ) -> Repeated<measure::Figures> {
         let Self { trials, seconds, ticks, .. } = *self;
-        Order { subject: subject.to_owned(), cell, trials, seconds, ticks }
+        let order = Order { subject: subject.to_owned(), cell, trials, seconds, ticks };
+        repeat(&super::Order::Event(order), seconds)
     }
-}
-
-fn is_of_the_machine(cell: &Cell) -> bool {
-    cell.case.is_of_the_machine()
 }

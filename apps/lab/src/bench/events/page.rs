@@ -1,48 +1,27 @@
 //! The rows as one page that needs nothing else: for each cell a distribution of each mechanism,
 //! and the tables.
 
-use std::fmt::Write as _;
-
-use antiphon_report::page;
-use antiphon_report::page::curves::{Curve, distribution};
-use antiphon_report::page::escape;
 use antiphon_report::table::duration;
 
+use super::Plan;
 use super::cases::{Case, Cell};
-use super::rows::{Report, Row};
-use super::tables;
+use super::rows::Row;
+use super::tables::heading;
+use crate::bench::{benchmark, page};
 
 /// All of it.
-pub fn page(report: &Report) -> String {
-    let mut body = String::new();
-    for rows in report.rows.chunk_by(|one, next| one.cell == next.cell) {
-        let cell = &rows[0].cell;
-        let curves: Vec<_> = rows.iter().filter(|row| !row.cdf.is_empty()).map(curve).collect();
-        // Writing to a string does not fail, here and below.
-        let _ = write!(
-            body,
-            "<h2>{}: {}</h2>\n<p class=faint>{}, of {} trials each</p>\n<figure>\n{}</figure>\n",
-            cell.name(),
-            escape(&tables::heading(cell)),
-            figure(cell),
-            rows.iter().map(|row| row.trials).max().unwrap_or(0),
-            distribution(&curves, duration),
-        );
-        for row in rows {
-            if let Some(trouble) = &row.trouble {
-                let (kind, what) = trouble.json();
-                let name = row.subject;
-                let _ = writeln!(body, "<p class=faint>{name}: {kind}: {}</p>", escape(what));
-            }
-        }
-    }
-    let tables = escape(&tables::text(report, false));
-    let _ = writeln!(body, "<h2>Figures</h2>\n<div class=wide><pre>{tables}</pre></div>");
-    page::page("antiphon bench events", &body, None)
-}
-
-fn curve(row: &Row) -> Curve {
-    Curve::of_distribution(row.subject, &row.cdf, !row.ours)
+pub fn page(plan: &Plan, rows: &[Row]) -> String {
+    let drawings: String = rows
+        .chunk_by(|one, next| one.cell == next.cell)
+        .map(|rows| {
+            let cell = &rows[0].cell;
+            let title = format!("{}: {}", cell.name(), heading(cell));
+            let trials = rows.iter().map(|row| row.summary.trials).max().unwrap_or(0);
+            let caption = format!("{}, of {trials} trials each", figure(cell));
+            page::distributions(&title, &caption, rows, |of| &of.cdf, duration)
+        })
+        .collect();
+    page::page("events", &drawings, &benchmark::text(plan, rows, false))
 }
 
 /// The name of the figure whose distribution is drawn.
@@ -60,38 +39,37 @@ fn figure(cell: &Cell) -> &'static str {
 mod tests {
     use super::super::cases::{Cell, Wanted};
     use super::super::measure::Figures;
-    use super::super::rows::put_together;
     use super::*;
     use crate::bench::neighbours::Load;
     use crate::bench::rounds::{Measured, Rounds, Trouble};
+    use crate::bench::ticks::Ticks;
 
     #[test]
     fn each_mechanism_has_a_curve_and_one_that_is_missing_a_reason() {
         let cell = |case| Cell::of(Load::Idle, Wanted { case, waiters: 1 }, &[3], &[1])[0];
-        let measured = |subject, case, trouble: Option<Trouble>| Measured {
-            cell: cell(case),
-            subject,
-            figures: match trouble {
-                Some(_) => Vec::new(),
-                None => vec![Figures { latency_ns: vec![100.0, 2e4, 3e4], ..Figures::default() }],
-            },
-            others: Vec::new(),
-            trouble,
+        let measured = |subject, case| {
+            let latency_ns = vec![100.0, 2e4, 3e4];
+            let figures = vec![Figures { latency_ns, ..Figures::default() }];
+            Measured::of(cell(case), subject, figures)
         };
         let missing = Some(Trouble::Missing("a & b".to_owned()));
         let rounds = Rounds {
             subjects: vec!["event"],
             peers: vec!["futex", "io_uring"],
-            repetitions: 1,
-            seed: 1,
+            ..Rounds::default()
         };
-        let measured = [
-            measured("event", Case::Parked, None),
-            measured("futex", Case::Parked, None),
-            measured("io_uring", Case::Parked, missing),
-            measured("event", Case::Running, None),
+        let all = [
+            measured("event", Case::Parked),
+            measured("futex", Case::Parked),
+            Measured {
+                trouble: missing,
+                ..Measured::of(cell(Case::Parked), "io_uring", Vec::new())
+            },
+            measured("event", Case::Running),
         ];
-        let page = page(&put_together(&rounds, 1.0, &measured));
+        let ticks = Ticks::calibrate();
+        let plan = Plan { cells: Vec::new(), rounds, trials: 3, seconds: 1.0, ticks };
+        let page = page(&plan, &benchmark::rows(&plan, &all));
         assert_eq!((page.matches("<svg").count(), page.matches("<polyline").count()), (2, 3));
         assert!(page.contains("<p class=faint>io_uring: skipped: a &amp; b</p>"), "{page}");
         assert!(page.contains("parked: A receiver that has slept for 3 µs, load idle, CPU 1"));

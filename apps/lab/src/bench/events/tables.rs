@@ -1,35 +1,107 @@
-//! The tables of `bench events`.
+//! The report of `bench events`: keys for scripts, tables for people.
 
-use antiphon_report::table::{Cell as Field, Table, Tone, duration};
+use antiphon_report::table::{Cell as Field, duration};
+use serde_json::{Value, json};
 
 use super::cases::{Case, Cell};
-use super::rows::{Report, Row};
-use crate::bench::neighbours::Load;
-use crate::bench::ratio::Ratio;
-use crate::bench::tables::trouble;
+use super::measure::Figures;
+use super::rows::{Row, Summary};
+use super::{Plan, subjects};
+use crate::bench::benchmark::{Benchmark, ColumnsOf};
+use crate::bench::columns::Columns;
+use crate::bench::ratio::Better::Less;
+use crate::bench::report::{Beside, failures, unmeasured};
 
-/// All of them.
-pub fn text(report: &Report, colour: bool) -> String {
-    let mut text = String::new();
-    let same = |a: &Row, b: &Row| group(&a.cell) == group(&b.cell);
-    for rows in report.rows.chunk_by(same) {
-        let cell = rows[0].cell;
-        let table = match cell.case {
-            Case::Noise | Case::Clock => machine(rows),
-            Case::SenderAlone => alone(rows, report),
-            Case::Broadcast => broadcast(rows, report),
-            _ => latency(rows, report),
-        };
-        text += &format!("{}\n{}\n", heading(&cell), table.render(colour));
+impl Benchmark for Plan {
+    type Summary = Summary;
+
+    fn summaries(&self, one: &Beside<'_, Cell, Figures>) -> Vec<Summary> {
+        vec![Summary::of(one)]
     }
-    text + "Medians of repetitions; a ratio is the median of paired ratios, with the interval that \
-            holds\nthe true one in 95 of 100 cases. CPU: of all receivers, and of the sender while \
-            it tells. Sleeps:\nof a receiver for an event.\n"
+
+    fn conditions(&self, row: &Row) -> Value {
+        let Cell { load, gap_us, target, .. } = row.cell;
+        let mut keys = json!({
+            "case": row.cell.name(), "load": load, "threads": threads(&row.cell),
+        });
+        if gap_us > 0 {
+            keys["gap_us"] = gap_us.into();
+        }
+        if let Some(cpu) = target {
+            keys["target"] = cpu.into();
+        }
+        keys
+    }
+
+    fn body(&self, _rows: &[Row]) -> Value {
+        json!({ "seconds": self.seconds, "best_of": subjects::COMMON })
+    }
+
+    fn is_together(&self, one: &Cell, other: &Cell) -> bool {
+        let of = |cell: &Cell| (cell.load, cell.case, cell.gap_us, cell.target);
+        of(one) == of(other)
+    }
+
+    fn heading(&self, cell: &Cell) -> String {
+        heading(cell)
+    }
+
+    fn columns(&self, rows: &[Row]) -> ColumnsOf<Self> {
+        let columns = Columns::of(rows);
+        match rows[0].cell.case {
+            Case::Noise | Case::Clock => lead(columns.subject(""), ">p50")
+                .time(">p99", |of| of.second.of)
+                .time(">σ", |of| of.sigma_ns)
+                .time(">ahead", |of| of.offset_ns)
+                .time(">at most by", |of| of.doubt_ns),
+            Case::SenderAlone => lead(columns.subject("mechanism"), ">sender")
+                .time(">p99", |of| of.second.of)
+                .ratio(Less, |of| of.ratio)
+                .interval(|of| of.ratio),
+            Case::Broadcast => {
+                let waiters = |row: &Row| Field::number(row.cell.waiters.to_string());
+                lead(columns.condition(">waiters", waiters).subject("mechanism"), ">last")
+                    .time(">σ", |of| of.sigma_ns)
+                    .ratio(Less, |of| of.ratio)
+                    .interval(|of| of.ratio)
+                    .field(">σ", |row| row.summary.ratio_second.field(row.ours, Less))
+                    .interval(|of| of.ratio_second)
+                    .time(">sender", |of| of.sender_ns.flatten())
+                    .time(">CPU", |of| of.cpu_ns_per_event)
+            }
+            _ => lead(columns.subject("mechanism"), ">p50")
+                .time(">p99", |of| of.second.of)
+                .ratio(Less, |of| of.ratio)
+                .interval(|of| of.ratio)
+                .field(">best", |row| row.summary.ratio_best.field(row.ours, Less))
+                .interval(|of| of.ratio_best)
+                .field(">p99 to best", |row| row.summary.ratio_best_second.field(row.ours, Less))
+                .time(">sender", |of| of.sender_ns.flatten())
+                .time(">CPU", |of| of.cpu_ns_per_event)
+                .number(">sleeps", |sleeps| format!("{sleeps:.2}"), |of| of.sleeps_per_event),
+        }
+    }
+
+    fn about(&self, _rows: &[Row]) -> String {
+        ABOUT.to_owned()
+    }
+
+    fn trouble(&self, rows: &[Row]) -> Option<String> {
+        failures(rows).or_else(|| {
+            let [subject, how, why] = unmeasured(rows)?;
+            Some(format!("nothing was measured: {subject} {how}: {why}"))
+        })
+    }
 }
 
-/// Cells of one table.
-fn group(cell: &Cell) -> (Load, Case, u32, Option<usize>) {
-    (cell.load, cell.case, cell.gap_us, cell.target)
+const ABOUT: &str = "\
+Medians of repetitions; a ratio is the median of paired ratios, with the interval that holds
+the true one in 95 of 100 cases. CPU: of all receivers, and of the sender while it tells. Sleeps:
+of a receiver for an event.
+";
+
+fn lead(columns: Columns<Cell, Summary>, head: &str) -> Columns<Cell, Summary> {
+    columns.quartiles(head, duration, |of| of.lead.of)
 }
 
 /// The heading of a table.
@@ -48,118 +120,12 @@ pub fn heading(cell: &Cell) -> String {
     format!("{what}, load {load}{target}")
 }
 
-fn latency(rows: &[Row], report: &Report) -> Table {
-    let to = to(report);
-    let heads = [
-        "mechanism",
-        ">p50",
-        ">quartiles",
-        ">p99",
-        &to,
-        ">95 %",
-        ">best",
-        ">95 %",
-        ">p99 to best",
-        ">sender",
-        ">CPU",
-        ">sleeps",
-    ];
-    table(&heads, rows, |row| {
-        let [best, second] =
-            row.best.map(|best| Ratio::cells(best.map(|(ratio, _)| ratio), row.ours));
-        let mut fields = vec![p99(row)];
-        fields.extend(Ratio::cells(row.ratios[0], row.ours).into_iter().chain(best));
-        fields.extend(second.into_iter().take(1));
-        fields.extend([row.sender_ns, row.cpu_ns_per_event].map(maybe));
-        fields.push(number(row.sleeps_per_event));
-        fields
-    })
-}
-
-fn alone(rows: &[Row], report: &Report) -> Table {
-    let to = to(report);
-    table(&["mechanism", ">sender", ">quartiles", ">p99", &to, ">95 %"], rows, |row| {
-        let [ratio, interval] = Ratio::cells(row.ratios[0], row.ours);
-        vec![p99(row), ratio, interval]
-    })
-}
-
-fn broadcast(rows: &[Row], report: &Report) -> Table {
-    let to = to(report);
-    let heads = [
-        ">waiters",
-        "mechanism",
-        ">last",
-        ">quartiles",
-        ">σ",
-        &to,
-        ">95 %",
-        ">σ",
-        ">95 %",
-        ">sender",
-        ">CPU",
-    ];
-    table(&heads, rows, |row| {
-        let mut fields = vec![maybe(row.sigma_ns)];
-        fields.extend(row.ratios.into_iter().flat_map(|ratio| Ratio::cells(ratio, row.ours)));
-        fields.extend([row.sender_ns, row.cpu_ns_per_event].map(maybe));
-        fields
-    })
-}
-
-fn machine(rows: &[Row]) -> Table {
-    let heads = ["", ">p50", ">quartiles", ">p99", ">σ", ">ahead", ">at most by"];
-    table(&heads, rows, |row| {
-        let (offset, doubt) = row.clock.unzip();
-        let [sigma, offset, doubt] = [row.sigma_ns, offset, doubt].map(maybe);
-        vec![p99(row), sigma, offset, doubt]
-    })
-}
-
-/// A line for each row: its name, its leading figure and the others, or why there are none.
-fn table(heads: &[&str], rows: &[Row], others: impl Fn(&Row) -> Vec<Field>) -> Table {
-    let mut table = Table::new(heads);
-    for row in rows {
-        let mut fields = Vec::new();
-        if row.cell.case == Case::Broadcast {
-            fields.push(Field::number(row.cell.waiters.to_string()));
-        }
-        fields.push(name(row));
-        if row.trouble.is_some() {
-            fields.push(trouble(row.trouble.as_ref()));
-        } else {
-            fields.extend(lead(row));
-            fields.extend(others(row));
-        }
-        table.row(fields);
+/// Threads that have a part in it.
+fn threads(cell: &Cell) -> usize {
+    match cell.case {
+        Case::Noise | Case::SenderAlone => 1,
+        Case::BusyTarget => 3,
+        Case::Broadcast => cell.waiters + 1,
+        _ => 2,
     }
-    table
-}
-
-fn to(report: &Report) -> String {
-    format!(">to {}", report.reference.unwrap_or("nothing"))
-}
-
-fn name(row: &Row) -> Field {
-    Field::text(row.subject).tone(if row.ours { Tone::Plain } else { Tone::Faint })
-}
-
-fn lead(row: &Row) -> [Field; 2] {
-    let quartiles = row.leads[0]
-        .map_or("-".to_owned(), |lead| format!("{} – {}", duration(lead.p25), duration(lead.p75)));
-    let median = maybe(row.leads[0].map(|lead| lead.median));
-    [median, Field::number(quartiles).tone(Tone::Faint)]
-}
-
-/// The second figure, where it is a percentile.
-fn p99(row: &Row) -> Field {
-    maybe(row.leads[1].map(|lead| lead.median))
-}
-
-fn maybe(ns: Option<f64>) -> Field {
-    Field::number(ns.map_or("-".to_owned(), duration))
-}
-
-fn number(value: Option<f64>) -> Field {
-    Field::number(value.map_or("-".to_owned(), |value| format!("{value:.2}")))
 }

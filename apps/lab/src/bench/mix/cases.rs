@@ -9,6 +9,7 @@ use super::codec::Codec;
 use super::hosts::Size;
 use crate::bench::neighbours::Load;
 use crate::bench::rounds;
+use crate::named::Named as _;
 
 /// How a leg or a mixer waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -66,26 +67,6 @@ impl Cell {
     /// How many receivers and mixers `conferences` conferences have.
     pub fn parts(&self, conferences: u32) -> usize {
         conferences as usize * (self.legs + 1)
-    }
-}
-
-impl Wait {
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sleep => "sleep",
-            Self::Yield => "yield",
-        }
-    }
-}
-
-impl Phase {
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Spread => "spread",
-            Self::Together => "together",
-        }
     }
 }
 

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use super::cases::Cell;
 use super::conference::{Exchange, Host, PERIOD_NS};
 use super::hosts::{self, Parts, Visitor};
-use crate::bench::measure::usage::Usage;
 use crate::bench::pools::figures::Latencies;
 use crate::bench::pools::tally;
 use crate::bench::rounds::Outcome;
+use crate::bench::usage::Usage;
 
 /// One repetition.
 #[derive(Clone, Serialize, Deserialize)]

@@ -9,7 +9,7 @@
 //! | [`cases`] | what is measured, under what conditions |
 //! | [`measure`] | what a repetition does |
 //! | [`ear`] | how good a call is by that |
-//! | [`report`] | what came of it, for scripts and for people |
+//! | [`report`] | what a row has, and its columns |
 
 pub mod cases;
 pub mod codec;
@@ -30,16 +30,15 @@ pub use measure::{Figures, Order, measure};
 
 use antiphon_report::failure::Failure;
 use antiphon_report::list::Counts;
-use antiphon_report::progress::Progress;
-use antiphon_report::table::colour_stdout;
 
+use super::benchmark;
 use super::neighbours::Load;
 use super::repeat::repeat;
-use super::rounds::Rounds;
-use super::settings::{Printed, Settings};
+use super::rounds::{Measurement, Repeated, Rounds};
+use super::settings::Settings;
+use crate::every::every;
 use cases::{Cell, Phase, Wait};
 use codec::Codec;
-use report::Measured;
 
 const SUBJECTS: &str = "fifo/steal-half,lifo/steal-half,staged,edf,fifo/steal-half+silos,\
                         lifo/steal-half+silos,fifo/steal-half+stages";
@@ -106,6 +105,14 @@ pub struct Arguments {
     settings: Settings,
 }
 
+/// The measurements that are to be taken.
+struct Plan {
+    cells: Vec<Cell>,
+    rounds: Rounds,
+    /// The delay of the rest of the way, in milliseconds.
+    elsewhere_ms: u16,
+}
+
 /// Measures and prints.
 ///
 /// # Errors
@@ -115,14 +122,8 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let rounds = rounds(arguments)?;
     arguments.codec.iter().try_for_each(|codec| codec.prepare()).map_err(Failure::missing)?;
-    let measured = carry_out(&rounds, &cells(arguments))?;
-    let report = report::put_together(&rounds, &measured, arguments.elsewhere_ms);
-    arguments.settings.print(Printed {
-        json: report.json(),
-        text: report.text(colour_stdout()),
-        others_cpus: report.others_cpus(),
-        trouble: report.trouble(),
-    })
+    let (cells, elsewhere_ms) = (cells(arguments), arguments.elsewhere_ms);
+    benchmark::run(&Plan { cells, rounds, elsewhere_ms }, &arguments.settings)
 }
 
 fn rounds(arguments: &Arguments) -> Result<Rounds, Failure> {
@@ -168,38 +169,35 @@ pub fn order(subject: &str, cell: Cell, seed: u64) -> (Order, f64) {
 
 fn cells(arguments: &Arguments) -> Vec<Cell> {
     let Arguments { codec, wait, phase, conferences, workers, settings, .. } = arguments;
-    let mut cells = Vec::new();
-    for &load in &settings.load {
-        for &codec in codec {
-            for &wait in wait {
-                for &phase in phase {
-                    for &conferences in &conferences.0 {
-                        let cell = |&workers: &usize| Cell {
-                            load,
-                            codec,
-                            wait,
-                            phase,
-                            conferences: conferences as u32,
-                            search: arguments.most,
-                            legs: arguments.legs.into(),
-                            frame: arguments.frame as usize,
-                            frames: arguments.frames,
-                            workers,
-                            silos: arguments.silos.into(),
-                        };
-                        cells.extend(workers.0.iter().map(cell));
-                    }
-                }
-            }
+    every!(
+        load in &settings.load, codec in codec, wait in wait, phase in phase,
+        conferences in &conferences.0, workers in &workers.0
+        => Cell {
+            load,
+            codec,
+            wait,
+            phase,
+            conferences: conferences as u32,
+            search: arguments.most,
+            legs: arguments.legs.into(),
+            frame: arguments.frame as usize,
+            frames: arguments.frames,
+            workers,
+            silos: arguments.silos.into(),
         }
-    }
-    cells
+    )
 }
 
-fn carry_out(rounds: &Rounds, cells: &[Cell]) -> Result<Vec<Measured>, Failure> {
-    let mut progress = Progress::new(rounds.steps(cells.len()));
-    rounds.carry_out(cells, &mut progress, |cell, subject| {
-        let (order, seconds) = order(subject, cell, rounds.seed);
+impl Measurement for Plan {
+    type Cell = Cell;
+    type Figures = Figures;
+
+    fn turns(&self) -> (&Rounds, &[Cell]) {
+        (&self.rounds, &self.cells)
+    }
+
+    fn repeat(&self, cell: Cell, subject: &'static str, _counts: bool) -> Repeated<Figures> {
+        let (order, seconds) = order(subject, cell, self.rounds.seed);
         repeat(&super::Order::Mix(order), seconds)
-    })
+    }
 }

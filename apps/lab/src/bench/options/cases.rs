@@ -4,11 +4,10 @@ use std::fmt;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
 
 use crate::bench::neighbours::Load;
-use crate::bench::pools::rows::Conditions;
 use crate::bench::rounds;
+use crate::named::Named as _;
 
 /// The problem that a chain of tasks solves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -34,8 +33,10 @@ pub enum Case {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Depths {
     /// The steps of most chains.
+    #[serde(rename = "depth")]
     pub short: usize,
     /// The steps of some chains.
+    #[serde(rename = "long_depth")]
     pub long: usize,
     /// The probability of these.
     pub long_share: f64,
@@ -51,6 +52,7 @@ pub struct Cell {
     /// When.
     pub case: Case,
     /// The numbers of steps.
+    #[serde(flatten)]
     pub depths: Depths,
     /// Tasks that begin chains.
     pub spawners: u32,
@@ -58,45 +60,9 @@ pub struct Cell {
     pub workers: usize,
 }
 
-impl Kernel {
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Binomial => "binomial",
-            Self::SmithWaterman => "smith-waterman",
-        }
-    }
-}
-
-impl Case {
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Open => "open",
-        }
-    }
-}
-
 impl rounds::Cell for Cell {
     fn load(&self) -> Load {
         self.load
-    }
-}
-
-impl Conditions for Cell {
-    fn workers(&self) -> usize {
-        self.workers
-    }
-
-    fn put(&self, object: &mut Map<String, Value>) {
-        let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);
-        put("kernel", json!(self.kernel.name()));
-        put("case", json!(self.case.name()));
-        put("depth", json!(self.depths.short));
-        put("long_depth", json!(self.depths.long));
-        put("long_share", json!(self.depths.long_share));
-        put("spawners", json!(self.spawners));
     }
 }
 

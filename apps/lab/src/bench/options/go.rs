@@ -5,6 +5,7 @@ use super::measure::Order;
 use crate::bench::pools::figures::Figures;
 use crate::bench::pools::go;
 use crate::bench::rounds::Outcome;
+use crate::named::Named as _;
 
 /// Its name.
 pub const NAME: &str = "go";

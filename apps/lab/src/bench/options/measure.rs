@@ -2,8 +2,6 @@
 //! found, and counts.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Clocks as _};
@@ -14,15 +12,14 @@ use super::composed;
 use super::go;
 use super::problems::Problem;
 use super::work::{Run, Work};
-use crate::bench::measure::Ticks;
-use crate::bench::measure::ticks::now;
-use crate::bench::measure::usage::Usage;
 use crate::bench::pools::arrivals;
+use crate::bench::pools::course::Course;
 use crate::bench::pools::figures::{Counted, Figures};
 use crate::bench::pools::runner::Runner;
 use crate::bench::pools::subjects::{Setup, Visitor};
-use crate::bench::pools::tally;
 use crate::bench::rounds::Outcome;
+use crate::bench::ticks::Ticks;
+use crate::bench::ticks::now;
 
 /// One repetition.
 #[derive(Clone, Serialize, Deserialize)]
@@ -46,9 +43,6 @@ pub struct Order {
     /// The program of the peer that is one, or why there is none.
     pub go: Result<PathBuf, String>,
 }
-
-/// Whether all is done: looked at so often.
-const LOOKS: Duration = Duration::from_millis(1);
 
 /// Carries out one repetition.
 ///
@@ -75,22 +69,12 @@ impl Visitor for Repetition<'_> {
     ) -> Outcome<Figures> {
         let mut work = work(self.0);
         let tasks = work.tasks();
-        let before = Usage::now();
-        (work.begun, work.begun_ns) = (now(), Linux::now(Clock::Monotonic));
+        (work.course.begun, work.begun_ns) = (now(), Linux::now(Clock::Monotonic));
         // Tasks refer to it; the process ends soon.
         let work: &'static Work = Box::leak(Box::new(work));
-        Run { runner, work }.begin();
-        while !work.is_done(tasks) {
-            std::thread::sleep(LOOKS);
-        }
-        let used = Usage::now().since(before);
-        let done = tally::take();
+        let (done, figures) = work.course.run(tasks, || Run { runner, work }.begin());
         match done.check(tasks, ("chains", work.chains), ("right answers", work.chains)) {
-            Ok(()) => {
-                let waited = work.waited.load(Relaxed);
-                let figures = Figures::of_run(&done, work.begun, used, waited, work.ticks);
-                Outcome::Figures(Figures { counted: counted(), ..figures })
-            }
+            Ok(()) => Outcome::Figures(Figures { counted: counted(), ..figures }),
             Err(broken) => Outcome::Violation(broken),
         }
     }
@@ -105,13 +89,8 @@ fn work(order: &Order) -> Work {
         short: problems(cell.depths.short),
         long: problems(cell.depths.long),
         chains,
-        spawners: cell.spawners,
-        arrivals,
+        course: Course::new(ticks, arrivals, cell.spawners),
         seed,
-        ticks,
-        begun: 0,
         begun_ns: 0,
-        waited: AtomicU64::new(0),
-        ended: AtomicU64::new(0),
     }
 }

@@ -25,23 +25,25 @@ mod work;
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::Value;
 
 pub use measure::{Order, measure};
 
 use antiphon_report::failure::Failure;
 use antiphon_report::list::Counts;
-use antiphon_report::progress::Progress;
-use antiphon_report::table::colour_stdout;
 
-use super::measure::Ticks;
+use super::benchmark::{self, Benchmark, ColumnsOf, RowOf};
 use super::neighbours::Load;
 use super::pools::built::{Built, Language};
+use super::pools::figures::Figures;
 use super::pools::go::COMMON;
-use super::pools::rows::Measured;
-use super::pools::{json, rows, tables};
+use super::pools::rows::{self, Summary};
 use super::repeat::repeat;
-use super::rounds::Rounds;
-use super::settings::{Printed, Settings};
+use super::report::Beside;
+use super::rounds::{Measurement, Repeated, Rounds};
+use super::settings::Settings;
+use super::ticks::Ticks;
+use crate::every::every;
 use cases::{Case, Cell, Depths, Kernel};
 
 const SUBJECTS: &str = "fifo/steal-half,lifo/steal-half,lifo-slot/steal-half,adaptive/steal-half,\
@@ -134,14 +136,7 @@ struct Plan<'a> {
 ///
 /// Bad arguments; or a subject that lost a chain, found a wrong answer or never came to an end.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let plan = plan(arguments)?;
-    let report = rows::put_together(&plan.rounds, &plan.carry_out()?);
-    arguments.settings.print(Printed {
-        json: json::body(&report),
-        text: tables::text(&report, colour_stdout(), ABOUT),
-        others_cpus: report.others_cpus(),
-        trouble: report.trouble(),
-    })
+    benchmark::run(&plan(arguments)?, &arguments.settings)
 }
 
 fn plan(arguments: &Arguments) -> Result<Plan<'_>, Failure> {
@@ -171,23 +166,11 @@ fn cells(arguments: &Arguments) -> Vec<Cell> {
         long: arguments.long_depth.into(),
         long_share: arguments.long_share,
     };
-    let mut cells = Vec::new();
-    for &load in &settings.load {
-        for &kernel in kernel {
-            for &case in case {
-                let cell = |&workers: &usize| Cell {
-                    load,
-                    kernel,
-                    case,
-                    depths,
-                    spawners: *spawners,
-                    workers,
-                };
-                cells.extend(workers.iter().map(cell));
-            }
-        }
-    }
-    cells
+    let spawners = *spawners;
+    every!(
+        load in &settings.load, kernel in kernel, case in case, workers in workers
+        => Cell { load, kernel, case, depths, spawners, workers }
+    )
 }
 
 /// A repetition as it is if nothing else is said, but for the number of options, of which there is
@@ -215,19 +198,17 @@ pub fn usual(
     (order, seconds)
 }
 
-impl Plan<'_> {
-    fn carry_out(&self) -> Result<Vec<Measured<Cell>>, Failure> {
-        let mut progress = Progress::new(self.rounds.steps(self.cells.len()));
-        self.rounds.carry_out(&self.cells, &mut progress, |cell, subject| {
-            let order = self.order(cell, subject);
-            let seconds = seconds(&order);
-            repeat(&super::Order::Options(order), seconds)
-        })
+impl Measurement for Plan<'_> {
+    type Cell = Cell;
+    type Figures = Figures;
+
+    fn turns(&self) -> (&Rounds, &[Cell]) {
+        (&self.rounds, &self.cells)
     }
 
-    fn order(&self, cell: Cell, subject: &str) -> Order {
+    fn repeat(&self, cell: Cell, subject: &'static str, _counts: bool) -> Repeated<Figures> {
         let Arguments { options, capacity, rate, strike, .. } = *self.arguments;
-        Order {
+        let order = Order {
             subject: subject.to_owned(),
             cell,
             chains: options,
@@ -237,7 +218,33 @@ impl Plan<'_> {
             seed: self.rounds.seed,
             ticks: self.ticks,
             go: self.go.as_ref().map(Built::program).map_err(String::clone),
-        }
+        };
+        let seconds = seconds(&order);
+        repeat(&super::Order::Options(order), seconds)
+    }
+}
+
+impl Benchmark for Plan<'_> {
+    type Summary = Summary;
+
+    fn summaries(&self, one: &Beside<'_, Cell, Figures>) -> Vec<Summary> {
+        rows::summaries(one, &[])
+    }
+
+    fn conditions(&self, row: &RowOf<Self>) -> Value {
+        rows::conditions(row)
+    }
+
+    fn columns(&self, rows: &[RowOf<Self>]) -> ColumnsOf<Self> {
+        rows::columns(rows)
+    }
+
+    fn about(&self, _rows: &[RowOf<Self>]) -> String {
+        format!("{ABOUT}{}", rows::ABOUT)
+    }
+
+    fn trouble(&self, rows: &[RowOf<Self>]) -> Option<String> {
+        rows::trouble(rows)
     }
 }
 

@@ -1,18 +1,13 @@
 //! The chains of tasks, for any runner.
 
-use std::hint::spin_loop;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-
 use antiphon_report::stats::Random;
 
 use super::cases::Depths;
 use super::problems::Problem;
-use crate::bench::measure::Ticks;
-use crate::bench::measure::ticks::{now, since};
-use crate::bench::pools::arrivals::Arrival;
+use crate::bench::pools::course::Course;
 use crate::bench::pools::runner::{Kind, Runner};
-use crate::bench::pools::tally::{self, count};
+use crate::bench::pools::tally::count;
+use crate::bench::ticks::{now, since};
 
 /// A run of a case; what `R` runs refers to it.
 pub struct Run<R: 'static> {
@@ -32,22 +27,12 @@ pub struct Work {
     pub long: Vec<Problem>,
     /// How many chains.
     pub chains: u64,
-    /// Tasks that begin them.
-    pub spawners: u32,
-    /// The times when they are due; without, all are due at the beginning.
-    pub arrivals: Option<Vec<Arrival>>,
+    /// When they are due, or all at the beginning; and how far they are.
+    pub course: Course,
     /// The seed of all random choices.
     pub seed: u64,
-    /// How the clock counts.
-    pub ticks: Ticks,
-    /// The time when it began, of that clock.
-    pub begun: u64,
     /// The time when it began, in nanoseconds of the monotonic clock.
     pub begun_ns: u64,
-    /// The ticks for which spawners have waited for chains to be due.
-    pub waited: AtomicU64,
-    /// How many spawners have ended, and have added to that.
-    pub ended: AtomicU64,
 }
 
 /// The stage of the tasks that follow the first one of a long chain.
@@ -62,12 +47,6 @@ impl Work {
         (0..self.chains).map(|number| self.problem(number).0.tasks()).sum()
     }
 
-    /// Whether all spawners have ended, and `tasks` tasks.
-    pub fn is_done(&self, tasks: u64) -> bool {
-        // Acquire: pairs with the release in `spawn`.
-        self.ended.load(Acquire) == u64::from(self.spawners) && tally::tasks() >= tasks
-    }
-
     /// The problem of a chain, and whether it is a long one.
     fn problem(&self, number: u64) -> (&Problem, bool) {
         let lot = Random(self.seed ^ number << 1).draw() as f64 / 2.0_f64.powi(64);
@@ -80,21 +59,12 @@ impl Work {
     /// its latency counts.
     pub fn spawn(&'static self, spawner: u32, begin: impl Fn(u64, u64)) {
         let mut waited = 0;
-        for number in (u64::from(spawner)..self.chains).step_by(self.spawners as usize) {
-            let arrival = self.arrivals.as_ref().map(|all| all[number as usize]);
-            let due = arrival.map(|one| self.begun + self.ticks.of_ns(one.due_ns as f64));
-            if let Some(due) = due {
-                let from = now();
-                while now() < due {
-                    spin_loop();
-                }
-                waited += since(from, due);
-            }
-            begin(number, due.unwrap_or(self.begun));
+        for number in (u64::from(spawner)..self.chains).step_by(self.course.spawners as usize) {
+            let (_, due) = self.course.arrival(number);
+            waited += due.map_or(0, Course::wait);
+            begin(number, due.unwrap_or(self.course.begun));
         }
-        self.waited.fetch_add(waited, Relaxed);
-        // Release: that; pairs with the acquire in `is_done`.
-        self.ended.fetch_add(1, Release);
+        self.course.spawner_ended(waited);
     }
 
     /// The kinds of the tasks of a chain that is due from `due` on: of the first task, and of those
@@ -102,7 +72,7 @@ impl Work {
     fn kinds(&self, number: u64, due: u64) -> [Kind; 2] {
         let long = self.problem(number).1;
         let depth = if long { self.depths.long } else { self.depths.short } as f64;
-        let passed_ns = self.ticks.to_ns(since(self.begun, due) as f64);
+        let passed_ns = self.course.ticks.to_ns(since(self.course.begun, due) as f64);
         let due_ns = self.begun_ns + (passed_ns + DUE_NS * depth * depth) as u64;
         let level = if long { 2 } else { 0 };
         [0, if long { LONG_STAGE } else { 2 }].map(|stage| Kind { stage, level, due_ns })
@@ -136,7 +106,7 @@ impl<R> Copy for Run<R> {}
 impl<R: Runner> Run<R> {
     /// Begins: starts the spawners, which do the rest.
     pub fn begin(self) {
-        for spawner in 0..self.work.spawners {
+        for spawner in 0..self.work.course.spawners {
             self.runner.spawn(move || {
                 self.work.spawn(spawner, |number, due| {
                     let [first, kind] = self.work.kinds(number, due);

@@ -20,17 +20,16 @@ use std::str::FromStr;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
 
 use super::copies::Copies;
 use crate::bench::neighbours::Load;
 use crate::bench::pools::arrivals::STEPS;
-use crate::bench::pools::rows::Conditions;
 use crate::bench::rounds;
+use crate::named::Named as _;
 
 /// The sort of load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(into = "String", try_from = "String")]
 pub enum Case {
     /// One spawner, as fast as it can.
     General,
@@ -160,47 +159,30 @@ impl fmt::Display for Case {
     }
 }
 
-impl Form {
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Corrected => "corrected",
-            Self::Published => "published",
-        }
+impl From<Case> for String {
+    fn from(case: Case) -> Self {
+        case.to_string()
     }
 }
 
-impl Heavy {
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sleep => "sleep",
-            Self::Spin => "spin",
-        }
+impl TryFrom<String> for Case {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        if text == "trace" { Ok(Self::Trace) } else { text.parse() }
+    }
+}
+
+impl Cell {
+    /// The steps of a ramp, in parts of the capacity; empty where there is none.
+    pub fn steps(&self) -> &'static [f64] {
+        if self.case == Case::Ramp { &STEPS } else { &[] }
     }
 }
 
 impl rounds::Cell for Cell {
     fn load(&self) -> Load {
         self.load
-    }
-}
-
-impl Conditions for Cell {
-    fn workers(&self) -> usize {
-        self.workers
-    }
-
-    fn steps(&self) -> &'static [f64] {
-        if self.case == Case::Ramp { &STEPS } else { &[] }
-    }
-
-    fn put(&self, object: &mut Map<String, Value>) {
-        let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);
-        put("case", json!(self.case.to_string()));
-        put("form", json!(self.form.name()));
-        put("heavy", json!(self.heavy.map(|heavy| heavy.name())));
-        put("copies", json!(self.copies.name()));
     }
 }
 

@@ -39,14 +39,6 @@ thread_local! {
 static ALL: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
 impl Copies {
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Allocated => "allocated",
-            Self::Reused => "reused",
-        }
-    }
-
     /// A copy of `bytes`.
     pub fn copy(self, bytes: &[u8]) -> Copied {
         let mut memory = match self {

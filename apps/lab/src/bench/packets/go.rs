@@ -5,6 +5,7 @@ use super::measure::Order;
 use crate::bench::pools::figures::Figures;
 use crate::bench::pools::go;
 use crate::bench::rounds::Outcome;
+use crate::named::Named as _;
 
 /// Its name.
 pub const NAME: &str = "go";
@@ -19,7 +20,7 @@ pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
     }
     let rate = if case == Case::Open { order.rate } else { 0.0 };
     let heavier_ns = if case == Case::Heavier { 500 } else { 0 };
-    let heavy = order.cell.heavy.map_or("", |heavy| heavy.name());
+    let heavy = order.cell.heavy.map_or_else(String::new, |heavy| heavy.name());
     let arguments = [
         format!("-packets={}", order.packets),
         format!("-spawners={}", case.spawners()),

@@ -5,8 +5,12 @@ use std::str::FromStr;
 
 use antiphon_report::table::duration;
 
+use super::cases::Cell;
 use crate::bench::pools::figures::Latencies;
-use crate::bench::pools::rows::{Conditions, Report, Row};
+use crate::bench::pools::rows::Summary;
+use crate::bench::report;
+
+type Row = report::Row<Cell, Summary>;
 
 /// A bound of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,22 +72,22 @@ fn time(text: &str) -> Option<f64> {
 
 impl Goal {
     /// Whether the subject of a row keeps within it.
-    pub fn is_met<C>(&self, row: &Row<C>) -> bool {
+    pub fn is_met(&self, row: &Row) -> bool {
         row.repetitions > 0 && row.trouble.is_none() && self.seen(row) < self.below_ns
     }
 
     /// The figure that the goal is about, in nanoseconds.
-    pub fn seen<C>(&self, row: &Row<C>) -> f64 {
-        (self.figure.of)(&row.latency)
+    pub fn seen(&self, row: &Row) -> f64 {
+        (self.figure.of)(&row.summary.latency)
     }
 
     /// The subjects that meet the goal, the best first: a line each; or that none does, and which
     /// comes closest.
-    pub fn verdict<C: Conditions>(&self, report: &Report<C>) -> Result<String, String> {
-        let mut rows: Vec<_> = report.rows.iter().filter(|row| row.repetitions > 0).collect();
+    pub fn verdict(&self, rows: &[Row]) -> Result<String, String> {
+        let mut rows: Vec<_> = rows.iter().filter(|row| row.repetitions > 0).collect();
         rows.sort_by(|a, b| self.seen(a).total_cmp(&self.seen(b)));
-        let line = |row: &&Row<C>| {
-            let workers = row.cell.workers();
+        let line = |row: &&Row| {
+            let workers = row.cell.workers;
             format!("{} on {workers} workers: {}", row.subject, duration(self.seen(row)))
         };
         let met: Vec<_> = rows.iter().filter(|row| self.is_met(row)).map(line).collect();

@@ -3,7 +3,6 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -11,15 +10,13 @@ use super::cases::{Case, Cell, Form};
 use super::contents::Buffers;
 use super::go;
 use super::work::{Run, Work};
-use crate::bench::measure::Ticks;
-use crate::bench::measure::ticks::now;
-use crate::bench::measure::usage::Usage;
 use crate::bench::pools::arrivals::{self, Arrival};
+use crate::bench::pools::course::Course;
 use crate::bench::pools::figures::{Counted, Figures};
 use crate::bench::pools::runner::Runner;
 use crate::bench::pools::subjects::{self, Setup, Visitor};
-use crate::bench::pools::tally;
 use crate::bench::rounds::Outcome;
+use crate::bench::ticks::Ticks;
 
 /// One repetition.
 #[derive(Clone, Serialize, Deserialize)]
@@ -46,8 +43,6 @@ pub struct Order {
     pub go: Result<PathBuf, String>,
 }
 
-/// Whether all is done: looked at so often.
-const LOOKS: Duration = Duration::from_millis(1);
 /// The size of a packet that has none, where others of the trace have one: that of the longest of
 /// them, and at least this many bytes.
 const PLAIN: usize = 2000;
@@ -122,23 +117,13 @@ fn carry_out(
         copies,
         buffers,
         packets: probe.unwrap_or(packets),
-        arrivals,
         seed: order.seed,
-        ticks: order.ticks,
-        begun: now(),
-        waited: AtomicU64::new(0),
         newlines: AtomicU64::new(0),
-        ended: AtomicU64::new(0),
+        course: Course::new(order.ticks, arrivals, case.spawners()),
     }));
     let tasks = work.tasks();
-    let before = Usage::now();
-    begin(work);
-    while !work.is_done(tasks) {
-        std::thread::sleep(LOOKS);
-    }
-    let used = Usage::now().since(before);
-    let done = tally::take();
+    let (done, figures) = work.course.run(tasks, || begin(work));
     let newlines = work.newlines.load(Relaxed);
     done.check(tasks, ("packets", work.packets), ("newlines", newlines))?;
-    Ok(Figures::of_run(&done, work.begun, used, work.waited.load(Relaxed), work.ticks))
+    Ok(figures)
 }

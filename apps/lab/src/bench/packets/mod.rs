@@ -24,25 +24,27 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub use measure::{Order, measure};
 
 use antiphon_report::failure::Failure;
 use antiphon_report::file::OutputFile;
 use antiphon_report::list::Counts;
-use antiphon_report::progress::Progress;
-use antiphon_report::table::colour_stdout;
 
-use super::measure::Ticks;
+use super::benchmark::{self, Benchmark, ColumnsOf, RowOf};
 use super::neighbours::Load;
 use super::pools::built::{Built, Language};
+use super::pools::figures::Figures;
 use super::pools::go::COMMON;
-use super::pools::rows::{Measured, Report};
-use super::pools::{arrivals, json, policies, rows, tables};
+use super::pools::rows::{self, Summary};
+use super::pools::{arrivals, policies};
 use super::repeat::repeat;
-use super::rounds::Rounds;
-use super::settings::{Printed, Settings};
+use super::report::Beside;
+use super::rounds::{Measured, Measurement, Repeated, Rounds};
+use super::settings::Settings;
+use super::ticks::Ticks;
+use crate::every::every;
 use cases::{Case, Cell, Form, Heavy};
 use copies::Copies;
 use goal::Goal;
@@ -137,44 +139,22 @@ struct Plan<'a> {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let trace = OutputFile::of("--trace", arguments.trace.as_deref())?;
     let plan = plan(arguments)?;
-    let measured = plan.carry_out()?;
+    let measured = plan.measure()?;
     let recorded = trace.map_or(Ok(()), |file| match recorded(&measured) {
         Some(timeline) => file.write(timeline),
         None => Err(Failure::measured("--trace: no repetition has come to its end")),
     });
-    let report = rows::put_together(&plan.rounds, &measured);
-    let verdict = arguments.goal.map(|goal| goal.verdict(&report));
-    let mut text = tables::text(&report, colour_stdout(), ABOUT);
-    if let Some(Ok(met)) = &verdict {
-        text += &format!("\n{met}");
-    }
-    let code = arguments.settings.print(Printed {
-        json: body(&report, arguments.goal),
-        text,
-        others_cpus: report.others_cpus(),
-        trouble: report.trouble(),
-    })?;
+    let rows = benchmark::rows(&plan, &measured);
+    let code = benchmark::print(&plan, &rows, &arguments.settings)?;
     recorded?;
-    match verdict {
+    match arguments.goal.map(|goal| goal.verdict(&rows)) {
         Some(Err(why)) => Err(Failure::measured(why)),
         _ => Ok(code),
     }
 }
 
-/// The body of the JSON report.
-fn body(report: &Report<Cell>, goal: Option<Goal>) -> Value {
-    let mut body = json::body(report);
-    body["goal"] = goal.map(|goal| goal.to_string()).into();
-    for (object, row) in body["rows"].as_array_mut().into_iter().flatten().zip(&report.rows) {
-        if let Some(goal) = goal {
-            object["meets_goal"] = goal.is_met(row).into();
-        }
-    }
-    body
-}
-
 /// The timeline of the last repetition that has one.
-fn recorded(measured: &[Measured<Cell>]) -> Option<&str> {
+fn recorded(measured: &[Measured<Cell, Figures>]) -> Option<&str> {
     let figures = measured.iter().flat_map(|one| &one.figures);
     figures.rev().find_map(|figures| figures.counted.as_ref()?.trace.as_deref())
 }
@@ -213,21 +193,12 @@ fn cells(arguments: &Arguments) -> Vec<Cell> {
     let trace = [Case::Trace];
     let cases = if arguments.arrivals.is_some() { &trace[..] } else { &arguments.case };
     let (none, some) = ([None], heavy.iter().copied().map(Some).collect::<Vec<_>>());
-    let mut cells = Vec::new();
-    for (&load, &case) in
-        settings.load.iter().flat_map(|load| cases.iter().map(move |it| (load, it)))
-    {
-        let heavy = if case == Case::Bimodal { &some[..] } else { &none };
-        for &form in form {
-            for (&heavy, &copies) in
-                heavy.iter().flat_map(|heavy| copies.iter().map(move |it| (heavy, it)))
-            {
-                let cell = |&workers| Cell { load, case, form, heavy, copies, workers };
-                cells.extend(workers.iter().map(cell));
-            }
-        }
-    }
-    cells
+    let heavy = |case| if case == Case::Bimodal { &some[..] } else { &none };
+    every!(
+        load in &settings.load, case in cases, form in form, heavy in heavy(case),
+        copies in copies, workers in workers
+        => Cell { load, case, form, heavy, copies, workers }
+    )
 }
 
 /// A repetition of a case as it is if nothing else is said, but for the number of packets, of which
@@ -267,20 +238,18 @@ fn seconds(order: &Order, trace_s: f64) -> f64 {
     trace_s + open_s + tasks * SLOW_S + order.packets as f64 * heavy_s
 }
 
-impl Plan<'_> {
-    fn carry_out(&self) -> Result<Vec<Measured<Cell>>, Failure> {
-        let mut progress = Progress::new(self.rounds.steps(self.cells.len()));
-        self.rounds.carry_out(&self.cells, &mut progress, |cell, subject| {
-            let order = self.order(cell, subject);
-            let seconds = seconds(&order, self.trace_s);
-            repeat(&super::Order::Packets(order), seconds)
-        })
+impl Measurement for Plan<'_> {
+    type Cell = Cell;
+    type Figures = Figures;
+
+    fn turns(&self) -> (&Rounds, &[Cell]) {
+        (&self.rounds, &self.cells)
     }
 
-    fn order(&self, cell: Cell, subject: &str) -> Order {
+    fn repeat(&self, cell: Cell, subject: &'static str, _counts: bool) -> Repeated<Figures> {
         let Arguments { capacity, tasks, rate, arrivals, .. } = self.arguments;
         let capacity = capacity.map_or(cell.case.capacity(), |capacity| capacity as usize);
-        Order {
+        let order = Order {
             subject: subject.to_owned(),
             cell,
             packets: tasks.unwrap_or(cell.case.packets(*rate)),
@@ -291,6 +260,42 @@ impl Plan<'_> {
             seed: self.rounds.seed,
             ticks: self.ticks,
             go: self.go.as_ref().map(Built::program).map_err(String::clone),
+        };
+        let seconds = seconds(&order, self.trace_s);
+        repeat(&super::Order::Packets(order), seconds)
+    }
+}
+
+impl Benchmark for Plan<'_> {
+    type Summary = Summary;
+
+    fn summaries(&self, one: &Beside<'_, Cell, Figures>) -> Vec<Summary> {
+        rows::summaries(one, one.cell().steps())
+    }
+
+    fn conditions(&self, row: &RowOf<Self>) -> Value {
+        let mut keys = rows::conditions(row);
+        if let Some(goal) = self.arguments.goal {
+            keys["meets_goal"] = goal.is_met(row).into();
         }
+        keys
+    }
+
+    fn body(&self, _rows: &[RowOf<Self>]) -> Value {
+        json!({ "goal": self.arguments.goal.map(|goal| goal.to_string()) })
+    }
+
+    fn columns(&self, rows: &[RowOf<Self>]) -> ColumnsOf<Self> {
+        rows::columns(rows)
+    }
+
+    fn about(&self, rows: &[RowOf<Self>]) -> String {
+        let met = self.arguments.goal.and_then(|goal| goal.verdict(rows).ok());
+        let met = met.map_or(String::new(), |met| format!("\n{met}"));
+        format!("{ABOUT}{}{met}", rows::ABOUT)
+    }
+
+    fn trouble(&self, rows: &[RowOf<Self>]) -> Option<String> {
+        rows::trouble(rows)
     }
 }

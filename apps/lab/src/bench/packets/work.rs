@@ -2,7 +2,7 @@
 
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use antiphon_report::stats::Random;
@@ -10,11 +10,11 @@ use antiphon_report::stats::Random;
 use super::cases::{Case, Form, Heavy};
 use super::contents::{Buffers, read, scan};
 use super::copies::{Copied, Copies};
-use crate::bench::measure::Ticks;
-use crate::bench::measure::ticks::{now, since};
-use crate::bench::pools::arrivals::{Arrival, STEP_NS};
+use crate::bench::pools::arrivals::STEP_NS;
+use crate::bench::pools::course::Course;
 use crate::bench::pools::runner::Runner;
-use crate::bench::pools::tally::{self, Tally, count};
+use crate::bench::pools::tally::{Tally, count};
+use crate::bench::ticks::{now, since};
 
 /// A run of a case; what `R` runs refers to it.
 pub struct Run<R: 'static> {
@@ -38,20 +38,12 @@ pub struct Work {
     pub buffers: Buffers,
     /// How many packets.
     pub packets: u64,
-    /// The times when they are due; without, they come as fast as can be.
-    pub arrivals: Option<Vec<Arrival>>,
+    /// When they are due, and how far they are.
+    pub course: Course,
     /// The seed of all random choices.
     pub seed: u64,
-    /// How the clock counts.
-    pub ticks: Ticks,
-    /// The time when it began, of that clock.
-    pub begun: u64,
-    /// The ticks for which spawners have waited for packets to be due.
-    pub waited: AtomicU64,
     /// How many newlines are in the packets that were spawned.
     pub newlines: AtomicU64,
-    /// How many spawners have ended, and have added to the two above.
-    pub ended: AtomicU64,
 }
 
 /// A packet on its way.
@@ -88,20 +80,13 @@ impl Work {
         self.packets * (1 + u64::from(self.case.chain())) + heavy * HEAVY_TASKS
     }
 
-    /// Whether all spawners have ended, and `tasks` tasks.
-    pub fn is_done(&self, tasks: u64) -> bool {
-        // Acquire: pairs with the release in `spawn`.
-        self.ended.load(Acquire) == u64::from(self.case.spawners()) && tally::tasks() >= tasks
-    }
-
     /// Makes packets, a share of them, and hands them over.
     pub fn spawn(&'static self, spawner: u32, hand_over: impl Fn(Packet)) {
         let mut random = Random(self.seed ^ u64::from(spawner) << 32);
         let (all, spawners) = (self.packets, u64::from(self.case.spawners()));
         let (mut waited, mut newlines) = (0, 0);
         for number in (u64::from(spawner)..all).step_by(spawners as usize) {
-            let arrival = self.arrivals.as_ref().map(|all| all[number as usize]);
-            let due = arrival.map(|one| self.begun + self.ticks.of_ns(one.due_ns as f64));
+            let (arrival, due) = self.course.arrival(number);
             let buffer = match self.form {
                 Form::Corrected => self.buffers.any(&mut random),
                 Form::Published => self.buffers.first(),
@@ -112,20 +97,13 @@ impl Work {
                 Form::Corrected => Bytes::Copied(self.copies.copy(bytes)),
                 Form::Published => Bytes::Of(bytes),
             };
-            if let Some(due) = due {
-                let begun = now();
-                while now() < due {
-                    spin_loop();
-                }
-                waited += since(begun, due);
-            }
+            waited += due.map_or(0, Course::wait);
             let step = arrival.map_or(0, |one| one.step);
             hand_over(Packet { number, since: due.unwrap_or_else(now), step, bytes });
         }
-        self.waited.fetch_add(waited, Relaxed);
+        // Relaxed: the end of the spawner, below, is a release.
         self.newlines.fetch_add(newlines, Relaxed);
-        // Release: the two above; pairs with the acquire in `is_done`.
-        self.ended.fetch_add(1, Release);
+        self.course.spawner_ended(waited);
     }
 
     /// Looks at a packet. Returns it for the chain that follows, if there is one.
@@ -185,7 +163,7 @@ impl Work {
     }
 
     fn busy(&self, ns: f64) {
-        let (begun, ticks) = (now(), self.ticks.of_ns(ns));
+        let (begun, ticks) = (now(), self.course.ticks.of_ns(ns));
         while since(begun, now()) < ticks {
             spin_loop();
         }
@@ -198,9 +176,9 @@ impl Work {
         step.latencies.record(latency, 1);
         step.sum += latency;
         step.items += 1;
-        step.good += u64::from(latency <= self.ticks.of_ns(GOOD_NS));
+        step.good += u64::from(latency <= self.course.ticks.of_ns(GOOD_NS));
         if self.case == Case::Ramp {
-            let passed_ns = self.ticks.to_ns(since(self.begun, now) as f64);
+            let passed_ns = self.course.ticks.to_ns(since(self.course.begun, now) as f64);
             tally.step((passed_ns / STEP_NS as f64) as usize).ended += 1;
         }
     }

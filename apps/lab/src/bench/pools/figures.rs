@@ -1,15 +1,13 @@
 //! The figures of a repetition.
 
 use antiphon::pool::Stats;
-use antiphon_report::stats::median;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::arrivals::STEP_NS;
 use super::tally::{Step, Tally};
-use crate::bench::measure::Ticks;
-use crate::bench::measure::ticks::since;
-use crate::bench::measure::usage::Usage;
+use crate::bench::ticks::Ticks;
+use crate::bench::ticks::since;
+use crate::bench::usage::Usage;
 
 /// The figures of a repetition.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -126,29 +124,16 @@ impl Latencies {
         }
     }
 
-    /// The median of each figure, over several repetitions.
-    pub fn medians<'a>(all: impl Iterator<Item = &'a Self> + Clone) -> Self {
-        let of =
-            |figure: fn(&Self) -> f64| median(all.clone().map(figure).collect()).unwrap_or(0.0);
-        Self {
-            mean: of(|seen| seen.mean),
-            p20: of(|seen| seen.p20),
-            p50: of(|seen| seen.p50),
-            p99: of(|seen| seen.p99),
-            p999: of(|seen| seen.p999),
-            p9999: of(|seen| seen.p9999),
-            max: of(|seen| seen.max),
-            offered_per_s: of(|seen| seen.offered_per_s),
-            goodput_per_s: of(|seen| seen.goodput_per_s),
-            backlog: of(|seen| seen.backlog),
-        }
-    }
-
-    /// The object for scripts, in nanoseconds.
-    pub fn json(&self) -> Value {
-        json!({
-            "mean": self.mean, "p20": self.p20, "p50": self.p50, "p99": self.p99,
-            "p999": self.p999, "p9999": self.p9999, "max": self.max,
-        })
+    /// The object of a report, in nanoseconds.
+    pub fn report<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map([
+            ("mean", self.mean),
+            ("p20", self.p20),
+            ("p50", self.p50),
+            ("p99", self.p99),
+            ("p999", self.p999),
+            ("p9999", self.p9999),
+            ("max", self.max),
+        ])
     }
 }

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use antiphon_report::stats::Histogram;
 use serde::Deserialize;
 
 use super::figures::{Figures, Latencies};
+use super::tally::Step;
 use crate::bench::rounds::Outcome;
 
 /// The code that programs in Go share: how tasks are counted, and what is printed.
@@ -59,24 +59,16 @@ pub fn measure(
 }
 
 fn figures(printed: &Printed) -> Figures {
-    let mut seen = Histogram::new();
-    printed.latencies_ns.iter().for_each(|&(ns, times)| seen.record(ns, times));
-    let (tasks, packets) = (printed.tasks as f64, printed.latencies_ns.iter().map(|one| one.1));
-    let at = |share| seen.quantile(share);
-    let latencies = Latencies {
-        mean: printed.sum_ns / packets.sum::<u64>() as f64,
-        p20: at(0.2),
-        p50: at(0.5),
-        p99: at(0.99),
-        p999: at(0.999),
-        p9999: at(0.9999),
-        max: seen.max() as f64,
-        ..Latencies::default()
-    };
+    let mut step = Step { sum: printed.sum_ns as u64, ..Step::default() };
+    for &(ns, times) in &printed.latencies_ns {
+        step.latencies.record(ns, times);
+        step.items += times;
+    }
+    let tasks = printed.tasks as f64;
     Figures {
         tasks_per_s: tasks / printed.seconds,
         cpu_us_per_task: (printed.cpu_ns - printed.waited_ns).max(0.0) / 1e3 / tasks,
-        steps: vec![latencies],
+        steps: vec![Latencies::of(&step, |ns| ns)],
         counted: None,
     }
 }

@@ -8,19 +8,18 @@
 //! | [`built`] | peers in other languages, which are built first |
 //! | [`go`] | what those in Go share |
 //! | [`arrivals`] | when tasks are due, where they come by themselves |
+//! | [`course`] | how long spawners wait for that, and when all is done |
 //! | [`tally`] | what threads count while they run tasks |
 //! | [`figures`] | what a repetition comes to |
-//! | [`rows`] | medians, quartiles and ratios of the figures that came back |
-//! | [`json`], [`tables`] | rows for scripts, tables for people |
+//! | [`rows`] | what a row has, and its columns |
 
 pub mod arrivals;
 pub mod built;
+pub mod course;
 pub mod figures;
 pub mod go;
-pub mod json;
 pub mod policies;
 pub mod rows;
 pub mod runner;
 pub mod subjects;
-pub mod tables;
 pub mod tally;

@@ -1,157 +1,168 @@
-//! From repetitions to rows: a row for each subject in each cell, and in each step of a ramp.
+//! What a row of a pool has, and its columns. There is a row for each subject in each cell, and in
+//! each step of a ramp. `ratio` is of tasks a second (of a step of the ramp: of packets done in
+//! time), `ratio_p50`, `ratio_p99` and `ratio_cpu` of the other leading figures.
 
-use antiphon_report::stats::{Quartiles, median, quartiles};
-use serde_json::{Map, Value};
+use antiphon_report::stats::medians;
+use antiphon_report::table::{Cell as Field, duration, si};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::figures::{Counted, Figures, Latencies};
+use crate::bench::columns::{Columns, named};
+use crate::bench::ratio::Better::{Less, More};
 use crate::bench::ratio::Ratio;
-use crate::bench::rounds::{Cell, Measured as Of, Rounds, Trouble, mean};
+use crate::bench::report::{Beside, Lead, Row, failures, unmeasured};
+use crate::bench::rounds::Cell;
 
-/// Under what conditions tasks are run.
-pub trait Conditions: Cell {
-    /// How many threads run tasks.
-    fn workers(&self) -> usize;
-
-    /// The steps of a ramp, in parts of the capacity; empty where there is none.
-    fn steps(&self) -> &'static [f64] {
-        &[]
-    }
-
-    /// Puts what scripts are to know into a row.
-    fn put(&self, object: &mut Map<String, Value>);
-}
-
-/// The measurements of one subject in one cell.
-pub type Measured<C> = Of<C, Figures>;
-
-/// The results of one subject in one cell, or in a step of that.
-pub struct Row<C> {
-    /// Its name.
-    pub subject: &'static str,
-    /// Whether it is one of ours.
-    pub ours: bool,
-    /// The conditions.
-    pub cell: C,
+/// What a row has.
+#[derive(Serialize)]
+pub struct Summary {
     /// The step of the ramp, in parts of the capacity.
+    #[serde(skip)]
     pub part: Option<f64>,
-    /// Repetitions that count.
-    pub repetitions: usize,
     /// Tasks a second; of a step of the ramp, packets a second that were done in time.
-    pub rate: Option<Quartiles>,
+    #[serde(flatten)]
+    pub rate: Lead,
     /// CPU time a task.
-    pub cpu_us: Option<Quartiles>,
+    pub cpu_us_per_task: Option<f64>,
     /// Medians of the observations of each repetition.
+    #[serde(rename = "latency_ns", serialize_with = "Latencies::report")]
     pub latency: Latencies,
+    /// What a step of the ramp has, too.
+    #[serde(flatten)]
+    pub step: Option<Step>,
     /// The counts of pools of ours.
-    pub counted: [Option<f64>; 3],
-    /// Ratios to the first peer: tasks a second, p50, p99, CPU time a task.
-    pub ratios: [Option<Ratio>; 4],
-    /// CPUs that others used meanwhile.
-    pub others_cpus: Option<f64>,
-    /// Why there are no figures, or fewer.
-    pub trouble: Option<Trouble>,
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// The ratio of the leading figure.
+    #[serde(flatten)]
+    pub ratio: Ratio,
+    /// The ratio of the median latency.
+    #[serde(flatten)]
+    pub ratio_p50: Ratio,
+    /// The ratio of the 99th percentile.
+    #[serde(flatten)]
+    pub ratio_p99: Ratio,
+    /// The ratio of CPU time.
+    #[serde(flatten)]
+    pub ratio_cpu: Ratio,
 }
 
-/// Everything that is printed.
-pub struct Report<C> {
-    /// The first peer, to which ratios are.
-    pub reference: Option<&'static str>,
-    /// Rows in the order of cells.
-    pub rows: Vec<Row<C>>,
-    /// The seed of the order of subjects, and of all random choices.
-    pub seed: u64,
+/// What a step of the ramp has beside the figures that all rows have.
+#[derive(Serialize)]
+pub struct Step {
+    offered_per_s: f64,
+    backlog: f64,
 }
 
-/// Makes rows of the measurements.
-pub fn put_together<C: Conditions>(rounds: &Rounds, measured: &[Measured<C>]) -> Report<C> {
-    let reference = rounds.peers.first().copied();
-    let peer = |one: &Measured<C>| {
-        measured.iter().find(|other| other.cell == one.cell && Some(other.subject) == reference)
+/// Medians of the counts of pools of ours.
+#[derive(Serialize)]
+pub struct Counts {
+    spawner_retries: Option<f64>,
+    steal_attempts: Option<f64>,
+    steal_hits: Option<f64>,
+}
+
+/// The summaries of a subject: one, or one for each of these steps of a ramp.
+pub fn summaries<C: Cell>(one: &Beside<'_, C, Figures>, steps: &'static [f64]) -> Vec<Summary> {
+    (0..steps.len().max(1)).map(|step| summary(one, step, steps.get(step).copied())).collect()
+}
+
+fn summary<C: Cell>(one: &Beside<'_, C, Figures>, step: usize, part: Option<f64>) -> Summary {
+    let seen = |figures: &Figures| figures.steps.get(step).cloned();
+    let rate = |figures: &Figures| match figures.steps.len() {
+        ..2 => Some(figures.tasks_per_s),
+        _ => seen(figures).map(|step| step.goodput_per_s),
     };
-    let rows = measured.iter().flat_map(|one| {
-        let steps = one.cell.steps().len().max(1);
-        let ours = rounds.subjects.contains(&one.subject);
-        (0..steps).map(move |step| Row { ours, ..row(one, step, peer(one)) })
-    });
-    Report { reference, rows: rows.collect(), seed: rounds.seed }
-}
-
-/// Tasks a second, p50, p99, CPU time a task.
-const COMPARED: [fn(&Figures, usize) -> Option<f64>; 4] = [
-    rate,
-    |figures, step| figures.steps.get(step).map(|step| step.p50),
-    |figures, step| figures.steps.get(step).map(|step| step.p99),
-    |figures, _| Some(figures.cpu_us_per_task),
-];
-
-fn rate(figures: &Figures, step: usize) -> Option<f64> {
-    if figures.steps.len() > 1 {
-        return figures.steps.get(step).map(|step| step.goodput_per_s);
-    }
-    Some(figures.tasks_per_s)
-}
-
-fn row<C: Conditions>(one: &Measured<C>, step: usize, peer: Option<&Measured<C>>) -> Row<C> {
-    let values = |of: &dyn Fn(&Figures) -> Option<f64>| -> Vec<f64> {
-        one.figures.iter().filter_map(of).collect()
-    };
+    let cpu = |figures: &Figures| figures.cpu_us_per_task;
     let counted = |of: fn(&Counted) -> u64| {
-        median(values(&|figures| figures.counted.as_ref().map(|counted| of(counted) as f64)))
+        one.median(|figures| figures.counted.as_ref().map(|counted| of(counted) as f64))
     };
-    let ratio = |of: fn(&Figures, usize) -> Option<f64>| {
-        let pairs = one.figures.iter().zip(&peer?.figures);
-        Ratio::of(pairs.filter_map(|(ours, theirs)| Some((of(ours, step)?, of(theirs, step)?))))
-    };
-    Row {
-        subject: one.subject,
-        ours: false,
-        cell: one.cell,
-        part: one.cell.steps().get(step).copied(),
-        repetitions: one.figures.len(),
-        rate: quartiles(values(&|figures| rate(figures, step))),
-        cpu_us: quartiles(values(&|figures| Some(figures.cpu_us_per_task))),
-        latency: Latencies::medians(one.figures.iter().filter_map(|it| it.steps.get(step))),
-        counted: [
-            counted(|counted| counted.spawner_retries),
-            counted(|counted| counted.steal_attempts),
-            counted(|counted| counted.steal_hits),
-        ],
-        ratios: COMPARED.map(ratio),
-        others_cpus: one.others_cpus(),
-        trouble: one.trouble.clone(),
+    let latency: Latencies =
+        medians(one.figures().iter().filter_map(|it| it.steps.get(step))).unwrap_or_default();
+    let Latencies { offered_per_s, backlog, .. } = latency;
+    Summary {
+        part,
+        rate: one.lead(if part.is_some() { "goodput_per_s" } else { "tasks_per_s" }, rate),
+        cpu_us_per_task: one.median(cpu),
+        latency,
+        step: part.map(|_| Step { offered_per_s, backlog }),
+        counts: Counts {
+            spawner_retries: counted(|counted| counted.spawner_retries),
+            steal_attempts: counted(|counted| counted.steal_attempts),
+            steal_hits: counted(|counted| counted.steal_hits),
+        },
+        ratio: one.ratio("ratio", rate),
+        ratio_p50: one.ratio("ratio_p50", |figures| seen(figures).map(|step| step.p50)),
+        ratio_p99: one.ratio("ratio_p99", |figures| seen(figures).map(|step| step.p99)),
+        ratio_cpu: one.ratio("ratio_cpu", cpu),
     }
 }
 
-impl<C> Report<C> {
-    /// The failures, in one line; subjects that this machine can't have are none, if there is
-    /// anything else.
-    pub fn trouble(&self) -> Option<String> {
-        let troubles = || self.rows.iter().filter_map(|row| row.trouble.as_ref());
-        let nothing = self.rows.iter().all(|row| row.rate.is_none());
-        Trouble::failures(troubles()).or_else(|| {
-            let (how, why) = troubles().next().filter(|_| nothing)?.json();
-            Some(format!("nothing was measured: {how}: {why}"))
-        })
+/// The keys of a row's conditions: those of its cell, the policy, and the step of the ramp.
+pub fn conditions<C: Serialize>(row: &Row<C, Summary>) -> Value {
+    let mut keys = json!(row.cell);
+    keys["policy"] = row.ours.then_some(row.subject).into();
+    if let Some(part) = row.summary.part {
+        keys["of_capacity"] = part.into();
     }
+    keys
+}
 
-    /// CPUs that others used on average while the machine was meant to be idle.
-    pub fn others_cpus(&self) -> Option<f64> {
-        mean(self.rows.iter().filter_map(|row| row.others_cpus))
+/// The columns of a table.
+pub fn columns<C>(rows: &[Row<C, Summary>]) -> Columns<C, Summary> {
+    let is_ramp = rows[0].summary.part.is_some();
+    let columns = Columns::of(rows)
+        .condition("subject", |row| {
+            let step = row.summary.part.map_or(String::new(), |part| format!(" at {part}×"));
+            named(format!("{}{step}", row.subject), row.ours)
+        })
+        .quartiles(if is_ramp { ">done in time /s" } else { ">tasks/s" }, si, |of| of.rate.of)
+        .ratio(More, |of| of.ratio)
+        .time(">p50", |of| of.latency.p50)
+        .time(">p99", |of| of.latency.p99)
+        .time(">p99.9", |of| of.latency.p999)
+        .time(">p99.99", |of| of.latency.p9999)
+        .number(">CPU/task", |us| duration(us * 1e3), |of| of.cpu_us_per_task)
+        .ratio(Less, |of| of.ratio_cpu);
+    if is_ramp {
+        return columns
+            .number(">due /s", si, |of| of.latency.offered_per_s)
+            .number(">backlog", si, |of| of.latency.backlog)
+            .field("", |_| Field::text(""));
     }
+    columns
+        .number(">no room", si, |of| of.counts.spawner_retries)
+        .number(">looks", si, |of| of.counts.steal_attempts)
+        .number(">steals", si, |of| of.counts.steal_hits)
+}
+
+/// The explanation below the tables.
+pub const ABOUT: &str = "\
+Medians of repetitions; a ratio is the median of paired ratios. CPU is that of all threads but for
+what spawners waited. No room: tasks that were run at once for want of it.
+";
+
+/// The failures, in one line; subjects that this machine can't have are none, if there is
+/// anything else.
+pub fn trouble<C>(rows: &[Row<C, Summary>]) -> Option<String> {
+    failures(rows).or_else(|| {
+        let [_, how, why] = unmeasured(rows)?;
+        Some(format!("nothing was measured: {how}: {why}"))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bench::neighbours::Load;
+    use crate::bench::rounds::{Measured, Rounds};
     use std::fmt;
 
     const STEPS: [f64; 6] = [0.5, 1.0, 1.5, 2.0, 2.5, 3.0];
 
     #[derive(Clone, Copy, PartialEq, Debug)]
-    struct Place {
-        ramp: bool,
-    }
+    struct Place;
 
     impl Cell for Place {
         fn load(&self) -> Load {
@@ -161,26 +172,11 @@ mod tests {
 
     impl fmt::Display for Place {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "place {}", self.ramp)
+            f.write_str("place")
         }
     }
 
-    impl Conditions for Place {
-        fn workers(&self) -> usize {
-            2
-        }
-
-        fn steps(&self) -> &'static [f64] {
-            if self.ramp { &STEPS } else { &[] }
-        }
-
-        fn put(&self, object: &mut Map<String, Value>) {
-            object.insert("ramp".to_owned(), Value::Bool(self.ramp));
-        }
-    }
-
-    fn measured(subject: &'static str, ramp: bool, rates: &[f64]) -> Measured<Place> {
-        let steps = if ramp { 6 } else { 1 };
+    fn measured(subject: &'static str, steps: usize, rates: &[f64]) -> Measured<Place, Figures> {
         let latencies = |step: usize| Latencies {
             p99: 1e9 / (step + 1) as f64,
             goodput_per_s: 10.0 * (step + 1) as f64,
@@ -192,47 +188,39 @@ mod tests {
             steps: (0..steps).map(latencies).collect(),
             counted: None,
         };
-        Measured {
-            cell: Place { ramp },
-            subject,
-            figures: rates.iter().map(figures).collect(),
-            others: Vec::new(),
-            trouble: None,
-        }
+        Measured::of(Place, subject, rates.iter().map(figures).collect())
     }
 
-    fn report(ramp: bool) -> Report<Place> {
-        let rounds = Rounds {
-            subjects: vec!["lifo/steal-half"],
-            peers: vec!["loop"],
-            repetitions: 3,
-            seed: 1,
-        };
+    fn rows(steps: &'static [f64]) -> Vec<Row<Place, Summary>> {
+        let rounds =
+            Rounds { subjects: vec!["lifo/steal-half"], peers: vec!["loop"], ..Rounds::default() };
         let all = [
-            measured("lifo/steal-half", ramp, &[30.0, 20.0, 40.0]),
-            measured("loop", ramp, &[10.0, 10.0, 20.0]),
+            measured("lifo/steal-half", steps.len().max(1), &[30.0, 20.0, 40.0]),
+            measured("loop", steps.len().max(1), &[10.0, 10.0, 20.0]),
         ];
-        put_together(&rounds, &all)
+        Beside::all(&rounds, &all)
+            .flat_map(|one| summaries(&one, steps).into_iter().map(move |it| one.row(it)))
+            .collect()
     }
 
     #[test]
     fn a_row_has_medians_and_paired_ratios_to_the_first_peer() {
-        let report = report(false);
-        let row = &report.rows[0];
-        assert_eq!(row.rate.map(|rate| (rate.p25, rate.median)), Some((25.0, 30.0)));
-        assert_eq!((row.repetitions, row.ours, row.part), (3, true, None));
-        let ratios = row.ratios.map(|ratio| ratio.map(|ratio| ratio.of.median));
+        let rows = rows(&[]);
+        let Summary { rate, part, ratio, ratio_p50, ratio_p99, ratio_cpu, .. } = &rows[0].summary;
+        assert_eq!(rate.of.map(|rate| (rate.p25, rate.median)), Some((25.0, 30.0)));
+        assert_eq!((rows[0].repetitions, rows[0].ours, *part), (3, true, None));
+        let ratios = [ratio, ratio_p50, ratio_p99, ratio_cpu].map(Ratio::median);
         assert_eq!(ratios, [Some(2.0), None, Some(1.0), Some(0.5)]);
-        assert!(!report.rows[1].ours && report.trouble().is_none());
+        assert!(!rows[1].ours && trouble(&rows).is_none());
     }
 
     #[test]
     fn a_ramp_has_a_row_for_each_step_that_leads_with_what_was_done_in_time() {
-        let report = report(true);
-        assert_eq!(report.rows.len(), 12);
-        let parts: Vec<_> = report.rows.iter().take(6).filter_map(|row| row.part).collect();
+        let rows = rows(&STEPS);
+        assert_eq!(rows.len(), 12);
+        let parts: Vec<_> = rows.iter().take(6).filter_map(|row| row.summary.part).collect();
         assert_eq!(parts, STEPS);
-        let good: Vec<_> = report.rows.iter().filter_map(|row| row.rate).collect();
-        assert_eq!((good[0].median, good[5].median), (10.0, 60.0));
+        let good: Vec<_> = rows.iter().filter_map(|row| row.summary.rate.median()).collect();
+        assert_eq!((good[0], good[5]), (10.0, 60.0));
     }
 }

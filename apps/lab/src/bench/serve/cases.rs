@@ -3,14 +3,16 @@
 use std::fmt;
 use std::str::FromStr;
 
-use antiphon_report::list::names;
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use crate::bench::neighbours::Load;
 use crate::bench::rounds;
+use crate::named::Named as _;
 
 /// The requests of clients.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Case {
     /// The bytes that the client has sent, back.
     Echo,
@@ -18,38 +20,8 @@ pub enum Case {
     Http,
 }
 
-const NAMES: [&str; 2] = ["echo", "http"];
-
-impl Case {
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        NAMES[self as usize]
-    }
-
-    /// The case of that name.
-    pub fn of(name: &str) -> Option<Self> {
-        [Self::Echo, Self::Http].into_iter().find(|case| case.name() == name)
-    }
-}
-
-/// The cases that were asked for.
-#[derive(Clone)]
-pub struct Cases(pub Vec<Case>);
-
-impl FromStr for Cases {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let cases: Vec<_> = names("case", text, &NAMES)?.into_iter().filter_map(Case::of).collect();
-        if cases.is_empty() {
-            return Err(format!("nothing to measure; there are: {}", NAMES.join(", ")));
-        }
-        Ok(Self(cases))
-    }
-}
-
 /// The program that sends requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Loader {
     /// [`client`](super::client).
@@ -129,10 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_cases_and_rates_are_refused() {
-        let of = |text: &str| text.parse().map(|Cases(cases)| cases);
-        assert_eq!(of("http,echo"), Ok(vec![Case::Http, Case::Echo]));
-        assert!(["", "ftp"].iter().all(|it| of(it).is_err_and(|why| why.contains("echo, http"))));
+    fn unknown_rates_are_refused() {
         assert_eq!("0,500".parse(), Ok(Rates(vec![None, Some(500)])));
         for wrong in ["", "-1", "0.5", "10000001"] {
             assert!(wrong.parse::<Rates>().is_err_and(|why| why.contains("a second")), "{wrong}");

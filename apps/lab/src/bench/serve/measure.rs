@@ -11,6 +11,7 @@ use super::child::Server;
 use super::client::{Client, Exchange, Schedule, Seen, now, wait_until};
 use super::{servers, wrk};
 use crate::bench::rounds::Outcome;
+use crate::named::Named as _;
 
 /// One repetition.
 #[derive(Serialize, Deserialize)]
@@ -138,7 +139,7 @@ fn command(order: &Order) -> Result<Command, String> {
     let Order { subject, cell, program, .. } = order;
     if subject == servers::GO {
         let mut command = Command::new(program);
-        command.args([cell.case.name(), &cell.workers.to_string()]);
+        command.args([cell.case.name(), cell.workers.to_string()]);
         return Ok(command);
     }
     let rings = if subject == servers::URING { "1" } else { "0" };

@@ -14,8 +14,7 @@
 //! | [`client`] | the sender of requests, and its schedule |
 //! | [`wrk`] | the same by a program that others know |
 //! | [`measure`] | what a repetition does |
-//! | [`rows`] | medians and ratios of the figures that came back; JSON |
-//! | [`tables`] | tables for people |
+//! | [`rows`] | what a row has, and its columns |
 
 mod cases;
 mod child;
@@ -23,7 +22,6 @@ mod client;
 mod measure;
 mod rows;
 mod servers;
-mod tables;
 mod wrk;
 
 use std::process::ExitCode;
@@ -35,14 +33,16 @@ pub use servers::{Order as ServerOrder, serve};
 
 use antiphon_report::failure::Failure;
 use antiphon_report::list::Counts;
-use antiphon_report::progress::Progress;
-use antiphon_report::table::colour_stdout;
 
+use super::benchmark;
 use super::pools::built::{Built, Language, program_of};
 use super::repeat::repeat;
-use super::rounds::{Outcome, Rounds};
-use super::settings::{Printed, Settings, check_seconds};
-use cases::{Cases, Cell, Loader, Rates};
+use super::rounds::{Measurement, Outcome, Repeated, Rounds};
+use super::settings::{Settings, check_seconds};
+use crate::every::every;
+use crate::named::Cases;
+use cases::{Case, Cell, Loader, Rates};
+use measure::Figures;
 
 /// Servers: what a request costs over many connections, and how long it takes
 #[derive(Args)]
@@ -57,7 +57,7 @@ Example:
 pub struct Arguments {
     /// Requests: echo (--bytes to and fro), http (GET, kept alive)
     #[arg(long, value_name = "LIST", default_value = "echo")]
-    case: Cases,
+    case: Cases<Case>,
     /// Connections, all open at once
     #[arg(long, value_name = "LIST", default_value = "1,100,1000")]
     connections: Counts,
@@ -102,9 +102,6 @@ struct Plan {
     go: Option<Result<Built, String>>,
 }
 
-/// The measurements of one server in one cell.
-type Measured = super::rounds::Measured<Cell, measure::Figures>;
-
 /// Messages are no longer than this, and connections no more.
 const MOST_BYTES: usize = 1 << 20;
 const MOST_CLIENTS: usize = 64;
@@ -115,22 +112,7 @@ const MOST_CLIENTS: usize = 64;
 ///
 /// Bad arguments, or a server that does not answer.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let plan = plan(arguments)?;
-    let report = rows::Report {
-        rows: rows::put_together(&plan.rounds, &plan.carry_out()?),
-        reference: plan.rounds.peers.first().copied(),
-        bytes: plan.bytes,
-        clients: plan.clients,
-        loader: plan.loader,
-        seconds: plan.seconds,
-        seed: plan.rounds.seed,
-    };
-    arguments.settings.print(Printed {
-        json: report.json(),
-        text: tables::text(&report, colour_stdout()),
-        others_cpus: report.others_cpus(),
-        trouble: report.trouble(),
-    })
+    benchmark::run(&plan(arguments)?, &arguments.settings)
 }
 
 fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
@@ -155,18 +137,11 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
     {
         return Err(Failure::missing(missing));
     }
-    let mut cells = Vec::new();
-    for &load in &settings.load {
-        for &case in &case.0 {
-            for &rate in &rate.0 {
-                for (&connections, &workers) in
-                    connections.0.iter().flat_map(|it| workers.0.iter().map(move |w| (it, w)))
-                {
-                    cells.push(Cell { load, case, rate, connections, workers });
-                }
-            }
-        }
-    }
+    let cells = every!(
+        load in &settings.load, case in &case.0, rate in &rate.0,
+        connections in &connections.0, workers in &workers.0
+        => Cell { load, case, rate, connections, workers }
+    );
     let go = rounds.peers.contains(&servers::GO);
     let go = go.then(|| Built::of("serve", Language::Go, &[servers::GO_SOURCE])).transpose()?;
     let (seconds, clients, bytes) = (*seconds, *clients, *bytes);
@@ -176,7 +151,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
 /// Refuses what `wrk` can't do.
 fn check_wrk(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { case, connections, rate, clients, seconds, .. } = arguments;
-    if case.0 != [cases::Case::Http] {
+    if case.0 != [Case::Http] {
         return Err(Failure::arguments("wrk asks for pages: give --case http, too"));
     }
     if rate.0 != [None] {
@@ -191,29 +166,33 @@ fn check_wrk(arguments: &Arguments) -> Result<(), Failure> {
     wrk::is_there()
 }
 
-impl Plan {
-    fn carry_out(&self) -> Result<Vec<Measured>, Failure> {
-        let mut progress = Progress::new(self.rounds.steps(self.cells.len()));
-        self.rounds.carry_out(&self.cells, &mut progress, |cell, subject| {
-            let program = match program_of(self.go.as_ref().filter(|_| subject == servers::GO)) {
-                Ok(program) => program,
-                Err(missing) => return Ok(Outcome::Missing(missing)),
-            };
-            if subject == servers::URING
-                && let Some(missing) = servers::no_rings()
-            {
-                return Ok(Outcome::Missing(missing));
-            }
-            let order = Order {
-                subject: subject.to_owned(),
-                cell,
-                bytes: self.bytes,
-                clients: self.clients,
-                loader: self.loader,
-                seconds: self.seconds,
-                program,
-            };
-            repeat(&super::Order::Serve(order), self.seconds)
-        })
+impl Measurement for Plan {
+    type Cell = Cell;
+    type Figures = Figures;
+
+    fn turns(&self) -> (&Rounds, &[Cell]) {
+        (&self.rounds, &self.cells)
+    }
+
+    fn repeat(&self, cell: Cell, subject: &'static str, _counts: bool) -> Repeated<Figures> {
+        let program = match program_of(self.go.as_ref().filter(|_| subject == servers::GO)) {
+            Ok(program) => program,
+            Err(missing) => return Ok(Outcome::Missing(missing)),
+        };
+        if subject == servers::URING
+            && let Some(missing) = servers::no_rings()
+        {
+            return Ok(Outcome::Missing(missing));
+        }
+        let order = Order {
+            subject: subject.to_owned(),
+            cell,
+            bytes: self.bytes,
+            clients: self.clients,
+            loader: self.loader,
+            seconds: self.seconds,
+            program,
+        };
+        repeat(&super::Order::Serve(order), self.seconds)
     }
 }

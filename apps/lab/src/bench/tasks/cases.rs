@@ -1,16 +1,18 @@
 //! The measurements of tasks, and the conditions.
 
 use std::fmt;
-use std::str::FromStr;
 
-use antiphon_report::list::names;
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use crate::bench::neighbours::Load;
 use crate::bench::rounds;
+use crate::named::Named as _;
 
 /// The work of a repetition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[value(rename_all = "snake_case")]
 pub enum Case {
     /// A task spawns others that do nothing, and waits for all of them.
     SpawnJoin,
@@ -30,15 +32,7 @@ pub enum Case {
     Select,
 }
 
-const NAMES: [&str; 8] =
-    ["spawn_join", "fork_join", "idle", "yield", "parked", "channel", "across", "select"];
-
 impl Case {
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        NAMES[self as usize]
-    }
-
     /// Whether it is memory that is measured, and not time.
     pub fn is_memory(self) -> bool {
         matches!(self, Self::Idle | Self::Parked)
@@ -67,25 +61,6 @@ const PARKED: usize = 20_000;
 /// Messages that a channel has room for.
 const ROOM: usize = 128;
 
-/// The cases that were asked for.
-#[derive(Clone)]
-pub struct Cases(pub Vec<Case>);
-
-impl FromStr for Cases {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        use Case::{Across, Channel, ForkJoin, Idle, Parked, Select, SpawnJoin, Yield};
-        let all = [SpawnJoin, ForkJoin, Idle, Yield, Parked, Channel, Across, Select];
-        let case = |name| all.into_iter().find(|case| case.name() == name);
-        let cases: Vec<_> = names("case", text, &NAMES)?.into_iter().filter_map(case).collect();
-        if cases.is_empty() {
-            return Err(format!("nothing to measure; there are: {}", NAMES.join(", ")));
-        }
-        Ok(Self(cases))
-    }
-}
-
 /// A case, and what there is to choose in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
@@ -95,9 +70,15 @@ pub struct Cell {
     pub case: Case,
     /// Tasks that are spawned before they are waited for, 0 where they spawn each other; or the
     /// messages that a channel has room for.
+    #[serde(default, skip_serializing_if = "is_none")]
     pub batch: usize,
     /// Threads that run tasks.
     pub workers: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it so")]
+fn is_none(batch: &usize) -> bool {
+    *batch == 0
 }
 
 impl Cell {
@@ -147,14 +128,5 @@ mod tests {
         assert!(
             cells(Case::SpawnJoin).any(|c| c.to_string() == "idle spawn_join of 1000, 2 workers")
         );
-    }
-
-    #[test]
-    fn unknown_cases_are_refused() {
-        let of = |text: &str| text.parse().map(|Cases(cases)| cases);
-        assert_eq!(of("idle,spawn_join"), Ok(vec![Case::Idle, Case::SpawnJoin]));
-        for wrong in ["", "yields", "idle,spawn"] {
-            assert!(of(wrong).is_err_and(|why: String| why.contains("fork_join")), "{wrong}");
-        }
     }
 }

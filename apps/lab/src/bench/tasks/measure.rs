@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::cases::{Case, Cell};
 use super::subjects::{self, Look, Meeting};
-use crate::bench::measure::Usage;
 use crate::bench::rounds::Outcome;
+use crate::bench::usage::Usage;
+use crate::named::Named as _;
 
 /// One repetition.
 #[derive(Serialize, Deserialize)]
@@ -50,7 +51,7 @@ const MESSAGES: usize = 10_000;
 pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
     let Order { subject, cell, seconds, program } = order;
     if !program.as_os_str().is_empty() {
-        let case = cell.case.name().to_owned();
+        let case = cell.case.name();
         let numbers = [cell.workers, cell.batch, FIBONACCI as usize].map(|one| one.to_string());
         let arguments = [&[case][..], &numbers, &[seconds.to_string()]].concat();
         return Err(crate::bench::pools::built::become_it(program, &arguments));

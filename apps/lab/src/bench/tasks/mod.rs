@@ -5,14 +5,12 @@
 //! | [`cases`] | what is measured, under what conditions |
 //! | [`subjects`] | the runtimes, and what each has |
 //! | [`measure`] | what a repetition does |
-//! | [`rows`] | medians, quartiles and ratios of the figures that came back; JSON |
-//! | [`tables`] | tables for people |
+//! | [`rows`] | what a row has, and its columns |
 
 mod cases;
 mod measure;
 mod rows;
 mod subjects;
-mod tables;
 
 use std::process::ExitCode;
 
@@ -22,14 +20,16 @@ pub use measure::{Order, measure};
 
 use antiphon_report::failure::Failure;
 use antiphon_report::list::Counts;
-use antiphon_report::progress::Progress;
-use antiphon_report::table::colour_stdout;
 
+use super::benchmark;
 use super::pools::built::{Built, program_of};
 use super::repeat::repeat;
-use super::rounds::{Outcome, Rounds};
-use super::settings::{Printed, Settings, check_seconds};
-use cases::{Case, Cases, Cell};
+use super::rounds::{Measurement, Outcome, Repeated, Rounds};
+use super::settings::{Settings, check_seconds};
+use crate::named::Cases;
+use crate::named::Named as _;
+use cases::{Case, Cell};
+use measure::Figures;
 
 /// Tasks: what it costs to spawn, run and join one that does nothing, and what one takes up
 #[derive(Args)]
@@ -62,7 +62,7 @@ pub struct Arguments {
         value_name = "LIST",
         default_value = "spawn_join,fork_join,idle,yield,parked,channel,across,select"
     )]
-    case: Cases,
+    case: Cases<Case>,
     /// How many tasks there are at once, in spawn_join and idle; in parked, 20000 at the most
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     tasks: usize,
@@ -82,28 +82,13 @@ struct Plan {
     built: Vec<(&'static str, Result<Built, String>)>,
 }
 
-/// The measurements of one runtime in one cell.
-type Measured = super::rounds::Measured<Cell, measure::Figures>;
-
 /// Measures and prints.
 ///
 /// # Errors
 ///
 /// Bad arguments, or a runtime that never came to an end.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let plan = plan(arguments)?;
-    let report = rows::Report {
-        rows: rows::put_together(&plan.rounds, &plan.carry_out()?),
-        absent: plan.absent(),
-        seconds: plan.seconds,
-        seed: plan.rounds.seed,
-    };
-    arguments.settings.print(Printed {
-        json: report.json(),
-        text: tables::text(&report, colour_stdout()),
-        others_cpus: report.others_cpus(),
-        trouble: report.trouble(),
-    })
+    benchmark::run(&plan(arguments)?, &arguments.settings)
 }
 
 fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
@@ -140,29 +125,6 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
 }
 
 impl Plan {
-    fn carry_out(&self) -> Result<Vec<Measured>, Failure> {
-        let steps = self.cells.iter().map(|cell| self.rounds_of(cell.case).steps(1)).sum();
-        let mut progress = Progress::new(steps);
-        let mut all = Vec::new();
-        for cell in &self.cells {
-            let rounds = self.rounds_of(cell.case);
-            all.extend(rounds.carry_out(&[*cell], &mut progress, |cell, subject| {
-                if let Some(missing) = subjects::lacks(subject, &cell) {
-                    return Ok(Outcome::Missing(missing));
-                }
-                let built = self.built.iter().find(|(name, _)| *name == subject);
-                let program = match program_of(built.map(|(_, built)| built)) {
-                    Ok(program) => program,
-                    Err(missing) => return Ok(Outcome::Missing(missing)),
-                };
-                let order =
-                    Order { subject: subject.to_owned(), cell, seconds: self.seconds, program };
-                repeat(&super::Order::Task(order), self.seconds)
-            })?);
-        }
-        Ok(all)
-    }
-
     /// The subjects that were asked for and do not have a case, by case.
     fn absent(&self) -> Vec<(Case, Vec<&'static str>)> {
         let mut cases: Vec<_> = self.cells.iter().map(|cell| cell.case).collect();
@@ -171,13 +133,30 @@ impl Plan {
         let of = |case| (case, self.rounds.all_subjects().filter(lack(case)).collect());
         cases.into_iter().map(of).filter(|(_, names): &(_, Vec<_>)| !names.is_empty()).collect()
     }
+}
 
-    /// The subjects that have the case.
-    fn rounds_of(&self, case: Case) -> Rounds {
-        let Rounds { subjects, peers, repetitions, seed } = &self.rounds;
-        let of = |names: &[&'static str]| {
-            names.iter().copied().filter(|name| subjects::has(name, case)).collect()
+impl Measurement for Plan {
+    type Cell = Cell;
+    type Figures = Figures;
+
+    fn turns(&self) -> (&Rounds, &[Cell]) {
+        (&self.rounds, &self.cells)
+    }
+
+    fn takes_part(&self, cell: &Cell, subject: &str) -> bool {
+        subjects::has(subject, cell.case)
+    }
+
+    fn repeat(&self, cell: Cell, subject: &'static str, _counts: bool) -> Repeated<Figures> {
+        if let Some(missing) = subjects::lacks(subject, &cell) {
+            return Ok(Outcome::Missing(missing));
+        }
+        let built = self.built.iter().find(|(name, _)| *name == subject);
+        let program = match program_of(built.map(|(_, built)| built)) {
+            Ok(program) => program,
+            Err(missing) => return Ok(Outcome::Missing(missing)),
         };
-        Rounds { subjects: of(subjects), peers: of(peers), repetitions: *repetitions, seed: *seed }
+        let order = Order { subject: subject.to_owned(), cell, seconds: self.seconds, program };
+        repeat(&super::Order::Task(order), self.seconds)
     }
 }

@@ -1,155 +1,143 @@
-//! From repetitions to rows: medians, quartiles and paired ratios; and rows for scripts.
+//! What a row of a runtime has, and its columns.
 
-use antiphon_report::stats::{Quartiles, median, quartiles};
+use antiphon_report::table::duration;
+use antiphon_report::words::several;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::Measured;
+use super::Plan;
 use super::cases::{Case, Cell};
 use super::measure::Figures;
-use crate::bench::ratio::Ratio;
-use crate::bench::rounds::{Rounds, Trouble, mean};
+use crate::bench::benchmark::{Benchmark, ColumnsOf, RowOf};
+use crate::bench::columns::Columns;
+use crate::bench::ratio::{Better, Ratio};
+use crate::bench::report::{Beside, Lead};
+use crate::named::Named as _;
 
-/// The results of one runtime in one cell.
-pub struct Row {
-    /// Its name.
-    pub subject: &'static str,
-    /// Whether it is one of ours.
-    pub ours: bool,
-    /// The conditions.
-    pub cell: Cell,
-    /// Repetitions that count.
-    pub repetitions: usize,
+type Row = RowOf<Plan>;
+
+/// What a row has.
+#[derive(Serialize)]
+pub struct Summary {
     /// The leading figure of the case: a time, or bytes.
-    pub lead: Option<Quartiles>,
-    /// Median of the CPU time of all threads.
-    pub cpu_ns: Option<f64>,
-    /// The ratio to the first peer that has the case, and which that is.
-    pub ratio: Option<(Ratio, &'static str)>,
-    /// CPUs that others used meanwhile.
-    pub others_cpus: Option<f64>,
-    /// Why there are no figures, or fewer.
-    pub trouble: Option<Trouble>,
+    #[serde(flatten)]
+    pub lead: Lead,
+    /// Median of the CPU time of all threads, where a time is measured.
+    #[serde(rename = "cpu_ns_per_op", skip_serializing_if = "Option::is_none")]
+    pub cpu_ns: Option<Option<f64>>,
+    /// The ratio to the first peer that has the case.
+    #[serde(flatten)]
+    pub ratio: Ratio,
 }
 
-/// Everything that is printed.
-pub struct Report {
-    /// Rows in the order of cells.
-    pub rows: Vec<Row>,
-    /// The subjects that have no rows of a case, because they do not have the case.
-    pub absent: Vec<(Case, Vec<&'static str>)>,
-    /// The time of a repetition.
-    pub seconds: f64,
-    /// The seed of the order of subjects.
-    pub seed: u64,
-}
-
-/// Makes rows of the measurements.
-pub fn put_together(rounds: &Rounds, measured: &[Measured]) -> Vec<Row> {
-    measured.iter().map(|one| row(one, rounds, measured)).collect()
-}
-
-fn row(one: &Measured, rounds: &Rounds, measured: &[Measured]) -> Row {
-    let is = |other: &&Measured, name: &str| other.cell == one.cell && other.subject == name;
-    let mut peers =
-        rounds.peers.iter().filter_map(|peer| measured.iter().find(|other| is(other, peer)));
-    let ratio = peers.next().and_then(|peer| {
-        let pairs = leads(one).zip(leads(peer));
-        Some((Ratio::of(pairs)?, peer.subject))
-    });
-    let cpu: Vec<_> = one.figures.iter().filter_map(|figures| figures.cpu_ns_per_op).collect();
-    Row {
-        subject: one.subject,
-        ours: rounds.subjects.contains(&one.subject),
-        cell: one.cell,
-        repetitions: one.figures.len(),
-        lead: quartiles(leads(one).collect()),
-        cpu_ns: median(cpu),
-        ratio,
-        others_cpus: one.others_cpus(),
-        trouble: one.trouble.clone(),
+impl Summary {
+    /// The summary of a runtime.
+    pub fn of(one: &Beside<'_, Cell, Figures>) -> Self {
+        let is_memory = one.cell().case.is_memory();
+        let lead = |figures: &Figures| match is_memory {
+            true => figures.bytes_per_task,
+            false => figures.ns_per_op,
+        };
+        Self {
+            lead: one.lead(if is_memory { "bytes_per_task" } else { "ns_per_op" }, lead),
+            cpu_ns: (!is_memory).then(|| one.median(|figures| figures.cpu_ns_per_op)),
+            ratio: one.ratio("ratio", lead),
+        }
     }
 }
 
-/// The leading figures of a case, by repetition.
-fn leads(one: &Measured) -> impl Iterator<Item = f64> {
-    let lead = |figures: &Figures| match one.cell.case {
-        case if case.is_memory() => figures.bytes_per_task,
-        _ => figures.ns_per_op,
-    };
-    one.figures.iter().filter_map(lead)
+impl Benchmark for Plan {
+    type Summary = Summary;
+
+    fn summaries(&self, one: &Beside<'_, Cell, Figures>) -> Vec<Summary> {
+        vec![Summary::of(one)]
+    }
+
+    fn conditions(&self, row: &Row) -> Value {
+        let mut keys = json!(row.cell);
+        keys["peer"] = peer(row).into();
+        keys
+    }
+
+    fn body(&self, _rows: &[Row]) -> Value {
+        let absent = self.absent().into_iter();
+        let absent: Map<_, _> =
+            absent.map(|(case, names)| (case.name().to_owned(), json!(names))).collect();
+        json!({ "absent": absent, "seconds": self.seconds })
+    }
+
+    fn heading(&self, cell: &Cell) -> String {
+        let (load, batch) = (cell.load, cell.batch);
+        let what = match cell.case {
+            Case::SpawnJoin => {
+                format!("Spawn, run and join: tasks that do nothing, {batch} at once")
+            }
+            Case::ForkJoin => "Fork and join: Fibonacci numbers, a task for each call".to_owned(),
+            Case::Idle => {
+                return format!("Memory of a task that has not run, of {batch}; load {load}");
+            }
+            Case::Yield => format!("Yield: {batch} tasks in turn"),
+            Case::Channel => format!("A channel: messages to another task, room for {batch}"),
+            Case::Across => {
+                format!("A channel: messages from one worker's task to another's, room for {batch}")
+            }
+            Case::Select => format!("A select: messages of two tasks to another, room for {batch}"),
+            Case::Parked => {
+                return format!("Memory of a task that waits, of {batch}; load {load}");
+            }
+        };
+        format!("{what}; {}, load {load}", several(cell.workers as u64, "worker"))
+    }
+
+    fn columns(&self, rows: &[Row]) -> ColumnsOf<Self> {
+        let case = rows[0].cell.case;
+        let lead = |of: &Summary| of.lead.of;
+        let columns = Columns::to(rows.iter().find_map(peer)).subject("runtime");
+        let head = match case {
+            Case::Channel | Case::Across | Case::Select => ">a message",
+            Case::Yield => ">a yield",
+            _ => ">a task",
+        };
+        let columns = match case.is_memory() {
+            true => columns.quartiles(">bytes", |bytes| format!("{bytes:.0}"), lead),
+            false => columns.quartiles(head, duration, lead),
+        };
+        let columns = columns.ratio(Better::Less, |of| of.ratio).interval(|of| of.ratio);
+        if case.is_memory() { columns } else { columns.time(">CPU", |of| of.cpu_ns.flatten()) }
+    }
+
+    fn about(&self, _rows: &[Row]) -> String {
+        let absent = self.absent().into_iter().map(|(case, names)| {
+            format!("No {}, so not measured: {}\n", case.name(), names.join(", "))
+        });
+        absent.collect::<String>() + ABOUT
+    }
 }
 
-impl Report {
-    /// The failures, in one line.
-    pub fn trouble(&self) -> Option<String> {
-        Trouble::failures(self.rows.iter().filter_map(|row| row.trouble.as_ref()))
-    }
-
-    /// CPUs that others used on average while the machine was meant to be idle.
-    pub fn others_cpus(&self) -> Option<f64> {
-        mean(self.rows.iter().filter_map(|row| row.others_cpus))
-    }
-
-    /// The object for scripts.
-    pub fn json(&self) -> Value {
-        let rows: Vec<_> = self.rows.iter().map(of_row).collect();
-        let absent = self.absent.iter().map(|(case, names)| (case.name().to_owned(), json!(names)));
-        let absent: Map<_, _> = absent.collect();
-        json!({ "rows": rows, "absent": absent, "seconds": self.seconds, "seed": self.seed })
-    }
+/// The peer of a row that has a ratio.
+fn peer(row: &Row) -> Option<&'static str> {
+    row.peer.filter(|_| row.summary.ratio.of.is_some())
 }
 
-fn of_row(row: &Row) -> Value {
-    let mut object = Map::new();
-    let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);
-    put("subject", json!(row.subject));
-    put("peer", json!(row.ratio.map(|(_, peer)| peer)));
-    put("ours", json!(row.ours));
-    put("case", json!(row.cell.case.name()));
-    put("load", json!(row.cell.load.name()));
-    put("workers", json!(row.cell.workers));
-    if row.cell.batch > 0 {
-        put("batch", json!(row.cell.batch));
-    }
-    put("repetitions", json!(row.repetitions));
-    if let Some(trouble) = &row.trouble {
-        let (key, what) = trouble.json();
-        put(key, json!(what));
-        return Value::Object(object);
-    }
-    let lead = |figure: fn(Quartiles) -> f64| json!(row.lead.map(figure));
-    if row.cell.case.is_memory() {
-        put("bytes_per_task", lead(|of| of.median));
-    } else {
-        put("ns_per_op", lead(|of| of.median));
-        put("cpu_ns_per_op", json!(row.cpu_ns));
-    }
-    put("p25", lead(|of| of.p25));
-    put("p75", lead(|of| of.p75));
-    put("others_cpus", json!(row.others_cpus));
-    Ratio::put(row.ratio.map(|(ratio, _)| ratio), "ratio", &mut object);
-    Value::Object(object)
-}
+const ABOUT: &str = "\
+Medians of repetitions; a ratio is the median of paired ratios, with the interval that holds
+the true one in 95 of 100 cases; less is better. CPU: of all threads.
+";
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bench::neighbours::Load;
-    use crate::bench::tasks::cases::Case;
+    use crate::bench::rounds::{Measured, Rounds};
 
-    fn measured(subject: &'static str, case: Case, values: &[f64]) -> Measured {
+    fn measured(subject: &'static str, case: Case, values: &[f64]) -> Measured<Cell, Figures> {
         let figures = |&value: &f64| Figures {
             ns_per_op: Some(value),
             cpu_ns_per_op: Some(2.0 * value),
             bytes_per_task: Some(value + 100.0),
         };
-        Measured {
-            cell: Cell { load: Load::Idle, case, batch: 1_000, workers: 1 },
-            subject,
-            figures: values.iter().map(figures).collect(),
-            others: Vec::new(),
-            trouble: None,
-        }
+        let cell = Cell { load: Load::Idle, case, batch: 1_000, workers: 1 };
+        Measured::of(cell, subject, values.iter().map(figures).collect())
     }
 
     #[test]
@@ -157,25 +145,24 @@ mod tests {
         let rounds = Rounds {
             subjects: vec!["pool"],
             peers: vec!["chili", "rayon", "smol"],
-            repetitions: 3,
-            seed: 1,
+            ..Rounds::default()
         };
-        for (case, median, ratio) in
-            [(Case::SpawnJoin, 30.0, 3.0), (Case::Idle, 130.0, 130.0 / 110.0)]
-        {
+        for (case, median, ratio, cpu) in [
+            (Case::SpawnJoin, 30.0, 3.0, Some(Some(60.0))),
+            (Case::Idle, 130.0, 130.0 / 110.0, None),
+        ] {
             let all = [
                 measured("smol", case, &[1.0; 3]),
                 measured("pool", case, &[30.0, 15.0, 60.0]),
                 measured("rayon", case, &[10.0, 5.0, 20.0]),
             ];
-            let rows = put_together(&rounds, &all);
-            assert_eq!(rows[1].lead.map(|lead| lead.median), Some(median));
-            assert_eq!(
-                rows[1].ratio.map(|(of, peer)| (of.of.median, peer)),
-                Some((ratio, "rayon"))
-            );
-            assert_eq!((rows[1].ours, rows[2].ours, rows[1].cpu_ns), (true, false, Some(60.0)));
-            let json = of_row(&rows[1]);
+            let rows: Vec<_> =
+                Beside::all(&rounds, &all).map(|one| one.row(Summary::of(&one))).collect();
+            let Summary { lead, cpu_ns, ratio: to } = &rows[1].summary;
+            assert_eq!((lead.median(), to.median()), (Some(median), Some(ratio)));
+            assert_eq!((peer(&rows[1]), *cpu_ns), (Some("rayon"), cpu));
+            assert_eq!((rows[1].ours, rows[2].ours), (true, false));
+            let json = serde_json::json!(rows[1].summary);
             assert_eq!((json["ns_per_op"].is_null(), json["bytes_per_task"].is_null()), {
                 (case == Case::Idle, case != Case::Idle)
             });

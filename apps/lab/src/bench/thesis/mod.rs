@@ -20,13 +20,11 @@ use clap::Args;
 pub use mixed::{Order, measure};
 
 use antiphon_report::failure::Failure;
-use antiphon_report::progress::Progress;
 use antiphon_report::table::colour_stdout;
 
-use super::measure::Ticks;
-use super::rounds::Rounds;
+use super::rounds::{Measurement, Repeated, Rounds};
 use super::settings::{Printed, Settings};
-use report::Measured;
+use super::ticks::Ticks;
 use workloads::{Cell, WORKLOADS, Workload};
 
 const SUBJECTS: &str = "fifo/steal-half,lifo/steal-half,lifo/shallow,lifo-slot/steal-half,\
@@ -75,9 +73,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut singles = rounds.subjects.clone();
     singles.retain(|name| workloads::policies().contains(name));
     let workers = arguments.workers.into();
-    let measured = carry_out(&rounds, &singles, arguments)?;
-    let all = &rounds.subjects;
-    let report = report::put_together(&singles, all, &measured, rounds.seed, workers);
+    let &Arguments { frames, part, .. } = arguments;
+    let cells = WORKLOADS.map(|workload| Cell { workload, workers, frames, part });
+    let plan = Plan { cells, rounds, singles, ticks: Ticks::calibrate() };
+    let measured = plan.measure()?;
+    let Plan { rounds, singles, .. } = plan;
+    let report = report::put_together(&singles, &rounds.subjects, &measured, rounds.seed, workers);
     arguments.settings.print(Printed {
         json: report.json(),
         text: report.text(colour_stdout()),
@@ -86,27 +87,28 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     })
 }
 
-fn carry_out(
-    rounds: &Rounds,
-    singles: &[&'static str],
-    arguments: &Arguments,
-) -> Result<Vec<Measured>, Failure> {
-    let &Arguments { frames, part, .. } = arguments;
-    let (ticks, workers) = (Ticks::calibrate(), arguments.workers.into());
-    let (repetitions, seed) = (rounds.repetitions, rounds.seed);
-    let of = |workload| {
-        let mixed = workload == Workload::Mixed;
-        let subjects = if mixed { rounds.subjects.clone() } else { singles.to_vec() };
-        let cell = Cell { workload, workers, frames, part };
-        (cell, Rounds { subjects, peers: vec![], repetitions, seed })
-    };
-    let all = WORKLOADS.map(of);
-    let mut progress = Progress::new(all.iter().map(|(_, rounds)| rounds.steps(1)).sum());
-    let mut measured = Vec::new();
-    for (cell, rounds) in all {
-        measured.extend(rounds.carry_out(&[cell], &mut progress, |cell, subject| {
-            cell.repeat(subject, seed, ticks)
-        })?);
+/// The measurements that are to be taken.
+struct Plan {
+    cells: [Cell; WORKLOADS.len()],
+    rounds: Rounds,
+    /// The subjects that are one policy.
+    singles: Vec<&'static str>,
+    ticks: Ticks,
+}
+
+impl Measurement for Plan {
+    type Cell = Cell;
+    type Figures = Vec<f64>;
+
+    fn turns(&self) -> (&Rounds, &[Cell]) {
+        (&self.rounds, &self.cells)
     }
-    Ok(measured)
+
+    fn takes_part(&self, cell: &Cell, subject: &str) -> bool {
+        cell.workload == Workload::Mixed || self.singles.contains(&subject)
+    }
+
+    fn repeat(&self, cell: Cell, subject: &'static str, _counts: bool) -> Repeated<Vec<f64>> {
+        cell.repeat(subject, self.rounds.seed, self.ticks)
+    }
 }

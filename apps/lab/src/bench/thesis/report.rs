@@ -229,13 +229,8 @@ mod tests {
             let columns = COLUMNS.iter().filter(|column| column.workload == workload);
             let figure = |column: &Column| if column.more { 100.0 * good } else { 100.0 / good };
             let figures: Vec<f64> = columns.map(figure).collect();
-            Measured {
-                cell: Cell { workload, workers: 2, frames: 5, part: 1.0 },
-                subject,
-                figures: vec![figures; 3],
-                others: Vec::new(),
-                trouble: None,
-            }
+            let cell = Cell { workload, workers: 2, frames: 5, part: 1.0 };
+            Measured::of(cell, subject, vec![figures; 3])
         };
         of.iter().map(one).collect()
     }

@@ -5,12 +5,12 @@ use std::fmt;
 use antiphon_report::table::{duration, si};
 
 use super::mixed;
-use crate::bench::measure::Ticks;
 use crate::bench::mix::{self, hosts};
 use crate::bench::neighbours::Load;
 use crate::bench::pools::figures;
 use crate::bench::repeat::repeat;
 use crate::bench::rounds::{self, Outcome};
+use crate::bench::ticks::Ticks;
 use crate::bench::{Order, options, packets};
 
 /// The workload of a cell.

@@ -164,7 +164,7 @@ impl Figures {
                 steady["nice"] = json!(plan.parts.last().map(|part| part.nice));
                 steady
             }),
-            "hogs": self.hogs, "competitor": plan.competitor.name(),
+            "hogs": self.hogs, "competitor": plan.competitor,
             "tardiness_us": self.late.json(), "cdf_us": Below::object(&self.cdf),
             "jain_cpu": self.jain_cpu, "jain_fps": self.jain_fps,
             "jain_quality": self.jain_quality, "players_share": self.players_share,

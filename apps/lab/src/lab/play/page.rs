@@ -51,9 +51,7 @@ pub fn page(plan: &Plan, figures: &Figures) -> String {
         each.extend(cpu_of_others(plan, figures));
         draw("The CPU time of each program", "of a CPU", over_time(&each, percent));
     }
-    let tables = escape(&tables::text(plan, figures, false));
-    let _ = writeln!(body, "<h2>Figures</h2>\n<div class=wide><pre>{tables}</pre></div>");
-    page::page("antiphon lab play", &body, None)
+    page::with_tables("antiphon lab play", &body, &tables::text(plan, figures, false))
 }
 
 fn late(plan: &Plan, figures: &Figures) -> Vec<Curve> {

@@ -13,6 +13,7 @@ use super::troubles::Troubles;
 use crate::compete::level::weakens;
 use crate::compete::tardiness::Tardiness;
 use crate::compete::terms::cpus;
+use crate::named::Named as _;
 
 /// The programs of a run, in a line.
 pub fn said_of(plan: &Plan) -> String {

@@ -77,15 +77,3 @@ pub enum Placement {
     /// By lot, and then each goes where there are fewer (t3 only)
     Move,
 }
-
-impl Placement {
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Even => "even",
-            Self::Lot => "lot",
-            Self::Join => "join",
-            Self::Move => "move",
-        }
-    }
-}

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::bed::Bed;
 use crate::compete::tardiness::Tardiness;
+use crate::sim::report::{row, trace};
 
 /// The name in its rows.
 pub const NAME: &str = "colours";
@@ -122,14 +123,13 @@ impl Row {
     }
 
     /// The object for scripts.
-    pub fn object(&self, machine: &str) -> Value {
-        json!({
-            "model": true, "machine": machine, "subject": NAME, "case": NAME,
-            "threads": self.cores, "colours": self.colours, "ops_per_s": self.ops_per_s,
+    pub fn object(&self, machine: &Machine) -> Value {
+        let keys = json!({
+            "case": NAME, "colours": self.colours, "ops_per_s": self.ops_per_s,
             "tardiness_us": self.tardiness.json(), "jain_colours": self.jain,
-            "remote_transfers_per_op": self.remote_per_op,
-            "trace": format!("{:016x}", self.trace),
-        })
+            "remote_transfers_per_op": self.remote_per_op, "trace": trace(self.trace),
+        });
+        row(machine, NAME, self.cores, keys)
     }
 }
 

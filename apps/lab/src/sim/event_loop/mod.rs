@@ -42,13 +42,12 @@ use std::process::ExitCode;
 
 use antiphon_report::failure::Failure;
 use antiphon_report::file::OutputFile;
-use antiphon_report::list::{Counts, names};
+use antiphon_report::list::Counts;
 use antiphon_report::machine;
 use antiphon_report::progress::Progress;
 use antiphon_report::schedule::{Schedule, Used, legend};
 use antiphon_report::table::colour_stdout;
 use antiphon_report::words::several;
-use antiphon_report::{report, say};
 use antiphon_sim::Machine;
 use clap::Args;
 use serde_json::json;
@@ -57,8 +56,10 @@ use self::cases::{CASES, Case, Placement};
 use self::plan::Setting;
 use self::rows::Row;
 use self::subjects::{SUBJECTS, Subject};
+use super::report::{self, body, chosen, print};
 use super::shard::Shard;
 use crate::compete::terms::Hogs;
+use crate::every::every;
 
 /// Loops: players that are on time and hungry beside hogs, on many cores; how late, how fair, and
 /// what balancing buys
@@ -134,39 +135,35 @@ pub struct Arguments {
 /// written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let described = machine::named(&arguments.machine)?.described;
-    let machine = described.machine;
+    let machine = &described.machine;
     let (cases, is_coloured) = cases(&arguments.case)?;
-    let subjects = subjects(&arguments.subject)?;
-    check(arguments, &machine, &subjects)?;
+    let subjects = chosen("subject", &arguments.subject, &SUBJECTS, (Subject::name, true))?;
+    check(arguments, machine, &subjects)?;
     let html = OutputFile::of("--html", arguments.html.as_deref())?;
     let (mut numbers, shard) = (0.., arguments.shard.unwrap_or(Shard::WHOLE));
     let mut is_here = || numbers.next().is_some_and(|place| shard.has(place));
-    let rows = simulated(arguments, &machine, (&cases, &subjects), &mut is_here)?;
+    let rows = simulated(arguments, machine, (&cases, &subjects), &mut is_here)?;
     let coloured =
-        if is_coloured { coloured(arguments, &machine, &mut is_here)? } else { Vec::new() };
-    let heading = heading(arguments, &machine);
-    let drawn = html.map_or(Ok(()), |file| file.write(&page::page(&heading, &rows, &coloured)));
+        if is_coloured { coloured(arguments, machine, &mut is_here)? } else { Vec::new() };
+    let heading = heading(arguments, machine);
     let schedule = arguments.options.unwrap_or_default();
-    if arguments.json {
-        let others = coloured.iter().map(|row| row.object(&machine.name));
-        let objects: Vec<_> =
-            rows.iter().map(|row| row.object(&machine.name)).chain(others).collect();
+    let json = || {
+        let others = coloured.iter().map(|row| row.object(machine));
+        let objects = rows.iter().map(|row| row.object(machine)).chain(others).collect();
         let used = rows.iter().map(|row| row.subject.used()).max().unwrap_or(Used::Nothing);
         let Arguments { ms, seed, players, round_us, .. } = *arguments;
-        let mut object = json!({
-            "simulated": {
-                "machine": machine.name, "hash": format!("{:016x}", described.hash),
-                "seed": seed, "ms": ms, "players": players, "round_us": round_us,
-                "options": schedule.json(used),
-            },
-            "rows": objects,
+        let conditions = json!({
+            "seed": seed, "ms": ms, "players": players, "round_us": round_us,
+            "options": schedule.json(used),
         });
+        let mut object = body(&described, conditions, objects);
         if let Some(shard) = arguments.shard {
             object["shard"] = json!(shard);
         }
-        report::print(object)?;
-    } else {
-        let mut text = String::new();
+        object
+    };
+    let text = || {
+        let mut text = format!("{heading}\n\n");
         if !rows.is_empty() {
             text += &tables::text(&rows, colour_stdout());
             text +=
@@ -175,20 +172,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         if !coloured.is_empty() {
             text += &colours::text(&coloured, colour_stdout());
         }
-        say(&format!("{heading}\n\n{text}"))?;
-    }
-    drawn.map(|()| ExitCode::SUCCESS)
+        text
+    };
+    let page = || page::page(&heading, &rows, &coloured);
+    print(arguments.json, (html, page), json, text)
 }
 
 fn heading(arguments: &Arguments, machine: &Machine) -> String {
     let Arguments { ms, seed, players, .. } = *arguments;
     let part =
         arguments.shard.map_or_else(String::new, |shard| format!(", part {shard} of the rows"));
-    format!(
-        "Simulated (a model, not a measurement): {}, {} a core, {ms} ms, seed {seed}{part}",
-        machine.name,
-        several(players.into(), "player")
-    )
+    let players = several(players.into(), "player");
+    report::heading(machine, &format!("{players} a core, {ms} ms, seed {seed}{part}"))
 }
 
 fn simulated(
@@ -199,38 +194,39 @@ fn simulated(
 ) -> Result<Vec<Row>, Failure> {
     let (threads, hogs) = (&arguments.threads.0, &arguments.hogs.0);
     let placements = &arguments.placement;
-    let all = cases.len() * hogs.len() * subjects.len() * placements.len() * threads.len();
-    let all = arguments.shard.unwrap_or(Shard::WHOLE).share(all);
-    let (mut progress, mut rows) = (Progress::new(all), Vec::new());
     let counted_ns = u64::from(arguments.ms) * 1_000_000;
     let (seed, players) = (arguments.seed, arguments.players.into());
     // A quarter of what counts, and a tenth of a second where that is less.
     let warm_ns = (counted_ns / 4).min(100_000_000);
-    for &case in cases {
-        for &hogs in hogs {
-            for &subject in subjects {
-                for &placement in placements {
-                    for &cores in threads.iter().filter(|_| is_here()) {
-                        let setting = Setting {
-                            machine,
-                            seed,
-                            counted_ns,
-                            warm_ns,
-                            cores,
-                            players,
-                            hogs,
-                            placement,
-                            options: arguments.options.unwrap_or_default().0,
-                            round_ns: u64::from(arguments.round_us) * 1_000,
-                        };
-                        rows.push(Row::of(&setting, subject, case)?);
-                        progress.step(&format!("{}: {}, {cores}", case.name, subject.name()));
-                    }
-                }
-            }
+    let options = arguments.options.unwrap_or_default().0;
+    let round_ns = u64::from(arguments.round_us) * 1_000;
+    let mut all = every!(
+        case in cases, hogs in hogs, subject in subjects, placement in placements,
+        cores in threads
+        => {
+            let setting = Setting {
+                machine,
+                seed,
+                counted_ns,
+                warm_ns,
+                cores,
+                players,
+                hogs,
+                placement,
+                options,
+                round_ns,
+            };
+            (setting, subject, case)
         }
-    }
-    Ok(rows)
+    );
+    all.retain(|_| is_here());
+    let mut progress = Progress::new(all.len());
+    let row = |(setting, subject, case): (Setting<'_>, Subject, &'static Case)| {
+        let row = Row::of(&setting, subject, case)?;
+        progress.step(&format!("{}: {}, {}", case.name, subject.name(), setting.cores));
+        Ok(row)
+    };
+    all.into_iter().map(row).collect()
 }
 
 fn coloured(
@@ -253,27 +249,9 @@ fn coloured(
 /// The cases of players, and whether that of colours is wanted.
 fn cases(text: &str) -> Result<(Vec<&'static Case>, bool), Failure> {
     let known: Vec<_> = CASES.iter().map(|case| case.name).chain([colours::NAME]).collect();
-    let names = names("case", text, &known).map_err(Failure::arguments)?;
-    if names.is_empty() {
-        let known = known.join(", ");
-        return Err(Failure::arguments(format!("--case takes names; there are: {known}")));
-    }
+    let names = chosen("case", text, &known, (|name| name, false))?;
     let cases = CASES.iter().filter(|case| names.contains(&case.name)).collect();
     Ok((cases, names.contains(&colours::NAME)))
-}
-
-fn subjects(text: &str) -> Result<Vec<Subject>, Failure> {
-    if text == "all" {
-        return Ok(SUBJECTS.to_vec());
-    }
-    let known = SUBJECTS.map(Subject::name);
-    let names = names("subject", text, &known).map_err(Failure::arguments)?;
-    if names.is_empty() {
-        let known = known.join(", ");
-        let what = format!("--subject takes names, or all; there are: {known}");
-        return Err(Failure::arguments(what));
-    }
-    Ok(SUBJECTS.into_iter().filter(|subject| names.contains(&subject.name())).collect())
 }
 
 fn check(arguments: &Arguments, machine: &Machine, subjects: &[Subject]) -> Result<(), Failure> {

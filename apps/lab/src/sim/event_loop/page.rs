@@ -9,8 +9,10 @@ use antiphon_report::page::escape;
 use antiphon_report::table::{duration, si};
 use antiphon_report::words::several;
 
+use super::cases::Placement;
 use super::rows::Row;
 use super::{colours, tables};
+use crate::named::Named as _;
 
 /// The page of `rows`, of which those of a case stand together, and in it those of a number of
 /// hogs.
@@ -39,9 +41,7 @@ pub fn page(heading: &str, rows: &[Row], coloured: &[colours::Row]) -> String {
         body += &drawing_of("core", &by_colours(coloured), si);
         figures += &colours::text(coloured, false);
     }
-    let figures = escape(&figures);
-    let _ = writeln!(body, "<h2>Figures</h2>\n<div class=wide><pre>{figures}</pre></div>");
-    page::page("antiphon sim loop", &body, None)
+    page::with_tables("antiphon sim loop", &body, &figures)
 }
 
 fn draw(
@@ -51,13 +51,7 @@ fn draw(
     words: impl Fn(f64) -> String,
     figure: impl Fn(&Row) -> f64,
 ) {
-    let same = |one: &Row, next: &Row| name(one) == name(next);
-    let curve = |rows: &[Row]| Curve {
-        name: name(&rows[0]),
-        points: rows.iter().map(|row| (row.cores as f64, figure(row))).collect(),
-        dashed: false,
-    };
-    let curves: Vec<_> = rows.chunk_by(same).map(curve).collect();
+    let curves = Curve::by_name(rows, name, |row| Some((row.cores as f64, figure(row))));
     let _ = writeln!(body, "<p class=faint>{what}</p>");
     *body += &drawing_of("core", &curves, words);
 }
@@ -65,16 +59,12 @@ fn draw(
 /// The subject; and where players are, if that is not as it is without an option.
 fn name(row: &Row) -> String {
     match row.placement {
-        "even" => row.subject.name().to_owned(),
-        placement => format!("{}, {placement}", row.subject.name()),
+        Placement::Even => row.subject.name().to_owned(),
+        placement => format!("{}, {}", row.subject.name(), placement.name()),
     }
 }
 
 fn by_colours(rows: &[colours::Row]) -> Vec<Curve> {
-    let curve = |rows: &[colours::Row]| Curve {
-        name: several(rows[0].colours as u64, "colour"),
-        points: rows.iter().map(|row| (row.cores as f64, row.ops_per_s)).collect(),
-        dashed: false,
-    };
-    rows.chunk_by(|one, next| one.colours == next.colours).map(curve).collect()
+    let name = |row: &colours::Row| several(row.colours as u64, "colour");
+    Curve::by_name(rows, name, |row| Some((row.cores as f64, row.ops_per_s)))
 }

@@ -16,13 +16,16 @@
 use antiphon_report::failure::Failure;
 use antiphon_report::stats::jain;
 use antiphon_runtime::coop::PLACES;
-use serde_json::{Map, Value, json};
+use antiphon_sim::Machine;
+use serde_json::{Value, json};
 
-use super::cases::Case;
+use super::cases::{Case, Placement};
 use super::experiment::{Observed, compete};
 use super::plan::{Plan, Setting};
 use super::subjects::Subject;
 use crate::compete::tardiness::Tardiness;
+use crate::named::Named as _;
+use crate::sim::report::{row, trace};
 
 /// A subject in a case.
 pub struct Row {
@@ -31,7 +34,7 @@ pub struct Row {
     pub cores: usize,
     /// The hogs on each core.
     pub hogs: usize,
-    pub placement: &'static str,
+    pub placement: Placement,
     pub players: usize,
     pub tardiness: Tardiness,
     pub others: Option<Tardiness>,
@@ -85,7 +88,7 @@ impl Row {
             case,
             cores,
             hogs,
-            placement: placement.name(),
+            placement,
             players,
             tardiness: Tardiness::of(&late(|_| false)),
             others: case.misbehaves.then(|| Tardiness::of(&late(|misbehaves| misbehaves))),
@@ -106,31 +109,19 @@ impl Row {
     }
 
     /// The object for scripts.
-    pub fn object(&self, machine: &str) -> Value {
-        let mut object = Map::new();
-        let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);
-        put("model", json!(true));
-        put("machine", json!(machine));
-        put("subject", json!(self.subject.name()));
-        put("case", json!(self.case.name));
-        put("threads", json!(self.cores));
-        put("placement", json!(self.placement));
-        put("players", json!(self.players));
-        put("hogs", json!(self.hogs * self.cores));
-        put("tardiness_us", self.tardiness.json());
-        put("others", self.others.map_or(Value::Null, |others| others.json()));
-        put("jain_cpu", json!(self.jain_cpu));
-        put("jain_cpu_players", json!(self.jain_cpu_players));
-        put("jain_fps", json!(self.jain_fps));
-        put("players_share", json!(self.players_share));
-        put("frames_per_s", json!(self.frames_per_s));
-        put("ops_per_s", json!(self.chunks_per_s));
-        put("switches_per_s", json!(self.switches_per_s));
-        put("handovers_per_s", json!(self.handovers_per_s));
-        put("remote_transfers_per_handover", json!(self.remote_per_handover));
-        put("moves", json!(self.moves));
-        put("trace", json!(format!("{:016x}", self.trace)));
-        Value::Object(object)
+    pub fn object(&self, machine: &Machine) -> Value {
+        let keys = json!({
+            "case": self.case.name, "placement": self.placement.name(), "players": self.players,
+            "hogs": self.hogs * self.cores, "tardiness_us": self.tardiness.json(),
+            "others": self.others.map(|others| others.json()), "jain_cpu": self.jain_cpu,
+            "jain_cpu_players": self.jain_cpu_players, "jain_fps": self.jain_fps,
+            "players_share": self.players_share, "frames_per_s": self.frames_per_s,
+            "ops_per_s": self.chunks_per_s, "switches_per_s": self.switches_per_s,
+            "handovers_per_s": self.handovers_per_s,
+            "remote_transfers_per_handover": self.remote_per_handover, "moves": self.moves,
+            "trace": trace(self.trace),
+        });
+        row(machine, self.subject.name(), self.cores, keys)
     }
 }
 

@@ -157,7 +157,7 @@ fn domains_on_many_cores_share_no_line() {
 fn who_joins_where_there_are_few_is_as_well_off_as_others() {
     let jain = |placement| {
         let row = row(&Setting { placement, ..setting(6, 0) }, Subject::T3, "each");
-        assert_eq!(row.moves > 0, placement == Placement::Move, "{}", row.placement);
+        assert_eq!(row.moves > 0, placement == Placement::Move, "{:?}", row.placement);
         row.jain_cpu_players
     };
     let [lot, join, moves] = [Placement::Lot, Placement::Join, Placement::Move].map(jain);
@@ -183,8 +183,8 @@ fn a_plan_has_all_players_once_and_is_the_seeds() {
 fn the_same_seed_is_the_same_run() {
     for subject in SUBJECTS {
         let trace = |seed| {
-            let row = row(&Setting { seed, ..setting(1, 2) }, subject, "misbehave");
-            row.object("").to_string()
+            let setting = Setting { seed, ..setting(1, 2) };
+            row(&setting, subject, "misbehave").object(setting.machine).to_string()
         };
         assert_eq!(trace(1), trace(1), "{}", subject.name());
         assert_ne!(trace(1), trace(2), "{}", subject.name());

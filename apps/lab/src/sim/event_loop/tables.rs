@@ -4,6 +4,7 @@ use antiphon_report::table::{Cell, Table, si};
 
 use super::rows::Row;
 use super::subjects::Subject;
+use crate::named::Named as _;
 
 /// A table for each case.
 pub fn text(rows: &[Row], colour: bool) -> String {
@@ -66,7 +67,7 @@ fn table(rows: &[Row]) -> Table {
         table.row(vec![
             Cell::text(row.subject.name()),
             Cell::number(row.cores.to_string()),
-            Cell::text(row.placement),
+            Cell::text(row.placement.name()),
             Cell::number(row.players.to_string()),
             Cell::number((row.hogs * row.cores).to_string()),
             us(late.p50_us),

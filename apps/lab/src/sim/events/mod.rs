@@ -30,7 +30,6 @@ use antiphon_report::machine;
 use antiphon_report::progress::Progress;
 use antiphon_report::table::colour_stdout;
 use antiphon_report::words::several;
-use antiphon_report::{report, say};
 use antiphon_sim::Machine;
 use clap::Args;
 use serde_json::json;
@@ -39,6 +38,8 @@ use self::cases::{Case, Cases};
 use self::experiment::Setting;
 use self::rows::Row;
 use self::subjects::Subject;
+use super::report::{body, heading, print};
+use crate::every::every;
 
 /// Wake-ups: ours and a kernel's interrupts, by the CPU that is told; their latency, how far apart
 /// those of a broadcast are, and what the sender pays
@@ -93,32 +94,22 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { rounds, gap_us, seed, .. } = *arguments;
     let described = machine::named(&arguments.machine)?.described;
-    let machine = described.machine;
-    let subjects = subjects::named(&arguments.subject, &machine).map_err(Failure::arguments)?;
-    let threads = threads(arguments.threads.as_ref(), &machine)?;
-    let cases = arguments.case.on(&machine, &threads).map_err(Failure::arguments)?;
-    let setting = Setting { machine: &machine, seed, rounds, gap_ns: u64::from(gap_us) * 1_000 };
+    let machine = &described.machine;
+    let subjects = subjects::named(&arguments.subject, machine)?;
+    let threads = threads(arguments.threads.as_ref(), machine)?;
+    let cases = arguments.case.on(machine, &threads).map_err(Failure::arguments)?;
+    let setting = Setting { machine, seed, rounds, gap_ns: u64::from(gap_us) * 1_000 };
     let html = OutputFile::of("--html", arguments.html.as_deref())?;
     let rows = simulated(&setting, &cases, &subjects)?;
-    let heading = format!(
-        "Simulated (a model, not a measurement): {}, {}, {gap_us} µs apart, seed {seed}",
-        machine.name,
-        several(rounds.into(), "round")
-    );
-    let drawn = html.map_or(Ok(()), |file| file.write(&page::page(&heading, &rows)));
-    if arguments.json {
-        let rows: Vec<_> = rows.iter().map(|row| row.object(&machine)).collect();
-        report::print(json!({
-            "simulated": {
-                "machine": machine.name, "hash": format!("{:016x}", described.hash),
-                "seed": seed, "rounds": rounds, "gap_us": gap_us,
-            },
-            "rows": rows,
-        }))?;
-    } else {
-        say(&format!("{heading}\n\n{}", tables::text(&rows, colour_stdout())))?;
-    }
-    drawn.map(|()| ExitCode::SUCCESS)
+    let conditions = format!("{}, {gap_us} µs apart, seed {seed}", several(rounds.into(), "round"));
+    let heading = heading(machine, &conditions);
+    let objects = || rows.iter().map(|row| row.object(machine)).collect();
+    print(
+        arguments.json,
+        (html, || page::page(&heading, &rows)),
+        || body(&described, json!({ "seed": seed, "rounds": rounds, "gap_us": gap_us }), objects()),
+        || format!("{heading}\n\n{}", tables::text(&rows, colour_stdout())),
+    )
 }
 
 fn simulated(
@@ -128,8 +119,8 @@ fn simulated(
 ) -> Result<Vec<Row>, Failure> {
     let mut progress = Progress::new(cases.len() * subjects.len());
     let mut rows = Vec::new();
-    for &case in cases {
-        for &subject in subjects.iter().filter(|subject| subject.is_in(case)) {
+    for (case, subject) in every!(case in cases, subject in subjects => (case, subject)) {
+        if subject.is_in(case) {
             rows.push(Row::of(setting, subject, case)?);
             progress.step(&format!("{case}: {}", subject.name));
         }

@@ -34,7 +34,5 @@ pub fn page(heading: &str, rows: &[Row]) -> String {
             body += &curves(|row| &row.sigma_cdf);
         }
     }
-    let tables = escape(&tables::text(rows, false));
-    let _ = writeln!(body, "<h2>Figures</h2>\n<div class=wide><pre>{tables}</pre></div>");
-    page::page("antiphon sim events", &body, None)
+    page::with_tables("antiphon sim events", &body, &tables::text(rows, false))
 }

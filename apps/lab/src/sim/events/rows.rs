@@ -12,11 +12,12 @@
 use antiphon_report::failure::Failure;
 use antiphon_report::stats::{Below, distribution, median, quantile};
 use antiphon_sim::Machine;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::cases::Case;
 use super::experiment::{Figures, Setting, Target};
 use super::subjects::Subject;
+use crate::sim::report::{joined, row, trace};
 
 /// A mechanism in a case.
 pub struct Row {
@@ -57,13 +58,11 @@ impl Latency {
         }
     }
 
-    fn put(&self, object: &mut Map<String, Value>) {
-        let Self { min, p25, p50, p75, p99, mean, cdf } = self;
-        let keys = [("min", min), ("p25", p25), ("p50", p50), ("p75", p75), ("p99", p99)];
-        for (key, ns) in keys.into_iter().chain([("mean", mean)]) {
-            object.insert(format!("{key}_ns"), json!(ns));
-        }
-        object.insert("cdf_ns".to_owned(), Below::object(cdf));
+    fn keys(&self) -> Value {
+        json!({
+            "min_ns": self.min, "p25_ns": self.p25, "p50_ns": self.p50, "p75_ns": self.p75,
+            "p99_ns": self.p99, "mean_ns": self.mean, "cdf_ns": Below::object(&self.cdf),
+        })
     }
 }
 
@@ -101,33 +100,27 @@ impl Row {
 
     /// The object for scripts.
     pub fn object(&self, machine: &Machine) -> Value {
-        let mut object = Map::new();
-        let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);
-        put("model", json!(true));
-        put("machine", json!(machine.name));
-        put("subject", json!(self.subject.name));
-        put("system", json!(self.subject.system.name()));
-        put("case", json!(self.case.to_string()));
-        put("threads", json!(self.case.waiters() + 1));
-        put("sender_ns", json!(self.sender_ns));
-        if let Case::Broadcast(_) = self.case {
-            put("last_ns", json!(self.last_ns));
-            put("sigma_ns", json!(self.sigma_ns));
-            put("sigma_cdf_ns", Below::object(&self.sigma_cdf));
-        }
-        put("targets", self.targets(machine));
-        put("trace", json!(format!("{:016x}", self.figures.trace)));
-        self.latency.put(&mut object);
-        Value::Object(object)
+        let keys = json!({
+            "system": self.subject.system.name(), "case": self.case.to_string(),
+            "sender_ns": self.sender_ns, "targets": self.targets(machine),
+            "trace": trace(self.figures.trace),
+        });
+        let broadcast = match self.case {
+            Case::Broadcast(_) => json!({
+                "last_ns": self.last_ns, "sigma_ns": self.sigma_ns,
+                "sigma_cdf_ns": Below::object(&self.sigma_cdf),
+            }),
+            Case::Unicast(_) => Value::Null,
+        };
+        let keys = joined(joined(keys, self.latency.keys()), broadcast);
+        row(machine, self.subject.name, self.case.waiters() + 1, keys)
     }
 
     fn targets(&self, machine: &Machine) -> Value {
         let target = |target: &Target| {
-            let mut object = Map::new();
-            object.insert("cpu".to_owned(), json!(target.cpu));
-            object.insert("node".to_owned(), json!(machine.socket_of(target.cpu)));
-            Latency::of(&sorted(&target.latency_ns)).put(&mut object);
-            Value::Object(object)
+            let node = machine.socket_of(target.cpu);
+            let latency = Latency::of(&sorted(&target.latency_ns));
+            joined(json!({ "cpu": target.cpu, "node": node }), latency.keys())
         };
         self.figures.targets.iter().map(target).collect()
     }

@@ -1,6 +1,6 @@
 //! The mechanisms, and on which machine each is.
 
-use antiphon_report::list;
+use antiphon_report::failure::Failure;
 use antiphon_sim::{Machine, OwnLine, Sim, Stuck, Wakes as Kicks};
 use antiphon_sync::lock::Standard;
 use antiphon_sync::policy::Distance;
@@ -10,6 +10,7 @@ use super::cases::Case;
 use super::experiment::{Figures, Setting, carry_out};
 use super::interrupts::{Ipi, IpiLoop, Messages};
 use super::wakes::{Counted, Wakes, WithMutex};
+use crate::sim::report::chosen;
 
 /// The system that a mechanism is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,25 +106,19 @@ impl Subject {
 ///
 /// # Errors
 ///
-/// One line: the unknown name and the known ones, or what the file lacks.
-pub fn named(text: &str, machine: &Machine) -> Result<Vec<&'static Subject>, String> {
+/// The unknown name and the known ones, or what the file lacks.
+pub fn named(text: &str, machine: &Machine) -> Result<Vec<&'static Subject>, Failure> {
     let here = |subject: &&Subject| subject.system.on(machine).is_some();
     if text == "all" {
         return Ok(SUBJECTS.iter().filter(here).collect());
     }
-    let known: Vec<_> = SUBJECTS.iter().map(|subject| subject.name).collect();
-    let names = list::names("subject", text, &known)?;
-    if names.is_empty() {
-        return Err(format!("--subject takes names, or all; there are: {}", known.join(", ")));
-    }
-    let subjects: Vec<_> =
-        SUBJECTS.iter().filter(|subject| names.contains(&subject.name)).collect();
+    let subjects = chosen("subject", text, &SUBJECTS.each_ref(), (|one| one.name, true))?;
     match subjects.iter().find(|subject| !here(subject)) {
         None => Ok(subjects),
-        Some(subject) => Err(format!(
+        Some(subject) => Err(Failure::arguments(format!(
             "no subject '{}' on {}: its file has no [kernel], the costs of a program that is the \
              kernel; opteron-64c and phi-228t have",
             subject.name, machine.name
-        )),
+        ))),
     }
 }

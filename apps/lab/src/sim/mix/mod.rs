@@ -17,11 +17,11 @@ mod subjects;
 use std::process::ExitCode;
 
 use antiphon_report::failure::Failure;
-use antiphon_report::list::{Counts, names};
+use antiphon_report::list::Counts;
 use antiphon_report::machine;
 use antiphon_report::progress::Progress;
+use antiphon_report::report::print_or_say;
 use antiphon_report::table::colour_stdout;
-use antiphon_report::{report, say};
 use antiphon_sim::Machine;
 use clap::Args;
 use serde_json::json;
@@ -30,7 +30,10 @@ use self::bridge::Setting;
 use self::codecs::{CODECS, Codec};
 use self::rows::Row;
 use self::subjects::Subject;
+use super::report::{body, chosen, heading};
 use crate::bench::mix::cases::Phase;
+use crate::every::every;
+use crate::named::Named as _;
 
 /// Mix: conferences of telephone calls, by our crew, its policies and pools; frames that are too
 /// late, and how many conferences can be had
@@ -95,34 +98,30 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { seed, legs, frames, phase, most, .. } = *arguments;
     let described = machine::named(&arguments.machine)?.described;
-    let machine = described.machine;
-    let (codecs, subjects) = (codecs(&arguments.codec)?, subjects(&arguments.subject)?);
-    check(arguments, &machine)?;
-    let rows = simulated(arguments, &machine, &codecs, &subjects)?;
-    if arguments.json {
-        let objects: Vec<_> = rows.iter().map(|row| row.object(&machine)).collect();
-        report::print(json!({
-            "simulated": {
-                "machine": machine.name, "hash": format!("{:016x}", described.hash),
-                "seed": seed, "legs": legs, "frames": frames, "phase": phase.name(),
-                "case": rows::case_name(most),
-            },
-            "rows": objects,
-        }))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut text = format!(
-        "Simulated (a model, not a measurement): {}, conferences of {legs} legs, {frames} frames \
-         of each, {}, seed {seed}\n",
-        machine.name,
-        phase.name()
-    );
-    let each = rows.len() / codecs.len();
-    for (codec, rows) in codecs.iter().zip(rows.chunks(each)) {
-        let Codec { name, about, .. } = codec;
-        text += &format!("\n{name}: {about}\n{}", rows::table(rows, colour_stdout()));
-    }
-    say(&(text + RULE))?;
+    let machine = &described.machine;
+    let codecs = chosen("codec", &arguments.codec, &CODECS.each_ref(), (|it| it.name, false))?;
+    let subjects = chosen("subject", &arguments.subject, &Subject::all(), (|it| it.name, true))?;
+    check(arguments, machine)?;
+    let rows = simulated(arguments, machine, &codecs, &subjects)?;
+    let objects = || rows.iter().map(|row| row.object(machine)).collect();
+    let text = || {
+        let conditions = format!(
+            "conferences of {legs} legs, {frames} frames of each, {}, seed {seed}\n",
+            phase.name()
+        );
+        let mut text = heading(machine, &conditions);
+        let each = rows.len() / codecs.len();
+        for (codec, rows) in codecs.iter().zip(rows.chunks(each)) {
+            let Codec { name, about, .. } = codec;
+            text += &format!("\n{name}: {about}\n{}", rows::table(rows, colour_stdout()));
+        }
+        text + RULE
+    };
+    let conditions = json!({
+        "seed": seed, "legs": legs, "frames": frames, "phase": phase,
+        "case": rows::case_name(most),
+    });
+    print_or_say(arguments.json, || body(&described, conditions, objects()), text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -142,57 +141,23 @@ fn simulated(
     let (threads, counts) = (&arguments.threads.0, &arguments.conferences.0);
     // Where most are looked for, the first is enough to begin with.
     let counts = if most { &counts[..1] } else { counts };
-    let all = codecs.len() * subjects.len() * threads.len() * counts.len();
-    let (mut progress, mut rows) = (Progress::new(all), Vec::new());
-    for &codec in codecs {
-        for &conferences in counts {
-            for &subject in subjects {
-                for &workers in threads {
-                    let together = phase == Phase::Together;
-                    let (legs, frames) = (legs.into(), frames.into());
-                    let setting = Setting {
-                        machine,
-                        codec,
-                        seed,
-                        workers,
-                        conferences,
-                        legs,
-                        frames,
-                        together,
-                    };
-                    let row = if most { Row::most } else { Row::of };
-                    rows.push(row(&setting, subject)?);
-                    progress.step(&format!("{}: {}, {workers} workers", codec.name, subject.name));
-                }
-            }
-        }
-    }
-    Ok(rows)
-}
-
-fn codecs(text: &str) -> Result<Vec<&'static Codec>, Failure> {
-    let known = CODECS.each_ref().map(|codec| codec.name);
-    let names = names("codec", text, &known).map_err(Failure::arguments)?;
-    if names.is_empty() {
-        let known = known.join(", ");
-        return Err(Failure::arguments(format!("--codec takes names; there are: {known}")));
-    }
-    Ok(CODECS.iter().filter(|codec| names.contains(&codec.name)).collect())
-}
-
-fn subjects(text: &str) -> Result<Vec<Subject>, Failure> {
-    let all = Subject::all();
-    if text == "all" {
-        return Ok(all);
-    }
-    let known: Vec<_> = all.iter().map(|subject| subject.name).collect();
-    let names = names("subject", text, &known).map_err(Failure::arguments)?;
-    if names.is_empty() {
-        let known = known.join(", ");
-        let what = format!("--subject takes names, or all; there are: {known}");
-        return Err(Failure::arguments(what));
-    }
-    Ok(all.into_iter().filter(|subject| names.contains(&subject.name)).collect())
+    let (together, legs, frames) = (phase == Phase::Together, legs.into(), frames.into());
+    let all = every!(
+        codec in codecs, conferences in counts, subject in subjects, workers in threads
+        => (
+            Setting { machine, codec, seed, workers, conferences, legs, frames, together },
+            subject
+        )
+    );
+    let mut progress = Progress::new(all.len());
+    let row = |(setting, subject): (Setting<'_>, Subject)| {
+        let row = if most { Row::most } else { Row::of };
+        let row = row(&setting, subject)?;
+        let Setting { codec, workers, .. } = setting;
+        progress.step(&format!("{}: {}, {workers} workers", codec.name, subject.name));
+        Ok(row)
+    };
+    all.into_iter().map(row).collect()
 }
 
 /// More legs and mixers than this are a typing error.

@@ -16,12 +16,13 @@
 use antiphon_report::failure::Failure;
 use antiphon_report::table::{Cell, Table, duration};
 use antiphon_sim::Machine;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::bridge::{Figures, Setting, hold};
 use super::codecs::Codec;
 use super::subjects::Subject;
 use crate::bench::mix::ear::{Class, ELSEWHERE_MS, mouth_to_ear_ms};
+use crate::sim::report::{joined, row, trace};
 
 /// A subject, under some conditions.
 pub struct Row {
@@ -90,33 +91,27 @@ impl Row {
 
     /// The object for scripts.
     pub fn object(&self, machine: &Machine) -> Value {
-        let mut object = Map::new();
-        let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);
-        put("model", json!(true));
-        put("machine", json!(machine.name));
-        put("subject", json!(self.subject.name));
-        put("case", json!(case_name(self.searched)));
-        put("codec", json!(self.codec.name));
-        put("threads", json!(self.workers));
-        put("conferences", json!(self.conferences()));
-        put("breaches", json!(self.breaches()));
-        put("published_breaches", json!(self.published()));
-        let Some((_, figures)) = &self.held else { return Value::Object(object) };
-        put("frames", json!(figures.frames));
-        put("ops_per_s", json!(figures.frames as f64 * 1e9 / figures.span_ns as f64));
-        for (key, share) in [("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999)] {
-            put(&format!("{key}_ns"), json!(figures.latency.quantile(share)));
-        }
-        put("max_ns", json!(figures.latency.max()));
-        let ear_ms = mouth_to_ear_ms(figures.latency.quantile(0.999), ELSEWHERE_MS);
-        put("mouth_to_ear_ms", json!(ear_ms));
-        put("mouth_to_ear", json!(Class::of(ear_ms).name()));
-        put("busy", json!(self.busy(figures)));
-        put("remote_transfers_per_frame", json!(remote(figures)));
-        put("parks", json!(figures.counts.parks));
-        put("wakes", json!(figures.counts.wakes));
-        put("trace", json!(format!("{:016x}", figures.trace)));
-        Value::Object(object)
+        let keys = json!({
+            "case": case_name(self.searched), "codec": self.codec.name,
+            "conferences": self.conferences(), "breaches": self.breaches(),
+            "published_breaches": self.published(),
+        });
+        let held = self.held.as_ref().map_or(Value::Null, |(_, figures)| self.keys(figures));
+        row(machine, self.subject.name, self.workers, joined(keys, held))
+    }
+
+    fn keys(&self, figures: &Figures) -> Value {
+        let Figures { frames, span_ns, latency, counts, .. } = figures;
+        let ear_ms = mouth_to_ear_ms(latency.quantile(0.999), ELSEWHERE_MS);
+        json!({
+            "frames": frames, "ops_per_s": *frames as f64 * 1e9 / *span_ns as f64,
+            "p50_ns": latency.quantile(0.5), "p99_ns": latency.quantile(0.99),
+            "p999_ns": latency.quantile(0.999), "p9999_ns": latency.quantile(0.9999),
+            "max_ns": latency.max(), "mouth_to_ear_ms": ear_ms,
+            "mouth_to_ear": Class::of(ear_ms).name(), "busy": self.busy(figures),
+            "remote_transfers_per_frame": remote(figures), "parks": counts.parks,
+            "wakes": counts.wakes, "trace": trace(figures.trace),
+        })
     }
 
     fn busy(&self, figures: &Figures) -> f64 {

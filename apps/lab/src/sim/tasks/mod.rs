@@ -27,14 +27,14 @@ mod team;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use antiphon_report::doubt;
 use antiphon_report::failure::Failure;
 use antiphon_report::file::OutputFile;
-use antiphon_report::list::{Counts, names};
+use antiphon_report::list::Counts;
 use antiphon_report::machine;
 use antiphon_report::progress::Progress;
 use antiphon_report::table::colour_stdout;
 use antiphon_report::words::several;
-use antiphon_report::{doubt, report, say};
 use antiphon_sim::Machine;
 use clap::Args;
 use serde_json::json;
@@ -43,6 +43,8 @@ use self::cases::{CASES, COSTS, Case, Costs};
 use self::experiment::Setting;
 use self::rows::Row;
 use self::subjects::{Form, Named, Subject};
+use super::report::{body, chosen, heading, print};
+use crate::every::every;
 
 /// Task schedulers: the packets of a dissertation, by our crew and by its own scheduler; packets a
 /// second, latency, what thieves do, and which lines move
@@ -99,38 +101,28 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { tasks, seed, .. } = *arguments;
     let described = machine::named(&arguments.machine)?.described;
-    let machine = described.machine;
-    let (cases, costs) = (cases(&arguments.case)?, costs(&arguments.costs)?);
+    let machine = &described.machine;
+    let cases = chosen("case", &arguments.case, &CASES.each_ref(), (|case| case.name, false))?;
+    let costs = costs(&arguments.costs)?;
     let Named { subjects, left_out } =
         subjects::named(&arguments.subject, arguments.form).map_err(Failure::arguments)?;
-    let threads = threads(arguments.threads.as_ref(), &machine)?;
-    let setting = Setting { machine: &machine, costs, seed, packets: tasks, workers: 0 };
+    let threads = threads(arguments.threads.as_ref(), machine)?;
+    let setting = Setting { machine, costs, seed, packets: tasks, workers: 0 };
     let html = OutputFile::of("--html", arguments.html.as_deref())?;
     if !left_out.is_empty() {
         let names = left_out.join(", ");
         doubt(&format!("left out, as the dissertation's scheduler has no such policy: {names}"));
     }
     let rows = simulated(setting, &cases, &subjects, &threads)?;
-    let heading = format!(
-        "Simulated (a model, not a measurement): {}, {}, costs of {}, seed {seed}",
-        machine.name,
-        several(tasks.into(), "packet"),
-        costs.name
-    );
-    let drawn = html.map_or(Ok(()), |file| file.write(&page::page(&heading, &rows)));
-    if arguments.json {
-        let objects: Vec<_> = rows.iter().map(|row| row.object(&machine)).collect();
-        report::print(json!({
-            "simulated": {
-                "machine": machine.name, "hash": format!("{:016x}", described.hash),
-                "seed": seed, "packets": tasks, "costs": costs.name,
-            },
-            "rows": objects,
-        }))?;
-    } else {
-        say(&format!("{heading}\n\n{}", tables::text(&rows, colour_stdout())))?;
-    }
-    drawn.map(|()| ExitCode::SUCCESS)
+    let (packets, name) = (several(tasks.into(), "packet"), costs.name);
+    let heading = heading(machine, &format!("{packets}, costs of {name}, seed {seed}"));
+    let objects = || rows.iter().map(|row| row.object(machine)).collect();
+    print(
+        arguments.json,
+        (html, || page::page(&heading, &rows)),
+        || body(&described, json!({ "seed": seed, "packets": tasks, "costs": name }), objects()),
+        || format!("{heading}\n\n{}", tables::text(&rows, colour_stdout())),
+    )
 }
 
 fn simulated(
@@ -140,27 +132,15 @@ fn simulated(
     threads: &[usize],
 ) -> Result<Vec<Row>, Failure> {
     let mut progress = Progress::new(cases.len() * subjects.len() * threads.len());
-    let mut rows = Vec::new();
-    for &case in cases {
-        for &subject in subjects {
-            for &workers in threads {
-                rows.push(Row::of(&Setting { workers, ..setting }, subject, case)?);
-                let what = format!("{}: {}, {workers} workers", case.name, subject.name);
-                progress.step(&what);
-            }
-        }
-    }
-    Ok(rows)
-}
-
-fn cases(text: &str) -> Result<Vec<&'static Case>, Failure> {
-    let known = CASES.each_ref().map(|case| case.name);
-    let names = names("case", text, &known).map_err(Failure::arguments)?;
-    if names.is_empty() {
-        let known = known.join(", ");
-        return Err(Failure::arguments(format!("--case takes names; there are: {known}")));
-    }
-    Ok(CASES.iter().filter(|case| names.contains(&case.name)).collect())
+    let row = |(case, subject, workers): (&'static Case, &'static Subject, usize)| {
+        let row = Row::of(&Setting { workers, ..setting }, subject, case)?;
+        progress.step(&format!("{}: {}, {workers} workers", case.name, subject.name));
+        Ok(row)
+    };
+    let all = every!(
+        case in cases, subject in subjects, workers in threads => (case, subject, workers)
+    );
+    all.into_iter().map(row).collect()
 }
 
 fn costs(name: &str) -> Result<&'static Costs, Failure> {

@@ -31,9 +31,7 @@ pub fn page(heading: &str, rows: &[Row]) -> String {
         let tries = |row: &Row| row.per_task(|figures| figures.attempts);
         body += &drawing(&self::curves(of_case, tries), |value| format!("{value:.1}"));
     }
-    let tables = escape(&tables::text(rows, false));
-    let _ = writeln!(body, "<h2>Figures</h2>\n<div class=wide><pre>{tables}</pre></div>");
-    page::page("antiphon sim tasks", &body, None)
+    page::with_tables("antiphon sim tasks", &body, &tables::text(rows, false))
 }
 
 fn same(one: &Row, next: &Row) -> bool {
@@ -48,12 +46,7 @@ fn name(row: &Row) -> String {
 }
 
 fn curves(rows: &[Row], figure: impl Fn(&Row) -> f64) -> Vec<Curve> {
-    let curve = |rows: &[Row]| Curve {
-        name: name(&rows[0]),
-        points: rows.iter().map(|row| (row.workers as f64, figure(row))).collect(),
-        dashed: false,
-    };
-    rows.chunk_by(same).map(curve).collect()
+    Curve::by_name(rows, name, |row| Some((row.workers as f64, figure(row))))
 }
 
 /// The dissertation's measurements of the row's subject.

@@ -14,12 +14,14 @@
 
 use antiphon_report::failure::Failure;
 use antiphon_sim::Machine;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::cases::Case;
 use super::experiment::{Figures, Setting};
 use super::figures;
 use super::subjects::Subject;
+use crate::named::Named as _;
+use crate::sim::report::{row, trace};
 
 /// A subject in a case.
 pub struct Row {
@@ -89,32 +91,19 @@ impl Row {
 
     /// The object for scripts.
     pub fn object(&self, machine: &Machine) -> Value {
-        let mut object = Map::new();
-        let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);
-        put("model", json!(true));
-        put("machine", json!(machine.name));
-        put("subject", json!(self.subject.name));
-        put("form", json!(self.subject.form.name()));
-        put("case", json!(self.case.name));
-        put("threads", json!(self.workers));
-        put("tasks", json!(self.tasks()));
-        put("ops_per_s", json!(self.ops_per_s()));
-        put("published_ops_per_s", json!(self.published_ops_per_s()));
-        for (key, share) in [("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999)] {
-            put(&format!("{key}_ns"), json!(self.quantile_ns(share)));
-        }
-        put("published_p99_ns", json!(self.published_p99_ns()));
-        put("max_ns", json!(self.figures.latency.max()));
-        put("busy", json!(self.busy()));
-        put("push_ns", json!(self.per_task(|figures| figures.push_ns)));
-        put("spawner_retries", json!(self.figures.retries));
-        put("steal_attempts", json!(self.figures.attempts));
-        put("steal_hits", json!(self.figures.hits));
-        put("remote_transfers_per_task", json!(self.per_task(Figures::remote)));
-        put("local_transfers_per_task", json!(self.per_task(Figures::local)));
-        put("parks", json!(self.figures.counts.parks));
-        put("wakes", json!(self.figures.counts.wakes));
-        put("trace", json!(format!("{:016x}", self.figures.trace)));
-        Value::Object(object)
+        let Figures { latency, retries, attempts, hits, counts, .. } = &self.figures;
+        let keys = json!({
+            "form": self.subject.form.name(), "case": self.case.name, "tasks": self.tasks(),
+            "ops_per_s": self.ops_per_s(), "published_ops_per_s": self.published_ops_per_s(),
+            "p50_ns": self.quantile_ns(0.5), "p99_ns": self.quantile_ns(0.99),
+            "p999_ns": self.quantile_ns(0.999), "p9999_ns": self.quantile_ns(0.9999),
+            "published_p99_ns": self.published_p99_ns(), "max_ns": latency.max(),
+            "busy": self.busy(), "push_ns": self.per_task(|figures| figures.push_ns),
+            "spawner_retries": retries, "steal_attempts": attempts, "steal_hits": hits,
+            "remote_transfers_per_task": self.per_task(Figures::remote),
+            "local_transfers_per_task": self.per_task(Figures::local),
+            "parks": counts.parks, "wakes": counts.wakes, "trace": trace(self.figures.trace),
+        });
+        row(machine, self.subject.name, self.workers, keys)
     }
 }

@@ -26,16 +26,6 @@ pub enum Form {
     Published,
 }
 
-impl Form {
-    /// The name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ours => "ours",
-            Self::Published => "published",
-        }
-    }
-}
-
 /// A policy.
 pub struct Subject {
     pub name: &'static str,

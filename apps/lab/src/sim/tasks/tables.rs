@@ -6,6 +6,7 @@ use super::cases::Case;
 use super::experiment::Figures;
 use super::rows::Row;
 use super::subjects::Form;
+use crate::named::Named as _;
 
 /// A table for each case.
 pub fn text(rows: &[Row], colour: bool) -> String {

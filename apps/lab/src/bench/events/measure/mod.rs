@@ -26,8 +26,8 @@ use serde::{Deserialize, Serialize};
 
 use super::cases::{Case, Cell};
 use super::subjects::{Broadcast, ManyVisitor, Mechanism, OneVisitor, many as for_many, one};
-use crate::bench::measure::Ticks;
 use crate::bench::rounds;
+use crate::bench::ticks::Ticks;
 use crate::pinned;
 use thread::Part;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use antiphon_linux::ticks;
 
 use super::{Order, WARM_UP};
-use crate::bench::measure::Ticks;
+use crate::bench::ticks::Ticks;
 use crate::pinned::Switches;
 
 /// The part of one thread. Empty where it has no part.

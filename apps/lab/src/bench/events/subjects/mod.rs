@@ -28,7 +28,7 @@ pub mod one {
     use super::{condvar, event, futex, kernel, line, message};
     use super::{pthread, ring, runtime, rust, signals};
 
-    crate::bench::subjects::subjects! {
+    crate::bench::visit::subjects! {
         super::OneVisitor:
         OURS:
             "event" => event::Events<Standard>,
@@ -66,7 +66,7 @@ pub mod many {
     use super::serial::Serial;
     use super::{broadcast, condvar, event, futex, message, pthread, rust};
 
-    crate::bench::subjects::subjects! {
+    crate::bench::visit::subjects! {
         super::ManyVisitor:
         OURS:
             "broadcast" => broadcast::Cast<Standard>,

@@ -1,0 +1,42 @@
+//! Peers from Rust: `std::sync::Mutex` and `parking_lot`.
+
+use std::sync::PoisonError;
+
+use parking_lot::lock_api::RawMutex as _;
+
+use crate::bench::locks::subjects::Subject;
+
+/// `std::sync::Mutex<()>`, with its poison flag: that is what programs use.
+pub struct Std(std::sync::Mutex<()>);
+
+impl Subject for Std {
+    fn new() -> Result<Self, String> {
+        Ok(Self(std::sync::Mutex::new(())))
+    }
+
+    #[inline]
+    fn hold<R>(&self, section: impl FnOnce() -> R) -> R {
+        let guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = section();
+        drop(guard);
+        result
+    }
+}
+
+/// The one-byte mutex under `parking_lot::Mutex`.
+pub struct ParkingLot(parking_lot::RawMutex);
+
+impl Subject for ParkingLot {
+    fn new() -> Result<Self, String> {
+        Ok(Self(parking_lot::RawMutex::INIT))
+    }
+
+    #[inline]
+    fn hold<R>(&self, section: impl FnOnce() -> R) -> R {
+        let guard = self.0.lock();
+        let result = section();
+        // SAFETY: `guard` is of the acquisition above, and was not given back meanwhile.
+        unsafe { self.0.unlock(guard) };
+        result
+    }
+}
