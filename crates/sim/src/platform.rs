@@ -264,7 +264,7 @@ unsafe impl Platform for Sim {
         if !simulated() {
             return 0;
         }
-        with(|world| world.label(address)).0.wrapping_mul(0x9E37_79B1) >> 12
+        with(|world| world.label(address)).0.wrapping_mul(0x9E37_79B1)
     }
 
     unsafe fn waiter(index: u32) -> Option<&'static Waiter<Self>> {
