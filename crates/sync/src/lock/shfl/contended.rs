@@ -76,16 +76,19 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
     }
 
     /// Waits where there is no node for the caller: naps and barges. As long as it waits, owners
-    /// release the lock and do not hand it over (PASS-5).
+    /// release the lock and do not hand it over (PASS-5). A lock that is kept for its head is left
+    /// to it for a while: the caller has no turn, and would take the head's each time.
     fn wait_without_place(&self, deadline: Option<Deadline>) -> Wait {
         const NAP_NS: u64 = 200_000;
         arena::<P>().without_place(|| {
+            let mut modest = F::BACKSTOP_NS / NAP_NS;
             loop {
                 // Whether it came free or not: one try per nap costs the owner next to nothing.
                 let _ = self.spin(F::SPIN.backing_off(0));
-                if self.take_any() {
+                if self.take_as_comer() || modest == 0 && self.take_any() {
                     return Wait::Acquired;
                 }
+                modest = modest.saturating_sub(1);
                 if nap::passed::<P>(deadline) {
                     return Wait::TimedOut;
                 }
@@ -140,7 +143,9 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
                         let me = self.place_of(me);
                         let role = urgent::raise(self, me, role, &urgency);
                         self.pass_headship(me, Wait::Acquired, Sorted::NO, role);
-                    } else if self.keep_place(me, true, policy) {
+                    } else if !(measures && Lately::of::<P, _>(self).is_long())
+                        && self.keep_place(me, true, policy)
+                    {
                         if measures {
                             Lately::begin_section::<P, _>(self);
                         }

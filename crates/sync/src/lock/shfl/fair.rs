@@ -156,6 +156,15 @@ impl<F: Form> Patience<F> {
         }
     }
 
+    /// [Excuses](Self::excuse) the waiter, which another one has passed by; but not if it may be on
+    /// its way: if it became due, or the lock was kept for it, within [`LATE`].
+    pub(super) fn excuse_late<P: Platform>(node: &Waiter<P>) {
+        let late = now::<P>().wrapping_sub(node.due.load(Relaxed));
+        if !(0..=LATE).contains(&late) {
+            Self::excuse(node);
+        }
+    }
+
     /// Whether the waiter was [excused](Self::excuse) of late.
     pub(super) fn is_excused<P: Platform>(node: &Waiter<P>) -> bool {
         let due = node.due.load(Relaxed);
@@ -269,7 +278,10 @@ mod tests {
             assert!(!Standards::is_over(node));
             work(u64::from(Standard::PATIENCE_NS) / 2 + 4096);
             assert!(Standards::is_over(node), "a second call gives no more time");
-            Standards::excuse(node);
+            Standards::excuse_late(node);
+            assert!(Standards::is_over(node), "it may be on its way");
+            work(u64::from(LATE + 1) << UNIT_BITS);
+            Standards::excuse_late(node);
             assert!(!Standards::is_over(node));
             work(u64::from(EXCUSED + 4) << UNIT_BITS);
             assert!(Standards::is_over(node));

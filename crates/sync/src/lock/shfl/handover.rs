@@ -51,6 +51,8 @@
 //!
 //! - PASS-5: a waiter without a place, which can only take a lock that is free, ends the handing
 //!   over within one owner: while there is such a waiter in the process, no owner keeps its place.
+//! - PASS-6: nor is the lock handed over where sections were long lately (`lately.rs`): waiters
+//!   sleep there, and one that is set aside has its next turn after [`Form::COHORT`] others.
 //!
 //! The lock is not handed over where policies sort the queue, gather waiters by something other
 //! than sockets, wake ahead or lend: these want a head, which has the time to do it. Nor is it
@@ -132,6 +134,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     #[cold]
     fn is_worth_handing(&self, me: Place<P>) -> bool {
         P::cpus() > 2
+            && !Lately::of::<P, _>(self).is_long()
             && match me.next() {
                 None => F::EXPECTS || P::roomy(),
                 Some(next) => !next.sleeps() || self.last_is_up(),

@@ -64,9 +64,14 @@ impl Lately {
         Self { at, count: P::local(|local| local.vain[at].load(Relaxed)) }
     }
 
+    /// Whether sections were long lately.
+    pub(super) fn is_long(self) -> bool {
+        self.count >= MOST
+    }
+
     /// Whether the next long spin is likely to be in vain, and is not one of those that are tried.
     pub(super) fn is_vain(self) -> bool {
-        self.count >= MOST && !self.count.is_multiple_of(TRIED)
+        self.is_long() && !self.count.is_multiple_of(TRIED)
     }
 
     /// Whether the caller, to which the lock may be handed, is to measure its section then: one in

@@ -114,7 +114,12 @@ pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
         P::hint(Hint::SpinBegin);
         let (free, spun) = match self.spin(budget.backing_off(HEAD_IN_PEACE_NS)) {
             true => (true, Spun::Soon),
-            false if lingers && is_long => self.spin_long(F::LINGER.ns),
+            false if lingers && is_long => match self.spin_long(F::LINGER.ns) {
+                // The head is the next: the section was as long as its spin. Where CPUs are short
+                // its owner may have had none.
+                (true, Spun::Late) if P::roomy() => (true, Spun::InVain),
+                spun => spun,
+            },
             false => (false, if is_long { Spun::InVain } else { Spun::Late }),
         };
         P::hint(Hint::SpinEnd);
