@@ -155,7 +155,9 @@ pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
             P::hint(Hint::SpinBegin);
             let (status, spun) = in_pieces(budget.ns, || !stays(me), idle);
             P::hint(Hint::SpinEnd);
-            lately.note::<P>(if is_long { spun } else { Spun::Late });
+            // A spin in vain may be due to a long queue.
+            let is_soon = is_long && spun == Spun::Soon;
+            lately.note::<P>(if is_soon { spun } else { Spun::Late });
             if status.is_ok() || F::LINGER.ns == 0 {
                 return status.or(Err(Over::Patience));
             }
