@@ -59,8 +59,13 @@ pub struct IndicatorWriters<P: Platform> {
     /// The mutex that they wait for.
     pub mutex: IndicatorMutex<P>,
     /// How many of them there are.
-    pub comers: P::U64,
+    pub comers: IndicatorComers<P>,
 }
+
+/// How many writers wait, on a line of its own: each that comes writes it, and the mutex is on the
+/// way of a hand-over.
+#[repr(C, align(64))]
+pub struct IndicatorComers<P: Platform>(pub P::U64);
 
 /// The eight bytes of a mutex, in the words of its primitive.
 #[repr(C, align(8))]
@@ -106,7 +111,7 @@ impl<P: Platform> Indicator<P> {
                 head: P::U16::ZERO,
                 tail: P::U32::ZERO,
             },
-            comers: P::U64::ZERO,
+            comers: IndicatorComers(P::U64::ZERO),
         },
         lines: [const {
             IndicatorLine { entered: P::U64::ZERO, left: P::U64::ZERO, asleep: P::U32::ZERO }
