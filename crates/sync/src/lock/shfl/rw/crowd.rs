@@ -10,9 +10,9 @@
 //! Until readers are seen to come, they count as few: so the indicator is given back by the first
 //! writer that leaves no other waiting.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Relaxed, Release};
 
-use antiphon_platform::{Atomic, Platform, Waiter};
+use antiphon_platform::{Atomic, Platform};
 
 use super::super::queue::Place;
 use super::indicator::Lines;
@@ -27,7 +27,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// `first`. Called by the writer, which has come in and found the state as `found`.
     #[cold]
     #[inline(never)]
-    pub(super) fn shut_if_crowded(&self, found: State, first: &Waiter<P>) {
+    pub(super) fn shut_if_crowded(&self, found: State, first: Place<P>) {
         if found.is_spread()
             || !Self::may_spread()
             || !self.is_rested()
@@ -56,12 +56,10 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
 
 /// Whether the next `count` waiters behind this one want to write. Touches nodes only; these may
 /// stand in another queue by now.
-fn stand_behind<P: Platform>(first: &Waiter<P>, count: u32) -> bool {
-    // Acquire: as in `Place::next`.
-    let mut at = Place::<P>::at(first.next.load(Acquire));
+fn stand_behind<P: Platform>(first: Place<P>, count: u32) -> bool {
+    let mut at = Some(first);
     (0..count).all(|_| {
-        let place = at.filter(|place| !reads(place.node));
-        at = place.and_then(Place::next);
-        place.is_some()
+        at = at.and_then(Place::next).filter(|next| !reads(next.node));
+        at.is_some()
     })
 }

@@ -199,7 +199,7 @@ impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Words<P, Q, G> for Ent
             Patience::<F>::learn(me.node, seen.is_fair() && seen.is_free());
             // One head in eight looks, with a new node at once: 3 is its first generation.
             if K::WRITES && me.generation / 2 % 8 == 1 {
-                self.lock.shut_if_crowded(seen, me.node);
+                self.lock.shut_if_crowded(seen, me);
             }
         }
         entered.is_ok()

@@ -58,9 +58,8 @@ use antiphon_platform::{Atomic, Platform, WaiterId};
 
 use super::fair::Patience;
 use super::form::Standard;
-use super::queue::TailId;
+use super::queue::{Place, TailId};
 use super::wake::{self, wake_behind};
-use crate::arena;
 use crate::policy::{Chosen, Policy};
 pub use form::{Central, Recursive, RwForm};
 pub use group::{GroupReaders, GroupWriters};
@@ -199,7 +198,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[cold]
     #[inline(never)]
     fn mind_late_head(&self, found: State, writes: bool) {
-        if writes && let Some(head) = arena::<P>().resolve_index(found.name().into()) {
+        if writes && let Some(head) = Place::at_index(found.name().into()) {
             self.shut_if_crowded(found, head);
         }
         let Some(head) = Patience::<F>::late::<P>(found.name()) else { return };
