@@ -46,6 +46,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         owner.entered.store(lines.entered(), Relaxed);
         owner.until_ns.store(0, Relaxed);
         // Release: pairs with the acquires of those that look for the mode, and find the name.
+        // mutant: seen only where the lock has had another indicator before, whose name a writer
+        // that comes still finds: one life of the lock more than the models have.
         if self.change(Release, State::shut).is_err() {
             // Relaxed: the thread that writes it next comes after us.
             self.lines.store(0, Relaxed);
