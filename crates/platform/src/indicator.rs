@@ -6,14 +6,14 @@ use crate::{Atomic, Platform};
 pub const LINES: usize = 16;
 
 /// The reader indicator of one lock at a time: never-freed memory of a line for each socket, and
-/// four for all. Named in the lock by its place in [`Platform::indicators`], plus 1.
+/// five for all. Named in the lock by its place in [`Platform::indicators`], plus 1.
 ///
 /// | line | written by | read by |
 /// |---|---|---|
 /// | `claimed`, `joined` | its lock's taker; the first reader of each socket | all |
 /// | `gate` | a thread that lets readers in | readers that wait for that |
 /// | `owner` | writers that own the lock | the same |
-/// | `writers` | writers that wait for each other | the same |
+/// | `writers`, which are two | writers that wait for each other | the same |
 /// | each of `lines` | readers of a socket | writers |
 ///
 /// What the words mean is the lock's business. All are zero in one that was never used. Those of a

@@ -12,11 +12,11 @@
 
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, Clock, Platform};
 
 use super::super::queue::Place;
 use super::indicator::Lines;
-use super::row::reads;
+use super::row::MOVES;
 use super::spread::LONGEST_REST;
 use super::state::State;
 use super::{RwForm, ShflRwLock};
@@ -44,6 +44,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         // Until readers are seen to come, they are few.
         owner.idle.store(F::IDLE, Relaxed);
         owner.entered.store(lines.entered(), Relaxed);
+        owner.since_ns.store(P::now(Clock::Monotonic), Relaxed);
         owner.until_ns.store(0, Relaxed);
         // Release: pairs with the acquires of those that look for the mode, and find the name.
         // mutant: seen only where the lock has had another indicator before, whose name a writer
@@ -56,12 +57,13 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     }
 }
 
-/// Whether the next `count` waiters behind this one want to write. Touches nodes only; these may
-/// stand in another queue by now.
+/// Whether the next `count` waiters behind this one want to write, and will move (HEIR-8). Touches
+/// nodes only; these may stand in another queue by now.
 fn stand_behind<P: Platform>(first: Place<P>, count: u32) -> bool {
     let mut at = Some(first);
     (0..count).all(|_| {
-        at = at.and_then(Place::next).filter(|next| !reads(next.node));
+        // Relaxed: as in `row::reads`.
+        at = at.and_then(Place::next).filter(|next| next.node.wants.load(Relaxed) == MOVES);
         at.is_some()
     })
 }

@@ -24,7 +24,8 @@ pub trait RwForm: Form {
     /// With this many writers in a row behind the head of the queue, they wait for each other in an
     /// indicator, as if readers were counted by socket.
     const WRITERS: u32 = 8;
-    /// How many writers may have the lock in a row while readers wait at their sockets.
+    /// How many writers may have the lock in a row while readers wait at their sockets; four times
+    /// as many where readers are few.
     const TURNS: u8 = 32;
     /// How often in a row writers may find that few readers have come by socket, before readers are
     /// counted in one place again.

@@ -20,7 +20,7 @@ use super::super::turn::{Ask, Wait};
 use super::super::words::Words;
 use super::form::Lasting;
 use super::kind::Kind;
-use super::row::{reads, wake_row};
+use super::row::{MOVES, reads, wake_row};
 use super::state::{Heed, Mark, State};
 use super::wake::wake;
 use super::{RwForm, ShflRwLock};
@@ -131,8 +131,10 @@ impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Words<P, Q, G> for Ent
     }
 
     fn sign(&self, me: &Waiter<P>) {
+        let may_move = self.moves && !ShflRwLock::<P, Q, F>::is_urgent();
+        let wants = if may_move { MOVES } else { K::WRITES.into() };
         // Relaxed: published with the node, by the exchange of the tail.
-        me.wants.store(K::WRITES.into(), Relaxed);
+        me.wants.store(wants, Relaxed);
     }
 
     fn traced(&self) -> Traced {
@@ -211,7 +213,8 @@ impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Words<P, Q, G> for Ent
     }
 
     fn waits_elsewhere(&self) -> bool {
-        self.moves && self.lock.takes_turns()
+        // A head that can have the lock takes it: it may be kept for this one.
+        self.moves && Self::keeps_out(self.lock.peek()) && self.lock.takes_turns()
     }
 
     fn give_up(&self) {

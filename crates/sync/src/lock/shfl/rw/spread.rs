@@ -380,7 +380,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         if !self.is_rested() || P::is_foreign(core::ptr::from_ref(self).addr()) {
             return;
         }
-        // Relaxed: checked again below. Another reader is about to do it; if all of a crowd tried
+        // Relaxed: checked again below. Another thread is about to do it; if all of a crowd tried
         // at once they would find the indicators taken by each other, and rest.
         if self.lines.load(Relaxed) != 0 {
             return;
@@ -407,7 +407,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             }
         }
         line.count_over(counted, 0);
-        // Relaxed: the reader that writes it next has acquired the indicator.
+        // Relaxed: the thread that writes it next has acquired an indicator.
         self.lines.store(0, Relaxed);
         lines.give();
     }
@@ -515,7 +515,12 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     fn let_readers_come(lines: Lines<P>) {
         // Relaxed, here and below: the owner's words.
         let until = lines.owner().until_ns.load(Relaxed);
-        if F::LINGER.ns == 0 || until == 0 || Self::is_read_seldom(lines) {
+        if F::LINGER.ns == 0 || until == 0 {
+            return;
+        }
+        // Readers that were closed out are not counted. So they may seem to be few for the very
+        // lack of this time; only where no line is in use none has come.
+        if lines.count() == 0 {
             return;
         }
         let left = until.saturating_sub(P::now(Clock::Monotonic)).min(MOST_NS);

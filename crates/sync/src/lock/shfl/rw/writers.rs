@@ -3,8 +3,8 @@
 //! While a lock counts its readers by socket, a writer that has to wait does so in a mutex of the
 //! indicator. Only the mutex's owner wants the lock's word. It hands the mutex over together with
 //! the lock: of many writers the first sets `WRITER` and waits for the readers of lines, and the
-//! last lets readers in. In between no writer changes the lock's word (each tries once, in vain);
-//! the lock goes on as a mutex does, between waiters that are awake, within a socket first
+//! last lets readers in. In between no writer of the turn changes the lock's word; the
+//! lock goes on as a mutex does, between waiters that are awake, within a socket first
 //! (`../handover.rs`).
 //!
 //! ```text
@@ -44,7 +44,10 @@
 //!   writer comes until a turn has ended.
 //! - HEIR-7: the owner of the mutex that has no turn spins for the lock's word for a moment, as an
 //!   arriving writer may that pays heed to the queue's head. Behind the waiters of the queue, which
-//!   may sleep, it would have its turn when each of them has been woken by the one before.
+//!   may sleep, it would have its turn when each of them has been woken by the one before. A turn
+//!   that has all its writers ends with the lock kept for the head, if that sleeps or was called:
+//!   so no waiter of the queue is overtaken by turn after turn. Where urgent waiters stand in the
+//!   queue, the owner stands there, too.
 //! - HEIR-8: a writer that waits in the lock's queue from before, and has no deadline, leaves it as
 //!   the head and comes here, once in its wait. It leaves as one that gives up does: the next
 //!   waiter is the head, and is woken.
@@ -61,7 +64,7 @@
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use antiphon_platform::{
-    Atomic, Budget, Clock, Deadline, IndicatorMutex, Platform, Probe, Traced, TracedKind,
+    Atomic, Budget, Clock, Deadline, IndicatorMutex, Platform, Probe, Traced, TracedKind, Waiter,
 };
 
 use super::super::contended::Contended;
@@ -91,7 +94,9 @@ const TURN_EPOCH_SHIFT: u32 = 16;
 const SELDOM: u32 = 4;
 /// How long a writer of a turn to come spins before it looks whether its CPU is wanted.
 const PIECE_NS: u32 = 50_000;
-/// As many writers have their turns within one backstop: with sections of 200 µs in 13 ms.
+/// As many writers have their turns within one backstop: with sections of 200 µs in 13 ms. Writers
+/// of a running turn that have left are counted, too, so the backstop may be up to two times its
+/// length more than those that wait need.
 const WRITERS_A_BACKSTOP: u64 = 64;
 
 type Mutex<P, F> = ShflMutex<P, Numa, InLine<Lasting<F>>>;
@@ -198,7 +203,8 @@ impl<P: Platform> Lines<P> {
         self.change_comers(|seen| is_of(seen, epoch).then_some(seen | CLOSED));
     }
 
-    /// How many writers are counted; may be stale at once.
+    /// How many writers are counted, and so not less than wait: those of a running turn are counted
+    /// until it ends. May be stale at once.
     fn writers_waiting(self) -> u64 {
         self.writers().comers.0.load(Relaxed) & COUNT
     }
@@ -276,14 +282,15 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// HEIR-8: whether writers wait for each other and others may come.
     pub(super) fn takes_turns(&self) -> bool {
         // Acquire: as above.
-        if !State(self.state.load(Acquire)).is_spread() || Self::is_urgent() {
+        if !State(self.state.load(Acquire)).is_spread() {
             return false;
         }
         let admits = |lines: Lines<P>| {
             // Relaxed: a hint.
             lines.writers().comers.0.load(Relaxed) & !COUNT == none(P::epoch())
         };
-        self.lines().is_some_and(admits)
+        // Asked last: it may be a system call.
+        self.lines().is_some_and(admits) && !Self::is_urgent()
     }
 
     /// HEIR-7: comes in for a turn without standing in the queue; `None` if the caller is to wait
@@ -292,6 +299,11 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         let mut left_ns = Lasting::<F>::LINGER.ns;
         let mut piece_ns = F::HEAD_SPIN.ns.min(left_ns);
         loop {
+            // An urgent waiter may be the head, awake and without a name: then nothing in the state
+            // would keep the caller from overtaking it again and again.
+            if Urgency::moved(&self.tail).has_company() {
+                return None;
+            }
             if let Some(found) = self.enter::<Write>(Heed::All) {
                 return Some(found);
             }
@@ -344,21 +356,28 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         let Some(turn) = lines.turn() else { return false };
         // HEIR-6.
         if Urgency::moved(&self.tail).has_company() {
-            // Relaxed: orders nothing. The head that is named takes it back when it comes.
-            let _ = self.change(Relaxed, |seen| {
-                let head = arena::<P>().resolve_index(seen.name().into());
-                let comes = head.is_some_and(|head| !Patience::<F>::is_excused(head));
-                (seen.is_called() && comes).then(|| seen.with_fair())
-            });
+            self.keep_for_head(|head| !Patience::<F>::is_excused(head));
         } else if turn.number < Self::turns(lines) {
             lines.begin_turn(Turn { number: turn.number + 1, ..turn });
             let mutex = lines.mutex::<F>();
             if mutex.hands_over() && mutex.hand_over() {
                 return true;
             }
+        } else {
+            // HEIR-7. A head may be excused though it runs.
+            self.keep_for_head(|_| true);
         }
         lines.end_turn::<F>(turn);
         false
+    }
+
+    /// Keeps the lock for the head of the queue, if it sleeps or was called, and `comes`.
+    fn keep_for_head(&self, comes: impl Fn(&Waiter<P>) -> bool) {
+        // Relaxed: orders nothing. The head that is named takes it back when it comes.
+        let _ = self.change(Relaxed, |seen| {
+            let head = arena::<P>().resolve_index(seen.name().into());
+            (seen.is_called() && head.is_some_and(&comes)).then(|| seen.with_fair())
+        });
     }
 
     /// Called by the writer, which is about to become a reader: ends the turn, if there is one.
