@@ -6,14 +6,14 @@ use crate::{Atomic, Platform};
 pub const LINES: usize = 16;
 
 /// The reader indicator of one lock at a time: never-freed memory of a line for each socket, and
-/// four for all. Named in the lock by its place in [`Platform::indicators`], plus 1.
+/// five for all. Named in the lock by its place in [`Platform::indicators`], plus 1.
 ///
 /// | line | written by | read by |
 /// |---|---|---|
 /// | `claimed`, `joined` | its lock's taker; the first reader of each socket | all |
 /// | `gate` | a thread that lets readers in | readers that wait for that |
 /// | `owner` | writers that own the lock | the same |
-/// | `writers` | writers that wait for each other | the same |
+/// | `writers`, which are two | writers that wait for each other | the same |
 /// | each of `lines` | readers of a socket | writers |
 ///
 /// What the words mean is the lock's business. All are zero in one that was never used. Those of a
@@ -59,8 +59,13 @@ pub struct IndicatorWriters<P: Platform> {
     /// The mutex that they wait for.
     pub mutex: IndicatorMutex<P>,
     /// How many of them there are.
-    pub comers: P::U64,
+    pub comers: IndicatorComers<P>,
 }
+
+/// How many writers wait, on a line of its own: each that comes writes it, and the mutex is on the
+/// way of a hand-over.
+#[repr(C, align(64))]
+pub struct IndicatorComers<P: Platform>(pub P::U64);
 
 /// The eight bytes of a mutex, in the words of its primitive.
 #[repr(C, align(8))]
@@ -106,7 +111,7 @@ impl<P: Platform> Indicator<P> {
                 head: P::U16::ZERO,
                 tail: P::U32::ZERO,
             },
-            comers: P::U64::ZERO,
+            comers: IndicatorComers(P::U64::ZERO),
         },
         lines: [const {
             IndicatorLine { entered: P::U64::ZERO, left: P::U64::ZERO, asleep: P::U32::ZERO }

@@ -40,8 +40,8 @@ pub use clocks::Clocks;
 pub use hints::{Hint, Hints, Probe, Traced, TracedKind};
 pub use ids::{CpuId, SocketId, ThreadId};
 pub use indicator::{
-    Indicator, IndicatorGate, IndicatorLine, IndicatorMutex, IndicatorOwner, IndicatorWriters,
-    LINES,
+    Indicator, IndicatorComers, IndicatorGate, IndicatorLine, IndicatorMutex, IndicatorOwner,
+    IndicatorWriters, LINES,
 };
 pub use light::LightUnlock;
 pub use local::Local;

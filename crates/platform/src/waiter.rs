@@ -34,7 +34,7 @@ pub struct Waiter<P: Platform> {
     /// The CPU that the waiter was on then.
     pub cpu: P::U16,
     /// How the waiter wants what it waits for, in its primitive's words: of a readers-writer lock,
-    /// 0 to read and 1 to write. Of a mutex, what is behind it in its cohort.
+    /// 0 to read, else to write. Of a mutex, what is behind it in its cohort.
     pub wants: P::U32,
     /// When the waiter was called, in units of its primitive; means nothing while `due` is 0.
     pub called: P::U32,

@@ -150,8 +150,9 @@ fn reads_scale_over_sockets() {
 }
 
 /// A plain lock has a crowd of readers counted by socket without being asked; with writers among
-/// them it does no less work than the central counter, and where writers are all that comes it
-/// costs nothing to speak of.
+/// them it does no less work than the central counter. Where writers are all that comes they take
+/// turns, and with sections as short as these do 0.6 of the work of those that a few threads keep
+/// to themselves.
 #[test]
 fn a_crowd_is_counted_by_socket_unasked() {
     let ratio = |writes_in, limit_ns, seeds: u64| {
@@ -170,7 +171,12 @@ fn a_crowd_is_counted_by_socket_unasked() {
     assert!(ratio(10_000, 4_000_000, 1) > 4.0);
     assert!(ratio(100, 1_000_000, 4) > 4.0);
     assert!(ratio(10, 4_000_000, 2) >= 1.0);
-    assert!(ratio(1, 1_000_000, 4) > 0.95);
+    assert!(ratio(1, 1_000_000, 4) > 0.55);
+    let fairness = |run: fn(Machine, u64, usize, u64, bool, u64) -> Outcome| {
+        run(Machine::eight_sockets(), 1, 192, 1, false, 4_000_000).fairness()
+    };
+    assert!(fairness(run_seeded::<ShflRwLock<Sim>>) > 0.9);
+    assert!(fairness(run_seeded::<InOnePlace>) < 0.2);
 }
 
 /// The published lock whose readers are counted by socket: reads scale with it too, and neither

@@ -39,7 +39,7 @@ pub fn entries() -> Vec<Entry> {
             .reaches(slept),
         Entry::new(
             "shfl-rw+gate/gives-up-2+1",
-            sleeping::<Turns<{ u32::MAX }, 1>>(2, 1, false),
+            sleeping::<Turns<{ u32::MAX }, 1, 8>>(2, 1, false),
             two.expiries(2).timeouts(1),
         )
         .by_lot(10_000)

@@ -1,4 +1,4 @@
-//! Writers that wait for each other in the indicator: HEIR-1 to HEIR-6.
+//! Writers that wait for each other in the indicator: HEIR-1 to HEIR-8.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,10 +16,13 @@ use crate::entry::Entry;
 use crate::program::Program;
 
 /// Waiters spin, and so are handed what they wait for; one reader is a crowd, and stays one until
-/// `IDLE` writers have found few. With a backstop after `BACKSTOP_NS`.
-pub struct Turns<const IDLE: u32, const BACKSTOP_NS: u64>;
+/// `IDLE` writers have found few. With a backstop after `BACKSTOP_NS`. `WRITERS` behind a head are
+/// a crowd, too.
+pub struct Turns<const IDLE: u32, const BACKSTOP_NS: u64, const WRITERS: u32>;
 
-impl<const IDLE: u32, const BACKSTOP_NS: u64> Form for Turns<IDLE, BACKSTOP_NS> {
+impl<const IDLE: u32, const BACKSTOP_NS: u64, const WRITERS: u32> Form
+    for Turns<IDLE, BACKSTOP_NS, WRITERS>
+{
     const GROUP: u32 = 3;
     const PATIENCE_NS: u32 = u32::MAX;
     const LOOK: u32 = 1;
@@ -31,19 +34,24 @@ impl<const IDLE: u32, const BACKSTOP_NS: u64> Form for Turns<IDLE, BACKSTOP_NS> 
     const BACKSTOP_NS: u64 = BACKSTOP_NS;
 }
 
-impl<const IDLE: u32, const BACKSTOP_NS: u64> RwForm for Turns<IDLE, BACKSTOP_NS> {
+impl<const IDLE: u32, const BACKSTOP_NS: u64, const WRITERS: u32> RwForm
+    for Turns<IDLE, BACKSTOP_NS, WRITERS>
+{
     const REST: u32 = 0;
     const CROWD: u32 = 0;
+    const WRITERS: u32 = WRITERS;
     const TURNS: u8 = 2;
     const IDLE: u32 = IDLE;
 }
 
 /// Readers stay counted by socket.
-type Handed = Turns<{ u32::MAX }, 0>;
+type Handed = Turns<{ u32::MAX }, 0, 8>;
 /// The first writer of no turn has readers counted in the lock's word.
-type Fickle = Turns<0, 0>;
+type Fickle = Turns<0, 0, 8>;
 /// As [`Handed`], with waiters that give up.
-type Backed = Turns<{ u32::MAX }, 1>;
+type Backed = Turns<{ u32::MAX }, 1, 8>;
+/// As [`Handed`], with crowds of writers.
+type Written = Turns<4, 0, 1>;
 
 pub fn entries() -> Vec<Entry> {
     let two = Bounds::PLAIN.sockets(2);
@@ -82,6 +90,15 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("shfl-rw+turns/downgrades-1+2", downgrading(), two)
             .by_lot(10_000)
             .reaches(inherited),
+        Entry::new("shfl-rw+turns/shuts-1+3", shutting(1, 3), two)
+            .by_lot(20_000)
+            .reaches(&["shut"]),
+        Entry::new("shfl-rw+turns/moves-0+4", shutting(0, 4), two)
+            .by_lot(10_000)
+            .reaches(&["shut", "inherited"]),
+        Entry::new("shfl-rw+turns/moves-asleep-0+4", shutting(0, 4), two.expiries(1).spurious(1))
+            .by_lot(10_000)
+            .reaches(&["shut"]),
         Entry::new("shfl-rw+turns/inherited-0+2", inheriting(false), two).by_lot(5_000),
         Entry::new("shfl-rw+turns/inherited-in-turn-0+2", inheriting(true), two).by_lot(5_000),
     ]
@@ -116,6 +133,43 @@ fn taking_turns<F: RwForm>(readers: u32, writers: u32) -> Program {
             scope.spawn_on(writer % 2, move || {
                 lock.write();
                 note_turn();
+                data.set(data.get() + 1);
+                unlock_write(lock);
+            });
+        }
+        scope.finally(move || {
+            assert_eq!(data.get(), writers);
+            assert_free(lock);
+        });
+    })
+}
+
+/// RW-15, HEIR-8: writers that wait in the queue are a crowd, which moves, and readers come
+/// meanwhile. Has to reach that the lock was `shut`.
+fn shutting(readers: u32, writers: u32) -> Program {
+    Program::new(readers + writers, readers + writers, move |scope| {
+        let lock = lock::<Written>(scope, false);
+        let data = scope.share(Data::new(0));
+        let inside = scope.share(Cell::new(0));
+        assert!(lock.try_write());
+        scope.spawn_on(0, move || {
+            data.set(data.get() + 1);
+            unlock_write(lock);
+        });
+        for reader in 0..readers {
+            scope.spawn_on(reader % 2, move || {
+                read(lock);
+                look_around(inside, data);
+                unlock_read(lock);
+            });
+        }
+        for writer in 1..writers {
+            scope.spawn_on(writer % 2, move || {
+                lock.write();
+                if mode(lock) == 2 {
+                    probe("shut");
+                    note_turn();
+                }
                 data.set(data.get() + 1);
                 unlock_write(lock);
             });
@@ -209,7 +263,7 @@ fn inheriting(by_turn: bool) -> Program {
         assert!(lock.try_write());
         // Epoch 2 is that of another process.
         let Indicator { writers, owner, .. } = indicator();
-        writers.comers.store(2 << 32 | 2, Relaxed);
+        writers.comers.0.store(2 << 32 | 2, Relaxed);
         writers.mutex.locked.store(1, Relaxed);
         writers.mutex.head.store(1 << 15 | 1, Relaxed);
         writers.mutex.tail.fetch_or(2 << 22 | 2, Relaxed);

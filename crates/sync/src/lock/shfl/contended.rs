@@ -178,7 +178,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
         urgency: &mut Urgency<P>,
     ) -> Option<Wait> {
         let (wait, sorted) = self.wait_sorting(me, deadline, &mut role, urgency)?;
-        if wait == Wait::TimedOut {
+        if matches!(wait, Wait::TimedOut | Wait::Elsewhere) {
             // The caller's wish is not for the next head.
             self.give_up();
         }
@@ -346,6 +346,10 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
         loop {
             if me.is_lost() {
                 return Some(Wait::Lost);
+            }
+            if self.waits_elsewhere() {
+                wake::wake_next(me.node, wake::count_moving::<P>());
+                return Some(Wait::Elsewhere);
             }
             self.announce();
             // Where there are urgent waiters, the role stays with the head.

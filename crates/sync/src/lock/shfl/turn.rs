@@ -14,6 +14,9 @@ pub(super) enum Wait {
     Anew {
         cohort: bool,
     },
+    /// The waiter has left the queue as its head, and is to wait
+    /// [elsewhere](super::words::Words::waits_elsewhere).
+    Elsewhere,
     /// The node is gone: the process has forked under the waiter, which must begin anew.
     Lost,
 }

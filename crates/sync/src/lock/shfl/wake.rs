@@ -93,6 +93,13 @@ pub(super) fn count_together<P: Platform>(lock: usize) -> u32 {
     if is_short && !P::crowded() { TOGETHER.min(P::cpus() / 2) } else { 0 }
 }
 
+/// How many waiters are to be woken together behind a head that goes to wait elsewhere, and makes
+/// the next waiter the head: those will go, too, and each would be woken by the one before. None
+/// where CPUs are short.
+pub(super) fn count_moving<P: Platform>() -> u32 {
+    if P::crowded() { 0 } else { TOGETHER.min(P::cpus() / 2) }
+}
+
 /// Wakes the sleeping waiters among the first `count` behind this head. Touches nodes only, as
 /// [`wake_behind`] does.
 pub(super) fn wake_next<P: Platform>(head: &Waiter<P>, count: u32) {

@@ -132,6 +132,12 @@ pub(super) trait Words<P: Platform, Q: Policy, F: Form>: Sized {
     /// in it from now on.
     fn disband(&self, _me: Place<P>) {}
 
+    /// Whether the caller, the head, is to leave the queue and wait elsewhere; may be stale at
+    /// once.
+    fn waits_elsewhere(&self) -> bool {
+        false
+    }
+
     /// The object that a tracer is told the caller waits for.
     fn traced(&self) -> Traced;
 }

@@ -21,7 +21,11 @@ pub trait RwForm: Form {
     ///
     /// [`ShflRwLock`]: super::ShflRwLock
     const CROWD: u32 = 2;
-    /// How many writers may have the lock in a row while readers wait at their sockets.
+    /// With this many writers in a row behind the head of the queue, they wait for each other in an
+    /// indicator, as if readers were counted by socket.
+    const WRITERS: u32 = 8;
+    /// How many writers may have the lock in a row while readers wait at their sockets; four times
+    /// as many where readers are few.
     const TURNS: u8 = 32;
     /// How often in a row writers may find that few readers have come by socket, before readers are
     /// counted in one place again.
@@ -59,6 +63,7 @@ impl<F: RwForm> RwForm for Recursive<F> {
     const READERS_PASS: bool = true;
     const REST: u32 = F::REST;
     const CROWD: u32 = F::CROWD;
+    const WRITERS: u32 = F::WRITERS;
     const TURNS: u8 = F::TURNS;
     const IDLE: u32 = F::IDLE;
 }

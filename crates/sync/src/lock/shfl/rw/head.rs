@@ -20,7 +20,7 @@ use super::super::turn::{Ask, Wait};
 use super::super::words::Words;
 use super::form::Lasting;
 use super::kind::Kind;
-use super::row::{reads, wake_row};
+use super::row::{MOVES, reads, wake_row};
 use super::state::{Heed, Mark, State};
 use super::wake::wake;
 use super::{RwForm, ShflRwLock};
@@ -32,6 +32,9 @@ struct Entry<'a, P: Platform, Q: Policy, F: RwForm, K> {
     lock: &'a ShflRwLock<P, Q, F>,
     /// The state in which the caller has come in.
     found: Cell<State>,
+    /// Whether the caller, as the head, leaves the queue for the place where writers wait for each
+    /// other (HEIR-8).
+    moves: bool,
     kind: PhantomData<K>,
 }
 
@@ -69,14 +72,25 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
 
     /// Comes in, or gives up at the deadline; returns the state in which the caller came in.
     pub(super) fn wait<K: Kind>(&self, deadline: Option<Deadline>) -> Option<State> {
+        self.wait_or_move::<K>(deadline, false).ok()
+    }
+
+    /// Does what [`wait`](Self::wait) does, for a caller that `moves` if it can. As an error, how
+    /// the wait has ended otherwise.
+    pub(super) fn wait_or_move<K: Kind>(
+        &self,
+        deadline: Option<Deadline>,
+        moves: bool,
+    ) -> Result<State, Wait> {
         const { assert!(F::HEAD_SLEEPS) }
-        let entry = Entry { lock: self, found: Cell::new(State(0)), kind: PhantomData::<K> };
+        let found = Cell::new(State(0));
+        let entry = Entry { lock: self, found, moves, kind: PhantomData::<K> };
         let wait = if self.waits_awake::<K>() {
             Contended::<P, Q, Lasting<F>>::lock_contended(&entry, deadline)
         } else {
             Contended::<P, Q, F>::lock_contended(&entry, deadline)
         };
-        (wait == Wait::Acquired).then(|| entry.found.get())
+        if wait == Wait::Acquired { Ok(entry.found.get()) } else { Err(wait) }
     }
 
     /// Whether a waiter is to stay awake for longer: where readers crowd, or may do so yet.
@@ -117,8 +131,10 @@ impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Words<P, Q, G> for Ent
     }
 
     fn sign(&self, me: &Waiter<P>) {
+        let may_move = self.moves && !ShflRwLock::<P, Q, F>::is_urgent();
+        let wants = if may_move { MOVES } else { K::WRITES.into() };
         // Relaxed: published with the node, by the exchange of the tail.
-        me.wants.store(K::WRITES.into(), Relaxed);
+        me.wants.store(wants, Relaxed);
     }
 
     fn traced(&self) -> Traced {
@@ -183,6 +199,10 @@ impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Words<P, Q, G> for Ent
         if let Ok(seen) = entered {
             self.found.set(seen);
             Patience::<F>::learn(me.node, seen.is_fair() && seen.is_free());
+            // One head in eight looks, with a new node at once: 3 is its first generation.
+            if K::WRITES && me.generation / 2 % 8 == 1 {
+                self.lock.shut_if_crowded(seen, me);
+            }
         }
         entered.is_ok()
     }
@@ -190,6 +210,11 @@ impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Words<P, Q, G> for Ent
     fn insist(&self) {
         // Relaxed: orders nothing. The flag may be set already.
         let _ = self.lock.change(Relaxed, |seen| seen.changed(State::with_fair));
+    }
+
+    fn waits_elsewhere(&self) -> bool {
+        // A head that can have the lock takes it: it may be kept for this one.
+        self.moves && Self::keeps_out(self.lock.peek()) && self.lock.takes_turns()
     }
 
     fn give_up(&self) {

@@ -73,7 +73,8 @@ impl<P: Platform> Clone for Lines<P> {
 impl<P: Platform> Copy for Lines<P> {}
 
 fn all<P: Platform>() -> &'static [Indicator<P>] {
-    // SAFETY: written here and by `spread.rs` only, which is the protocol that is meant.
+    // SAFETY: written by this file, `spread.rs`, `crowd.rs`, `writers.rs` and `asleep.rs` only,
+    // which together are the protocol that is meant.
     unsafe { P::indicators() }
 }
 

@@ -36,6 +36,7 @@
 //!   keeps the lock for the head, if there is no such reader and the head is due.
 
 mod asleep;
+mod crowd;
 mod form;
 mod group;
 mod head;
@@ -57,7 +58,7 @@ use antiphon_platform::{Atomic, Platform, WaiterId};
 
 use super::fair::Patience;
 use super::form::Standard;
-use super::queue::TailId;
+use super::queue::{Place, TailId};
 use super::wake::{self, wake_behind};
 use crate::policy::{Chosen, Policy};
 pub use form::{Central, Recursive, RwForm};
@@ -197,6 +198,9 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[cold]
     #[inline(never)]
     fn mind_late_head(&self, found: State, writes: bool) {
+        if writes && let Some(head) = Place::at_index(found.name().into()) {
+            self.shut_if_crowded(found, head);
+        }
         let Some(head) = Patience::<F>::late::<P>(found.name()) else { return };
         if (writes || !wake_behind(head)) && Patience::<F>::keeps_for(head) {
             // Relaxed: decides which waiter is next, and orders nothing. Another head is not due.

@@ -30,6 +30,9 @@ use super::super::status;
 use super::wake::call;
 use crate::arena;
 
+/// In [`Waiter::wants`]: the waiter wants to write, and moves if it can (HEIR-8).
+pub(super) const MOVES: u32 = 2;
+
 /// How many readers of a row are woken together, at most. The last of them wakes those behind it
 /// when it comes in.
 const TOGETHER: u32 = 64;

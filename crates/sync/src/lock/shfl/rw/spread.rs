@@ -10,11 +10,13 @@
 //! ```text
 //!              a crowd of readers                 WRITER
 //!   central ──────────────────────► open ─────────────────────► draining
-//!      ▲                              ▲ ▲                        │     │
-//!      │ a writer, after few readers  │ └── gives up ────────────┘     │ sum is 0
-//!      │                              │                              ▼
-//!      └───────────── shut ───────────┴── a writer leaves, ──────── shut
-//!                                         or a reader comes in
+//!    │ ▲                              ▲ ▲                        │     │
+//!    │ │ a writer, after few readers  │ └── gives up ────────────┘     │ sum is 0
+//!    │ │                              │                              ▼
+//!    │ └───────────── shut ───────────┴── a writer leaves, ──────── shut
+//!    │                                    or a reader comes in        ▲
+//!    └────────────────────────────────────────────────────────────────┘
+//!              a writer that has the lock, before a crowd of writers
 //! ```
 //!
 //! - RW-7: while a reader is in, the mode changes from central to another only, and by the one
@@ -49,6 +51,8 @@
 //!   gate. So readers wait there while `WRITER` is set, and nowhere else; one that is awake looks
 //!   by itself whether the lock still counts by socket ([`PIECE_NS`]).
 //!
+//! RW-15, by which a crowd of writers takes an indicator: `crowd.rs`.
+//!
 //! Writers that wait while readers are counted by socket do so elsewhere: `writers.rs`.
 //!
 //! A reader that has come in through the state, in another mode than central, takes a seat: it lets
@@ -72,7 +76,7 @@ use crate::policy::Policy;
 /// The unit of `rest`, in powers of two nanoseconds: 66 µs.
 const REST_BITS: u32 = 16;
 /// The longest rest, in that unit: half of what a byte can tell apart.
-const LONGEST_REST: u64 = 127;
+pub(super) const LONGEST_REST: u64 = 127;
 /// About what a look at a line costs a writer, together with what the line's way back costs a
 /// reader.
 const LINE_NS: u64 = 500;
@@ -376,7 +380,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         if !self.is_rested() || P::is_foreign(core::ptr::from_ref(self).addr()) {
             return;
         }
-        // Relaxed: checked again below. Another reader is about to do it; if all of a crowd tried
+        // Relaxed: checked again below. Another thread is about to do it; if all of a crowd tried
         // at once they would find the indicators taken by each other, and rest.
         if self.lines.load(Relaxed) != 0 {
             return;
@@ -403,7 +407,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             }
         }
         line.count_over(counted, 0);
-        // Relaxed: the reader that writes it next has acquired the indicator.
+        // Relaxed: the thread that writes it next has acquired an indicator.
         self.lines.store(0, Relaxed);
         lines.give();
     }
@@ -472,7 +476,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         let since = entered.wrapping_sub(owner.entered.load(Relaxed));
         owner.entered.store(entered, Relaxed);
         owner.since_ns.store(P::now(Clock::Monotonic), Relaxed);
-        let few = since < FEW * u64::from(lines.count());
+        // No line is in use yet where only writers have come.
+        let few = since < FEW * u64::from(lines.count().max(1));
         let idle = if few { owner.idle.load(Relaxed).saturating_add(1) } else { 0 };
         owner.idle.store(idle, Relaxed);
     }
@@ -490,8 +495,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         if self.pass_turn_on(lines) {
             return;
         }
-        let owner = lines.owner();
-        if owner.idle.load(Relaxed) >= F::IDLE && self.centralise(lines) {
+        // Those in the queue are a crowd that is about to move (HEIR-8).
+        if Self::is_read_seldom(lines) && !self.has_waiters() && self.centralise(lines) {
             self.leave(State::release_writer);
             return;
         }
@@ -500,11 +505,22 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         lines.tell();
     }
 
+    /// Whether readers have been few for some time.
+    pub(super) fn is_read_seldom(lines: Lines<P>) -> bool {
+        // Relaxed: the owner's word.
+        lines.owner().idle.load(Relaxed) >= F::IDLE
+    }
+
     /// Waits while readers come in; called by a writer that others have preceded for long.
     fn let_readers_come(lines: Lines<P>) {
         // Relaxed, here and below: the owner's words.
         let until = lines.owner().until_ns.load(Relaxed);
         if F::LINGER.ns == 0 || until == 0 {
+            return;
+        }
+        // Readers that were closed out are not counted. So they may seem to be few for the very
+        // lack of this time; only where no line is in use none has come.
+        if lines.count() == 0 {
             return;
         }
         let left = until.saturating_sub(P::now(Clock::Monotonic)).min(MOST_NS);
@@ -555,14 +571,14 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     }
 
     /// Keeps readers from being counted by socket for this many `units`.
-    fn rest(&self, units: u64) {
+    pub(super) fn rest(&self, units: u64) {
         let units = units.clamp(1, LONGEST_REST);
         let until = now::<P>().wrapping_add(units as u8);
         // Relaxed: it orders nothing.
         self.rest.store(until.max(1), Relaxed);
     }
 
-    fn is_rested(&self) -> bool {
+    pub(super) fn is_rested(&self) -> bool {
         // Relaxed: as above.
         let until = self.rest.load(Relaxed);
         until == 0 || until.wrapping_sub(now::<P>()).cast_signed() <= 0

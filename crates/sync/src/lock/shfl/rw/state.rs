@@ -185,6 +185,13 @@ impl State {
         spread.then(|| Self(self.0 & (READER - 1) | OPEN).call())
     }
 
+    /// RW-15: the state of a lock that a writer has, if readers are to be counted by socket from
+    /// now on; `None` if one is counted here.
+    pub(super) fn shut(self) -> Option<Self> {
+        let central = self.0 & (WRITER | MODE) == WRITER;
+        (central && !self.has_readers()).then_some(Self(self.0 | SHUT))
+    }
+
     /// The mark of the writer that waits for the readers of all sockets, if there is one.
     pub(super) fn drainer(self) -> Option<Mark> {
         let waits = self.has_writer() && !self.is_written();

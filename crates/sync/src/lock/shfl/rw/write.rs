@@ -4,6 +4,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Deadline, Platform};
 
+use super::super::turn::Wait;
 use super::kind::Write;
 use super::spread::{Drained, Patience};
 use super::state::{Heed, State, WRITER};
@@ -87,19 +88,36 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         if deadline.is_none() && self.write_in_turn() {
             return true;
         }
-        self.write_alone(deadline)
+        let found = self.enter::<Write>(Heed::All);
+        match self.write_alone(found, deadline, deadline.is_none()) {
+            // HEIR-8: once.
+            Err(Wait::Elsewhere) => {
+                self.write_in_turn()
+                    || self.write_alone(self.enter::<Write>(Heed::All), None, false).is_ok()
+            }
+            wait => wait.is_ok(),
+        }
     }
 
-    /// Comes in through the state, and waits for readers of lines.
-    pub(super) fn write_alone(&self, deadline: Option<Deadline>) -> bool {
+    /// Waits for readers of lines, if the caller has come in and `found` the state so; if not, it
+    /// waits in the queue, and `moves` from there if it can. As an error, how the wait has ended
+    /// otherwise.
+    pub(super) fn write_alone(
+        &self,
+        mut found: Option<State>,
+        deadline: Option<Deadline>,
+        moves: bool,
+    ) -> Result<(), Wait> {
         // As in `write_free`.
         loop {
-            let found = self.enter::<Write>(Heed::All).or_else(|| self.wait::<Write>(deadline));
-            let Some(found) = found else { return false };
-            match self.drain(found, Patience::Until(deadline)) {
-                Drained::Alone => return true,
-                Drained::Busy => return false,
-                Drained::Ended => {}
+            let came = match found {
+                Some(found) => found,
+                None => self.wait_or_move::<Write>(deadline, moves)?,
+            };
+            match self.drain(came, Patience::Until(deadline)) {
+                Drained::Alone => return Ok(()),
+                Drained::Busy => return Err(Wait::TimedOut),
+                Drained::Ended => found = self.enter::<Write>(Heed::All),
             }
         }
     }

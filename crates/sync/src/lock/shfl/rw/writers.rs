@@ -3,8 +3,8 @@
 //! While a lock counts its readers by socket, a writer that has to wait does so in a mutex of the
 //! indicator. Only the mutex's owner wants the lock's word. It hands the mutex over together with
 //! the lock: of many writers the first sets `WRITER` and waits for the readers of lines, and the
-//! last lets readers in. In between no writer changes the lock's word (each tries once, in vain);
-//! the lock goes on as a mutex does, between waiters that are awake, within a socket first
+//! last lets readers in. In between no writer of the turn changes the lock's word; the
+//! lock goes on as a mutex does, between waiters that are awake, within a socket first
 //! (`../handover.rs`).
 //!
 //! ```text
@@ -16,16 +16,16 @@
 //!                                   └──────────────────────────────────────► turn n + 1
 //!                                      a turn: has inherited WRITER
 //!
-//!                                   a waiter is awake: hands over
-//!   unlock_write ──► not counted ──────────────────────────────► the next has turn n + 1
-//!                            └─► ends the turn ──► unlocks the mutex ──► leaves
+//!                      a waiter is awake: hands over
+//!   unlock_write ─────────────────────────────────► the next has turn n + 1
+//!        └─► none of the turn is counted ──► ends it ──► unlocks the mutex ──► leaves
 //! ```
 //!
-//! - HEIR-1: a writer is counted in `comers` from before it stands in the mutex until it has the
-//!   lock and is about to leave it, or gives up. The indicator is given back by an exchange that
-//!   finds none counted, and closes it: the mutex is free then, and its queue empty. A writer that
-//!   counts itself later finds it closed; or another lock has it by now, and the writer's own lock
-//!   does not.
+//! - HEIR-1: a writer is counted in `comers` from before it stands in the mutex until it gives up,
+//!   or its turn is about to end: the last writer of a turn counts all of them no longer. The
+//!   indicator is given back by an exchange that finds none counted, and closes it: the mutex is
+//!   free then, and its queue empty. A writer that counts itself later finds it closed; or another
+//!   lock has it by now, and the writer's own lock does not.
 //! - HEIR-2: where there is a turn, the writer that is in owns the mutex. Only that writer writes
 //!   `turn`; it hands it on with both.
 //! - HEIR-3: the lock is inherited by a hand-over that is certain (PASS-2). If no waiter can be
@@ -37,11 +37,20 @@
 //!   it came, or the turn began. In the child of a fork, where the owner and the waiters of the
 //!   mutex do not exist, the first that comes makes the mutex anew. A writer that has forked leaves
 //!   as if there were no turn, and leaves the mutex alone.
-//! - HEIR-6: a turn ends after [`RwForm::TURNS`] writers. It ends if an urgent waiter stands in the
-//!   queue, and the lock is kept for the head, if that sleeps and has not been late. A writer that
-//!   has waited in vain for the backstop waits in the queue, as do writers with a deadline and
-//!   urgent ones. The owner of the mutex may not run; so no other writer comes until it has gone
-//!   on.
+//! - HEIR-6: a turn ends after [`RwForm::TURNS`] writers, or `SELDOM` times as many. It ends if an
+//!   urgent waiter stands in the queue, and the lock is kept for the head, if that sleeps and has
+//!   not been late. A writer that has waited in vain for the backstop waits in the queue, as do
+//!   writers with a deadline and urgent ones. The owner of the mutex may not run; so no other
+//!   writer comes until a turn has ended.
+//! - HEIR-7: the owner of the mutex that has no turn spins for the lock's word for a moment, as an
+//!   arriving writer may that pays heed to the queue's head. Behind the waiters of the queue, which
+//!   may sleep, it would have its turn when each of them has been woken by the one before. A turn
+//!   that has all its writers ends with the lock kept for the head, if that sleeps or was called:
+//!   so no waiter of the queue is overtaken by turn after turn. Where urgent waiters stand in the
+//!   queue, the owner stands there, too.
+//! - HEIR-8: a writer that waits in the lock's queue from before, and has no deadline, leaves it as
+//!   the head and comes here, once in its wait. It leaves as one that gives up does: the next
+//!   waiter is the head, and is woken.
 //!
 //! *Limits.* A waiter that is handed the lock while it is in a signal handler, and forks there, has
 //! a child in which no thread owns the lock that it was handed. So it is with the mutex. The same
@@ -55,17 +64,19 @@
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use antiphon_platform::{
-    Atomic, Clock, Deadline, IndicatorMutex, Platform, Probe, Traced, TracedKind,
+    Atomic, Budget, Clock, Deadline, IndicatorMutex, Platform, Probe, Traced, TracedKind, Waiter,
 };
 
 use super::super::contended::Contended;
 use super::super::fair::Patience;
+use super::super::form::Form;
 use super::super::mutex::ShflMutex;
 use super::super::turn::Wait;
 use super::super::urgent::Urgency;
 use super::form::{InLine, Lasting};
 use super::indicator::Lines;
-use super::state::State;
+use super::kind::{Kind, Write};
+use super::state::{Heed, State};
 use super::{RwForm, ShflRwLock};
 use crate::arena;
 use crate::policy::{Numa, Policy};
@@ -79,7 +90,13 @@ const EPOCH_SHIFT: u32 = 32;
 /// In `turn`: above the number.
 const TURN_EPOCH_SHIFT: u32 = 16;
 
-/// As many writers have their turns within one backstop: with sections of 200 µs in 13 ms.
+/// How many times as many writers have a turn where readers are few.
+const SELDOM: u32 = 4;
+/// How long a writer of a turn to come spins before it looks whether its CPU is wanted.
+const PIECE_NS: u32 = 50_000;
+/// As many writers have their turns within one backstop: with sections of 200 µs in 13 ms. Writers
+/// of a running turn that have left are counted, too, so the backstop may be up to two times its
+/// length more than those that wait need.
 const WRITERS_A_BACKSTOP: u64 = 64;
 
 type Mutex<P, F> = ShflMutex<P, Numa, InLine<Lasting<F>>>;
@@ -116,7 +133,7 @@ impl<P: Platform> Lines<P> {
 
     /// Replaces `comers` by `change` of it; `false` if they are not to be changed.
     fn change_comers(self, change: impl Fn(u64) -> Option<u64>) -> bool {
-        let comers = &self.writers().comers;
+        let comers = &self.writers().comers.0;
         let mut seen = comers.load(Relaxed);
         while let Some(new) = change(seen) {
             // AcqRel: a writer that comes finds the mutex as it was made or given back, and its own
@@ -163,7 +180,7 @@ impl<P: Platform> Lines<P> {
 
     /// Counts the caller as a writer; `false` if none is admitted.
     fn come(self, epoch: u32) -> bool {
-        if !is_of(self.writers().comers.load(Relaxed), epoch) {
+        if !is_of(self.writers().comers.0.load(Relaxed), epoch) {
             self.renew();
         }
         self.change_comers(|seen| (seen & !COUNT == none(epoch)).then_some(seen + 1))
@@ -174,10 +191,11 @@ impl<P: Platform> Lines<P> {
         self.change_comers(|seen| is_of(seen, epoch).then(|| one_less(seen)));
     }
 
-    /// Does what [`go`](Self::go) does, for a caller that owns the mutex and has the lock: others
-    /// may come again (HEIR-6).
-    fn go_on(self, epoch: u32) {
-        self.change_comers(|seen| is_of(seen, epoch).then(|| one_less(seen) & !CLOSED));
+    /// Counts the writers of a turn no longer, for the last of them, which owns the mutex and has
+    /// the lock: others may come again (HEIR-6).
+    fn go_on(self, turn: Turn) {
+        let gone = u64::from(turn.number);
+        self.change_comers(|seen| is_of(seen, turn.epoch).then(|| (seen - gone) & !CLOSED));
     }
 
     /// HEIR-6: admits no writer until the owner of the mutex goes on. The caller is counted.
@@ -185,9 +203,10 @@ impl<P: Platform> Lines<P> {
         self.change_comers(|seen| is_of(seen, epoch).then_some(seen | CLOSED));
     }
 
-    /// How many writers are counted; may be stale at once.
+    /// How many writers are counted, and so not less than wait: those of a running turn are counted
+    /// until it ends. May be stale at once.
     fn writers_waiting(self) -> u64 {
-        self.writers().comers.load(Relaxed) & COUNT
+        self.writers().comers.0.load(Relaxed) & COUNT
     }
 
     /// HEIR-2: the turn, if there is one; for the writer that owns the lock, or the owner of the
@@ -203,8 +222,10 @@ impl<P: Platform> Lines<P> {
         self.owner().turn.store(turn.epoch << TURN_EPOCH_SHIFT | turn.number, Relaxed);
     }
 
-    /// HEIR-3: ends the turn; the caller, which has the lock, owns the mutex, and is not counted.
+    /// HEIR-3: ends the turn; the caller has the lock and owns the mutex.
     fn end_turn<F: RwForm>(self, turn: Turn) {
+        // HEIR-4.
+        self.go_on(turn);
         self.owner().turn.store(0, Relaxed);
         // HEIR-5.
         if turn.epoch == P::epoch() {
@@ -251,11 +272,53 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             return false;
         }
         if lines.turn().is_none() {
-            let alone = self.write_alone(None);
-            debug_assert!(alone, "no deadline");
+            let alone = self.write_alone(self.enter_beside_queue(), None, false);
+            debug_assert!(alone.is_ok(), "no deadline");
             lines.begin_turn(Turn { epoch, number: 1 });
         }
         true
+    }
+
+    /// HEIR-8: whether writers wait for each other and others may come.
+    pub(super) fn takes_turns(&self) -> bool {
+        // Acquire: as above.
+        if !State(self.state.load(Acquire)).is_spread() {
+            return false;
+        }
+        let admits = |lines: Lines<P>| {
+            // Relaxed: a hint.
+            lines.writers().comers.0.load(Relaxed) & !COUNT == none(P::epoch())
+        };
+        // Asked last: it may be a system call.
+        self.lines().is_some_and(admits) && !Self::is_urgent()
+    }
+
+    /// HEIR-7: comes in for a turn without standing in the queue; `None` if the caller is to wait
+    /// there.
+    fn enter_beside_queue(&self) -> Option<State> {
+        let mut left_ns = Lasting::<F>::LINGER.ns;
+        let mut piece_ns = F::HEAD_SPIN.ns.min(left_ns);
+        loop {
+            // An urgent waiter may be the head, awake and without a name: then nothing in the state
+            // would keep the caller from overtaking it again and again.
+            if Urgency::moved(&self.tail).has_company() {
+                return None;
+            }
+            if let Some(found) = self.enter::<Write>(Heed::All) {
+                return Some(found);
+            }
+            if piece_ns == 0 {
+                return None;
+            }
+            let kept_out = |seen| Write::enter(State(seen), Heed::All).is_none();
+            // Relaxed: the caller tries then. Whether it has spun in vain or not, it is as near to
+            // its end.
+            let _ = self.state.spin_while(Relaxed, Budget::ns(piece_ns), kept_out);
+            left_ns -= piece_ns;
+            // LINGER-4.
+            let may_stay = P::slice_left_ns() == u32::MAX;
+            piece_ns = if may_stay { left_ns.min(PIECE_NS) } else { 0 };
+        }
     }
 
     /// HEIR-6: whether the caller is of real-time priority, as far as that is known. It is asked
@@ -281,29 +344,40 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         had
     }
 
+    /// How many writers have a turn.
+    fn turns(lines: Lines<P>) -> u32 {
+        let seldom = Self::is_read_seldom(lines);
+        u32::from(F::TURNS) * if seldom { SELDOM } else { 1 }
+    }
+
     /// Called by the writer, which leaves: hands the lock to the next writer of the turn. `false`
     /// if the lock is still the caller's, and there is no turn any longer.
     pub(super) fn pass_turn_on(&self, lines: Lines<P>) -> bool {
         let Some(turn) = lines.turn() else { return false };
-        // HEIR-4.
-        lines.go_on(turn.epoch);
         // HEIR-6.
         if Urgency::moved(&self.tail).has_company() {
-            // Relaxed: orders nothing. The head that is named takes it back when it comes.
-            let _ = self.change(Relaxed, |seen| {
-                let head = arena::<P>().resolve_index(seen.name().into());
-                let comes = head.is_some_and(|head| !Patience::<F>::is_excused(head));
-                (seen.is_called() && comes).then(|| seen.with_fair())
-            });
-        } else if turn.number < F::TURNS.into() {
+            self.keep_for_head(|head| !Patience::<F>::is_excused(head));
+        } else if turn.number < Self::turns(lines) {
             lines.begin_turn(Turn { number: turn.number + 1, ..turn });
             let mutex = lines.mutex::<F>();
             if mutex.hands_over() && mutex.hand_over() {
                 return true;
             }
+        } else {
+            // HEIR-7. A head may be excused though it runs.
+            self.keep_for_head(|_| true);
         }
         lines.end_turn::<F>(turn);
         false
+    }
+
+    /// Keeps the lock for the head of the queue, if it sleeps or was called, and `comes`.
+    fn keep_for_head(&self, comes: impl Fn(&Waiter<P>) -> bool) {
+        // Relaxed: orders nothing. The head that is named takes it back when it comes.
+        let _ = self.change(Relaxed, |seen| {
+            let head = arena::<P>().resolve_index(seen.name().into());
+            (seen.is_called() && head.is_some_and(&comes)).then(|| seen.with_fair())
+        });
     }
 
     /// Called by the writer, which is about to become a reader: ends the turn, if there is one.
@@ -312,7 +386,6 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             && let Some(lines) = self.lines()
             && let Some(turn) = lines.turn()
         {
-            lines.go_on(turn.epoch);
             lines.end_turn::<F>(turn);
         }
     }
