@@ -18,6 +18,8 @@ use crate::arena;
 use crate::policy::Policy;
 
 impl<P: Platform, Q: Policy, F: Form> Words<P, Q, F> for ShflMutex<P, Q, F> {
+    const LEARNS: bool = !F::EXPECTS;
+
     fn tail(&self) -> &TailId<P> {
         &self.tail
     }

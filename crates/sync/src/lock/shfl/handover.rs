@@ -134,7 +134,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     #[cold]
     fn is_worth_handing(&self, me: Place<P>) -> bool {
         P::cpus() > 2
-            && !Lately::of::<P, _>(self).is_long()
+            && !(Self::LEARNS && Lately::of::<P, _>(self).is_long())
             && match me.next() {
                 None => F::EXPECTS || P::roomy(),
                 Some(next) => !next.sleeps() || self.last_is_up(),

@@ -105,11 +105,11 @@ pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
         let called = Patience::<F>::was_called(me.node);
         let mut lately = Lately::of::<P, _>(self);
         let (budget, is_long) = match called {
-            _ if lingers => (Budget::ns(HEAD_IN_PEACE_NS), !lately.is_vain()),
+            _ if lingers => (Budget::ns(HEAD_IN_PEACE_NS), !Self::is_vain(lately)),
             // One look: a spin would take the CPU of a thread that has work, or is in vain.
-            _ if late || P::crowded() || lately.is_vain() => (Budget::NONE, false),
-            true => (Budget::ns(F::PATIENCE_NS), true),
-            false => (F::HEAD_SPIN, false),
+            _ if late || P::crowded() || Self::is_vain(lately) => (Budget::NONE, false),
+            true if !lately.is_vain() => (Budget::ns(F::PATIENCE_NS), true),
+            _ => (F::HEAD_SPIN, false),
         };
         P::hint(Hint::SpinBegin);
         let (free, spun) = match self.spin(budget.backing_off(HEAD_IN_PEACE_NS)) {
@@ -123,8 +123,15 @@ pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
             false => (false, if is_long { Spun::InVain } else { Spun::Late }),
         };
         P::hint(Hint::SpinEnd);
-        lately.note::<P>(spun);
+        if Self::LEARNS || !lingers {
+            lately.note::<P>(spun);
+        }
         free
+    }
+
+    /// LINGER-5: whether the caller is not to spin.
+    fn is_vain(lately: Lately) -> bool {
+        Self::LEARNS && lately.is_vain()
     }
 
     /// Spins as the head for `left_ns`, or until its CPU is wanted (LINGER-4); returns whether the
@@ -157,16 +164,18 @@ pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
             P::hint(Hint::SpinEnd);
             // A spin in vain may be due to a long queue.
             let is_soon = is_long && spun == Spun::Soon;
-            lately.note::<P>(if is_soon { spun } else { Spun::Late });
+            if Self::LEARNS {
+                lately.note::<P>(if is_soon { spun } else { Spun::Late });
+            }
             if status.is_ok() || F::LINGER.ns == 0 {
                 return status.or(Err(Over::Patience));
             }
             owner = self.handing();
-        } else if lately.is_vain() {
+        } else if Self::is_vain(lately) {
             lately.note::<P>(Spun::Late);
             return Err(Over::Patience);
         }
-        *measures = owner.is_some() && lately.is_to_measure::<P>();
+        *measures = Self::LEARNS && owner.is_some() && lately.is_to_measure::<P>();
         let first = F::LINGER.ns.saturating_mul(ROUND);
         let mut round = first;
         let moves = |owner: &mut Option<u16>| {
@@ -216,7 +225,7 @@ pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
     /// short, not at all behind a sleeper. And whether that is a long spin.
     fn patience(stands: &Stands<P>, lately: Lately) -> (Budget, bool) {
         let behind_sleeper = || matches!(stands, Stands::Behind(ahead) if ahead.sleeps());
-        if Self::lingers() && !lately.is_vain() {
+        if Self::lingers() && !Self::is_vain(lately) {
             (F::LINGER, true)
         } else if F::HEAD_SLEEPS && behind_sleeper() || P::crowded() {
             (Budget::NONE, false)

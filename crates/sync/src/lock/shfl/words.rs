@@ -15,6 +15,10 @@ use crate::policy::Policy;
 pub(super) trait Words<P: Platform, Q: Policy, F: Form>: Sized {
     /// Whether the thread that is waited for holds the lock, so that it is likely to be free soon.
     const HELD_BRIEFLY: bool = true;
+    /// Whether waiters learn that sections are long, and sleep at once then (LINGER-5). Not where
+    /// each owner stands in line: if all slept there, each hand-over would be a wake, and would be
+    /// taken for a long section.
+    const LEARNS: bool = false;
 
     /// Whether waiters of real-time priority are served first.
     const URGENT: bool = F::HEAD_SLEEPS;
