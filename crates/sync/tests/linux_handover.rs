@@ -22,7 +22,7 @@ use antiphon_sync::policy::Chosen;
 use antiphon_sync::wait::Condvar;
 use common::page::Page;
 
-type Mutex = ShflMutex<Linux>;
+type Mutex = ShflMutex<Linux, Chosen, Expecting>;
 
 /// A machine on which all waiters have a CPU.
 const ROOMY: Machine = Machine { cpus: 64, sockets: 1, crowded_one_in: 0 };
@@ -65,6 +65,13 @@ fn unlock<F: Form>(lock: &ShflMutex<Linux, Chosen, F>) {
 
 fn nap_ms(ms: u64) {
     thread::sleep(Duration::from_millis(ms));
+}
+
+/// A form whose owners hand the lock over though the sections of a test are long.
+struct Expecting;
+
+impl Form for Expecting {
+    const EXPECTS: bool = true;
 }
 
 /// A form whose waiters do not look up by themselves: a wake that is lost is a hang.

@@ -347,7 +347,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
             if me.is_lost() {
                 return Some(Wait::Lost);
             }
-            if self.waits_elsewhere() {
+            if self.waits_elsewhere(me) {
                 wake::wake_next(me.node, wake::count_moving::<P>());
                 return Some(Wait::Elsewhere);
             }

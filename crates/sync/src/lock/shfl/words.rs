@@ -138,7 +138,7 @@ pub(super) trait Words<P: Platform, Q: Policy, F: Form>: Sized {
 
     /// Whether the caller, the head, is to leave the queue and wait elsewhere; may be stale at
     /// once.
-    fn waits_elsewhere(&self) -> bool {
+    fn waits_elsewhere(&self, _me: Place<P>) -> bool {
         false
     }
 

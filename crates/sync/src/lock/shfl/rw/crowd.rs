@@ -59,7 +59,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
 
 /// Whether the next `count` waiters behind this one want to write, and will move (HEIR-8). Touches
 /// nodes only; these may stand in another queue by now.
-fn stand_behind<P: Platform>(first: Place<P>, count: u32) -> bool {
+pub(super) fn stand_behind<P: Platform>(first: Place<P>, count: u32) -> bool {
     let mut at = Some(first);
     (0..count).all(|_| {
         // Relaxed: as in `row::reads`.

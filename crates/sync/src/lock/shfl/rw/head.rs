@@ -18,6 +18,7 @@ use super::super::queue::{Place, TailId};
 use super::super::status;
 use super::super::turn::{Ask, Wait};
 use super::super::words::Words;
+use super::crowd;
 use super::form::Lasting;
 use super::kind::Kind;
 use super::row::{MOVES, reads, wake_row};
@@ -212,9 +213,12 @@ impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Words<P, Q, G> for Ent
         let _ = self.lock.change(Relaxed, |seen| seen.changed(State::with_fair));
     }
 
-    fn waits_elsewhere(&self) -> bool {
-        // A head that can have the lock takes it: it may be kept for this one.
-        self.moves && Self::keeps_out(self.lock.peek()) && self.lock.takes_turns()
+    fn waits_elsewhere(&self, me: Place<P>) -> bool {
+        // A head that can have the lock takes it: it may be kept for this one. But not before a
+        // crowd: asleep, each of them would find the lock kept for it, and none would move.
+        let is_to_move =
+            || Self::keeps_out(self.lock.peek()) || crowd::stand_behind(me, F::WRITERS);
+        self.moves && is_to_move() && self.lock.takes_turns()
     }
 
     fn give_up(&self) {
