@@ -27,7 +27,7 @@ pub struct Local<P: Platform> {
     pub held: P::U32,
     /// When that was last looked at.
     pub held_at: P::U32,
-    /// How many long spins of this thread in a row were in vain, by the lock that it waited for.
+    /// How many long spins of this thread in a row were in vain, by lock; see `lately.rs`.
     pub vain: [P::U32; 4],
     /// Addresses of locks that this thread had to wait for the last time that it wanted them.
     pub waited: [P::U64; 4],

@@ -85,13 +85,20 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
             loop {
                 // Whether it came free or not: one try per nap costs the owner next to nothing.
                 let _ = self.spin(F::SPIN.backing_off(0));
-                if self.take_as_comer() || modest == 0 && self.take_any() {
+                if self.take_as_comer() {
                     return Wait::Acquired;
                 }
-                modest = modest.saturating_sub(1);
-                if nap::passed::<P>(deadline) {
+                let is_over = nap::passed::<P>(deadline);
+                if (modest == 0 || is_over) && self.take_any() {
+                    if F::BACKSTOP_NS != 0 && modest == 0 {
+                        self.excuse_head();
+                    }
+                    return Wait::Acquired;
+                }
+                if is_over {
                     return Wait::TimedOut;
                 }
+                modest = modest.saturating_sub(1);
                 nap::nap::<P>(NAP_NS);
             }
         })
@@ -143,7 +150,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
                         let me = self.place_of(me);
                         let role = urgent::raise(self, me, role, &urgency);
                         self.pass_headship(me, Wait::Acquired, Sorted::NO, role);
-                    } else if !(measures && Lately::of::<P, _>(self).is_long())
+                    } else if !(measures && Lately::of::<P, _>(self).is_vain())
                         && self.keep_place(me, true, policy)
                     {
                         if measures {

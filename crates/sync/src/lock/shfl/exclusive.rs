@@ -94,11 +94,8 @@ impl<P: Platform, Q: Policy, F: Form> Words<P, Q, F> for ShflMutex<P, Q, F> {
         // Relaxed, both: they order nothing.
         let seen = self.locked.fetch_and(!FAIR, Relaxed);
         let head = u32::from(self.head.load(Relaxed));
-        // One for which the lock was not kept has not been waited for.
-        if seen & FAIR != 0
-            && let Some(head) = arena::<P>().resolve_index(head)
-        {
-            Patience::<F>::excuse_late(head);
+        if let Some(head) = arena::<P>().resolve_index(head) {
+            Patience::<F>::excuse_late(head, seen & FAIR != 0);
         }
     }
 

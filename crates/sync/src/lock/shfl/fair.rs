@@ -157,10 +157,14 @@ impl<F: Form> Patience<F> {
     }
 
     /// [Excuses](Self::excuse) the waiter, which another one has passed by; but not if it may be on
-    /// its way: if it became due, or the lock was kept for it, within [`LATE`].
-    pub(super) fn excuse_late<P: Platform>(node: &Waiter<P>) {
-        let late = now::<P>().wrapping_sub(node.due.load(Relaxed));
-        if !(0..=LATE).contains(&late) {
+    /// its way: it was called less than a backstop ago, and the lock was not `kept` for it, or not
+    /// for longer than [`LATE`].
+    pub(super) fn excuse_late<P: Platform>(node: &Waiter<P>, kept: bool) {
+        let (now, due) = (now::<P>(), node.due.load(Relaxed));
+        let backstop = (F::BACKSTOP_NS >> UNIT_BITS).min(u64::from(u32::MAX / 2)) as u32;
+        let is_late = kept && now.wrapping_sub(due) > LATE;
+        let called = now.wrapping_sub(node.called.load(Relaxed));
+        if is_late || due != 0 && called >= backstop {
             Self::excuse(node);
         }
     }
@@ -278,10 +282,10 @@ mod tests {
             assert!(!Standards::is_over(node));
             work(u64::from(Standard::PATIENCE_NS) / 2 + 4096);
             assert!(Standards::is_over(node), "a second call gives no more time");
-            Standards::excuse_late(node);
+            Standards::excuse_late(node, true);
             assert!(Standards::is_over(node), "it may be on its way");
             work(u64::from(LATE + 1) << UNIT_BITS);
-            Standards::excuse_late(node);
+            Standards::excuse_late(node, true);
             assert!(!Standards::is_over(node));
             work(u64::from(EXCUSED + 4) << UNIT_BITS);
             assert!(Standards::is_over(node));

@@ -1,17 +1,16 @@
 //! Whether a wait for a lock is worth a long spin, by what the thread has met there lately.
 //!
 //! Each thread counts in four words, chosen by the lock's address, so that a lock with long
-//! sections says nothing of others:
+//! sections says nothing of most others:
 //!
 //! | what the thread met | count |
 //! |---|---|
-//! | [`Spun::Soon`]: a spin or section that ended within [`STILL_NS`] | 0; 1 if it was high |
-//! | [`Spun::InVain`]: a spin for which nothing came, a longer section | one more |
-//! | [`Spun::Late`]: a spin that ended later, was cut short, or left out | one more if it is high |
+//! | [`Spun::Soon`]: a spin or section that ended within [`STILL_NS`] | 0; 1 if it was `LONG` |
+//! | [`Spun::InVain`]: a spin for which nothing came, a longer section | one more, to [`LONG`] |
+//! | [`Spun::Late`]: a spin that ended later, or was cut short | the same |
 //!
-//! It is high from [`MOST`] on: then sections are long, or their owners sleep, and the thread
-//! sleeps at once (LINGER-5). One wait in [`TRIED`] spins all the same, so that it learns of
-//! shorter sections.
+//! At [`LONG`], sections are long, or their owners sleep, and the thread sleeps at once (LINGER-5).
+//! One wait in [`TRIED`] spins all the same, so that it learns of shorter sections.
 //!
 //! Where the lock is handed over, a waiter cannot tell long sections from a long queue. So an owner
 //! measures its own section, one in [`TRIED`]: whether it does is decided while it waits, and the
@@ -31,8 +30,8 @@ use super::comer;
 /// than a spin that is longer.
 pub(super) const STILL_NS: u32 = 20_000;
 /// How many spins in vain in a row say that sections are long.
-const MOST: u32 = 2;
-/// One wait in this many spins where spins are in vain.
+const LONG: u32 = 2;
+/// One wait in this many spins all the same, at random.
 const TRIED: u32 = 16;
 
 /// How a spin has ended, or a section.
@@ -40,7 +39,7 @@ const TRIED: u32 = 16;
 pub(super) enum Spun {
     /// Within [`STILL_NS`].
     Soon,
-    /// Later, or it was cut short or left out.
+    /// Later, or it was cut short.
     Late,
     /// Nothing came, or the section was longer than [`STILL_NS`].
     InVain,
@@ -51,6 +50,7 @@ pub(super) enum Spun {
 pub(super) struct Lately {
     at: usize,
     count: u32,
+    tries: bool,
 }
 
 impl Lately {
@@ -61,17 +61,18 @@ impl Lately {
 
     fn at<P: Platform>(lock: usize) -> Self {
         let at = comer::word_of::<P>(lock);
-        Self { at, count: P::local(|local| local.vain[at].load(Relaxed)) }
+        let count = P::local(|local| local.vain[at].load(Relaxed));
+        Self { at, count, tries: count >= LONG && P::random().is_multiple_of(TRIED) }
     }
 
     /// Whether sections were long lately.
     pub(super) fn is_long(self) -> bool {
-        self.count >= MOST
+        self.count >= LONG
     }
 
     /// Whether the next long spin is likely to be in vain, and is not one of those that are tried.
     pub(super) fn is_vain(self) -> bool {
-        self.is_long() && !self.count.is_multiple_of(TRIED)
+        self.is_long() && !self.tries
     }
 
     /// Whether the caller, to which the lock may be handed, is to measure its section then: one in
@@ -111,13 +112,12 @@ impl Lately {
         }
     }
 
-    /// Notes how a spin has ended, or a section, or that a spin was left out.
+    /// Notes how a spin has ended, or a section.
     pub(super) fn note<P: Platform>(&mut self, spun: Spun) {
         let count = match spun {
-            Spun::Soon => u32::from(self.count >= MOST),
-            Spun::Late if self.count < MOST => self.count,
-            // Never back to 0: that would be a spin that was not in vain.
-            Spun::Late | Spun::InVain => self.count.checked_add(1).unwrap_or(TRIED),
+            Spun::Soon => u32::from(self.is_long()),
+            Spun::Late => self.count,
+            Spun::InVain => (self.count + 1).min(LONG),
         };
         if count != self.count {
             self.count = count;

@@ -164,15 +164,14 @@ pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
             P::hint(Hint::SpinEnd);
             // A spin in vain may be due to a long queue.
             let is_soon = is_long && spun == Spun::Soon;
-            if Self::LEARNS {
-                lately.note::<P>(if is_soon { spun } else { Spun::Late });
+            if Self::LEARNS && is_soon {
+                lately.note::<P>(spun);
             }
             if status.is_ok() || F::LINGER.ns == 0 {
                 return status.or(Err(Over::Patience));
             }
             owner = self.handing();
         } else if Self::is_vain(lately) {
-            lately.note::<P>(Spun::Late);
             return Err(Over::Patience);
         }
         *measures = Self::LEARNS && owner.is_some() && lately.is_to_measure::<P>();
