@@ -3,14 +3,14 @@
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 
-use antiphon_check::{Check, Data, probe, retire};
+use antiphon_check::{Check, Data, Scope, probe, retire};
 use antiphon_platform::{Atomic, AtomicInteger, Budget, Indicator, Platform};
 use antiphon_sync::lock::{Form, RwForm};
 
 use super::super::lock::{read, unlock_read, unlock_write};
 use super::super::preferred::words;
 use super::super::sharing::look_around;
-use super::{assert_free, lock, mode, write};
+use super::{Lock, assert_free, lock, mode, write};
 use crate::bounds::Bounds;
 use crate::entry::Entry;
 use crate::program::Program;
@@ -121,14 +121,7 @@ fn taking_turns<F: RwForm>(readers: u32, writers: u32) -> Program {
     Program::new(readers + writers, readers + writers, move |scope| {
         let lock = lock::<F>(scope, true);
         let data = scope.share(Data::new(0));
-        let inside = scope.share(Cell::new(0));
-        for reader in 0..readers {
-            scope.spawn_on(reader % 2, move || {
-                read(lock);
-                look_around(inside, data);
-                unlock_read(lock);
-            });
-        }
+        readers_come(scope, readers, lock, data);
         for writer in 0..writers {
             scope.spawn_on(writer % 2, move || {
                 lock.write();
@@ -137,11 +130,38 @@ fn taking_turns<F: RwForm>(readers: u32, writers: u32) -> Program {
                 unlock_write(lock);
             });
         }
-        scope.finally(move || {
-            assert_eq!(data.get(), writers);
-            assert_free(lock);
-        });
+        all_have_written(scope, writers, lock, data);
     })
+}
+
+/// Readers that come beside the writers, each on its socket.
+fn readers_come<'scope, F: RwForm>(
+    scope: &'scope Scope<'scope, '_>,
+    readers: u32,
+    lock: &'scope Lock<F>,
+    data: &'scope Data<u32>,
+) {
+    let inside = scope.share(Cell::new(0));
+    for reader in 0..readers {
+        scope.spawn_on(reader % 2, move || {
+            read(lock);
+            look_around(inside, data);
+            unlock_read(lock);
+        });
+    }
+}
+
+/// In the end each of the writers has had the lock, and it is free.
+fn all_have_written<'scope, F: RwForm>(
+    scope: &'scope Scope<'scope, '_>,
+    writers: u32,
+    lock: &'scope Lock<F>,
+    data: &'scope Data<u32>,
+) {
+    scope.finally(move || {
+        assert_eq!(data.get(), writers);
+        assert_free(lock);
+    });
 }
 
 /// RW-15, HEIR-8: writers that wait in the queue are a crowd, which moves, and readers come
@@ -150,19 +170,12 @@ fn shutting(readers: u32, writers: u32) -> Program {
     Program::new(readers + writers, readers + writers, move |scope| {
         let lock = lock::<Written>(scope, false);
         let data = scope.share(Data::new(0));
-        let inside = scope.share(Cell::new(0));
         assert!(lock.try_write());
         scope.spawn_on(0, move || {
             data.set(data.get() + 1);
             unlock_write(lock);
         });
-        for reader in 0..readers {
-            scope.spawn_on(reader % 2, move || {
-                read(lock);
-                look_around(inside, data);
-                unlock_read(lock);
-            });
-        }
+        readers_come(scope, readers, lock, data);
         for writer in 1..writers {
             scope.spawn_on(writer % 2, move || {
                 lock.write();
@@ -174,10 +187,7 @@ fn shutting(readers: u32, writers: u32) -> Program {
                 unlock_write(lock);
             });
         }
-        scope.finally(move || {
-            assert_eq!(data.get(), writers);
-            assert_free(lock);
-        });
+        all_have_written(scope, writers, lock, data);
     })
 }
 

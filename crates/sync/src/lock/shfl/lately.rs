@@ -55,7 +55,7 @@ pub(super) struct Lately {
 
 impl Lately {
     /// What the caller remembers of this lock.
-    pub(super) fn of<P: Platform, L: ?Sized>(lock: &L) -> Self {
+    pub(super) fn of<P: Platform, L>(lock: &L) -> Self {
         Self::at::<P>(core::ptr::from_ref(lock).addr())
     }
 

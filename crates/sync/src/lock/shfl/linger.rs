@@ -163,8 +163,7 @@ pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
             let (status, spun) = in_pieces(budget.ns, || !stays(me), idle);
             P::hint(Hint::SpinEnd);
             // A spin in vain may be due to a long queue.
-            let is_soon = is_long && spun == Spun::Soon;
-            if Self::LEARNS && is_soon {
+            if Self::LEARNS && is_long && spun == Spun::Soon {
                 lately.note::<P>(spun);
             }
             if status.is_ok() || F::LINGER.ns == 0 {

@@ -90,7 +90,7 @@ pub(super) fn count_together<P: Platform>(lock: usize) -> u32 {
     let [took, at] = P::local(|local| [&local.took, &local.took_at].map(|word| word.load(Relaxed)));
     let held = P::now(Clock::Monotonic).saturating_sub(at);
     let is_short = took == lock as u64 && held.saturating_mul(2) < P::sleep_cost_ns().into();
-    if is_short && !P::crowded() { TOGETHER.min(P::cpus() / 2) } else { 0 }
+    if is_short { count_moving::<P>() } else { 0 }
 }
 
 /// How many waiters are to be woken together behind a head that goes to wait elsewhere, and makes
