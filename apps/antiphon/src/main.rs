@@ -18,14 +18,17 @@
 mod gdb;
 mod laboratory;
 mod locks;
+mod memory;
 mod preload;
 mod program;
 mod record;
 mod replay;
 mod run;
 mod sites;
+mod symbols;
 mod top;
 mod trial;
+mod verdict;
 
 use std::process::ExitCode;
 

@@ -45,6 +45,12 @@ fn a_recorded_program_has_rows_a_recommendation_a_page_and_a_timeline() {
             assert_eq!(row["speedup"], 1.0);
         }
     }
+    let verdict = report["verdict"].as_array().expect("findings");
+    let rules: Vec<_> = verdict.iter().filter_map(|finding| finding["rule"].as_str()).collect();
+    assert_eq!(rules, ["limit", "lock"]);
+    assert!(verdict[0]["says"].as_str().is_some_and(|said| {
+        said.starts_with("On xeon-2s (simulated: 2 nodes, ") && said.contains("6 threads")
+    }));
     has_keys(&report["recommend"], &["lock", "verdict", "confidence", "why"]);
     assert_eq!(report["recorded"]["acquisitions"].as_u64().map(|takes| takes > 1000), Some(true));
 
@@ -149,9 +155,9 @@ fn what_a_trace_calls_its_sites_is_text() {
     assert!(said.status.success(), "{}", stderr(&said));
     assert!(!text.replace('\n', "").contains(|letter: char| letter.is_control()), "{text:?}");
     assert!(!text.contains('\u{202e}'), "{text:?}");
-    // The name is there twice: as the command, and as the site.
+    // The name is there three times: as the command, in the verdict, and as the site.
     let seen = r"f\u{1b}]0;title\u{7}\u{9b}2J<b>\n\u{202e}";
-    assert_eq!(text.matches(seen).count(), 2, "{text}");
+    assert_eq!(text.matches(seen).count(), 3, "{text}");
     assert!(text.contains("what recording took is not in the trace"), "{text}");
     assert!(text.contains("with 2 threads, 2.00 k acquisitions"), "{text}");
     assert!(!read(&page).contains("<b>"));

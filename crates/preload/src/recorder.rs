@@ -214,7 +214,9 @@ impl Visit {
     pub(crate) fn wait(self) -> Wait {
         events::at_row(code_of_wait(self.kind), 0, self.row);
         let since_ns = now_ns();
-        self.writer.wait_begins(self.thread, self.row, since_ns);
+        // One that waits for a condition has released the mutex of that before it sleeps.
+        let held = holds::rows().filter(|_| self.kind != Kind::Condition);
+        self.writer.wait_begins(self.thread, self.row, since_ns, held);
         Wait { visit: self, since_ns }
     }
 

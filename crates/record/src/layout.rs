@@ -24,7 +24,7 @@ use crate::histogram::BUCKETS;
 /// What the file begins with: "ANTIPHON" and the version of this layout.
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"ANTIPHON");
 /// Changes with every change of this file.
-pub const VERSION: u64 = 8;
+pub const VERSION: u64 = 9;
 
 /// Bytes of a module's path; a longer one keeps its end.
 pub const PATH_BYTES: usize = 248;
@@ -185,8 +185,14 @@ pub(crate) struct ThreadRecord {
     pub(crate) nested_max: AtomicU64,
     /// As `blocked_ns`, by readers-writer locks.
     pub(crate) rwlock_ns: AtomicU64,
-    pub(crate) _reserved: [u64; 4],
+    /// 1 + the rows of the locks that it held when the wait began that goes on now, the one that it
+    /// took last first; 0 for none. Of [`crate::Scope::Full`].
+    pub(crate) held: [AtomicU64; WAIT_HELD],
+    pub(crate) _reserved: u64,
 }
+
+/// Locks that a thread which waits is remembered to hold.
+pub const WAIT_HELD: usize = 3;
 
 /// Locks that are held beside the two of an edge and remembered.
 pub(crate) const GUARDS: usize = 3;

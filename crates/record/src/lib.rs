@@ -84,7 +84,8 @@ pub use namespace::namespace;
 pub use program::{HandedOn, Program};
 pub use reader::Recording;
 pub use snapshot::{
-    Blocked, Dropped, Edge, Lock, Nests, Process, Row, Site, Snapshot, Strangers, Thread, Waiting,
+    Blocked, Closed, Dropped, Edge, Lock, Nests, Process, Row, Site, Snapshot, Strangers, Thread,
+    Waiting,
 };
 pub use writer::{RowWriter, ThreadWriter, Writer};
 

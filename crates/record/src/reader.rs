@@ -397,6 +397,7 @@ fn read_threads(
             lock: row.lock,
             site: row.site,
             since_ns: record[6],
+            held: std::array::from_fn(|at| row_of(record[field!(ThreadRecord, held) + at])),
         });
         Some(Thread {
             process: left_out.count(process_at.get(process))?,

@@ -2,6 +2,7 @@
 //!
 //! Records refer to each other by position in the vectors of the [`Snapshot`].
 
+use crate::layout::WAIT_HELD;
 use crate::{Histogram, Kind, Module, Program, Scope};
 
 /// All of a recording at some moment. Counts may be ahead of one another by the events that were
@@ -45,10 +46,13 @@ impl Snapshot {
     /// Counts the waits that go on as if each had ended at the time that `end_ns` returns, of the
     /// monotonic clock: for a recording that no process writes to any more, in which they are
     /// missing otherwise. If that time is before the wait began, the wait has no length. Returns
-    /// how many there were.
-    pub fn close_waits(&mut self, end_ns: impl Fn(&Process, &Thread, &Waiting) -> u64) -> u64 {
-        let mut closed = 0;
-        for thread in &mut self.threads {
+    /// these waits.
+    pub fn close_waits(
+        &mut self,
+        end_ns: impl Fn(&Process, &Thread, &Waiting) -> u64,
+    ) -> Vec<Closed> {
+        let mut closed = Vec::new();
+        for (at, thread) in self.threads.iter_mut().enumerate() {
             let Some(waiting) = thread.waiting else { continue };
             let Some(process) = self.processes.get(thread.process) else { continue };
             let Some(row) = self.rows.get_mut(waiting.row) else { continue };
@@ -64,7 +68,7 @@ impl Snapshot {
             row.contended += 1;
             row.still_waiting += 1;
             row.wait.count_one(ns);
-            closed += 1;
+            closed.push(Closed { thread: at, waiting, waited_ns: ns });
         }
         closed
     }
@@ -222,6 +226,20 @@ pub struct Waiting {
     pub site: Option<usize>,
     /// When the wait began, in nanoseconds of the monotonic clock.
     pub since_ns: u64,
+    /// Locks that the thread held then, as positions in the rows at which it took them, the last
+    /// one first; of many the first few. `Scope::Full` only.
+    pub held: [Option<usize>; WAIT_HELD],
+}
+
+/// A wait that went on when the recording ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// The thread.
+    pub thread: usize,
+    /// The wait.
+    pub waiting: Waiting,
+    /// How long it was, up to the end.
+    pub waited_ns: u64,
 }
 
 /// One lock taken while another was held.

@@ -279,9 +279,20 @@ impl Writer {
         record.module.store(index as u64 + 1, Relaxed);
     }
 
-    /// `thread` begins to wait at `row`, at `now_ns` of the monotonic clock.
-    pub fn wait_begins(self, thread: ThreadWriter, row: RowWriter, now_ns: u64) {
+    /// `thread` begins to wait at `row`, at `now_ns` of the monotonic clock, and holds the locks
+    /// that were taken at the rows `held`, the last one first; of many the first few are noted.
+    pub fn wait_begins(
+        self,
+        thread: ThreadWriter,
+        row: RowWriter,
+        now_ns: u64,
+        held: impl Iterator<Item = RowWriter>,
+    ) {
         if let Some(record) = self.record(thread) {
+            let held = held.map(RowWriter::number).chain(core::iter::repeat(0));
+            for (noted, held) in record.held.iter().zip(held) {
+                noted.store(held, Relaxed);
+            }
             record.since_ns.store(now_ns, Relaxed);
             record.waiting.store(row.number(), Relaxed);
         }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::iter::empty;
 use std::os::fd::FromRawFd;
 
 use antiphon_record::layout::PROGRAM_BYTES;
@@ -42,11 +43,13 @@ fn reads_back_what_was_written() -> io::Result<()> {
     let (other, _) = writer.row(child, Kind::Condition, 0x1000, 0x40_0000);
     assert_ne!(row, other);
 
-    writer.wait_begins(thread, row, 7_000_000);
+    let held = [RowWriter::REST, row];
+    writer.wait_begins(thread, row, 7_000_000, held.into_iter());
     let during = recording.read()?;
     let waiting = during.threads[0].waiting;
-    let waiting = waiting.map(|waiting| (during.locks[waiting.lock].kind, waiting.since_ns));
-    assert_eq!(waiting, Some((Kind::Mutex, 7_000_000)));
+    let waiting = waiting.map(|it| (during.locks[it.lock].kind, it.since_ns, it.held));
+    // The row of all the rest names no lock.
+    assert_eq!(waiting, Some((Kind::Mutex, 7_000_000, [None, Some(0), None])));
     writer.wait_ends(thread, row, Kind::Mutex, 3_000, true);
     writer.acquired(thread, row);
     writer.held(row, 500);
@@ -193,7 +196,7 @@ fn a_wait_that_goes_on_is_counted_up_to_where_it_is_closed() -> io::Result<()> {
     let (row, _) = writer.row(process, Kind::Condition, 0x1000, 0x40_0000);
     let [stays, goes] = [8, 9].map(|tid| writer.thread(process, tid));
     for thread in [stays, goes] {
-        writer.wait_begins(thread, row, 5_000);
+        writer.wait_begins(thread, row, 5_000, empty());
     }
     writer.wait_ends(goes, row, Kind::Condition, 400, true);
     let mut snapshot = recording.read()?;
@@ -202,13 +205,13 @@ fn a_wait_that_goes_on_is_counted_up_to_where_it_is_closed() -> io::Result<()> {
         7_000
     });
     let row = &snapshot.rows[0];
-    assert_eq!((closed, row.still_waiting, row.contended, row.gave_up), (1, 1, 2, 0));
+    assert_eq!((closed.len(), row.still_waiting, row.contended, row.gave_up), (1, 1, 2, 0));
     assert_eq!((row.wait.count(), row.wait.sum_ns, row.wait.max_ns), (2, 2_400, 2_000));
     let condition: u64 = snapshot.threads.iter().map(|thread| thread.blocked.condition_ns).sum();
     assert_eq!(condition, 2_400);
-    assert_eq!(snapshot.close_waits(|_, _, _| 9_000), 0);
+    assert_eq!(snapshot.close_waits(|_, _, _| 9_000).len(), 0);
     // An end before the begin of a wait makes it one of no length: it is closed, too.
-    assert_eq!(recording.read()?.close_waits(|_, _, _| 10), 1);
+    assert_eq!(recording.read()?.close_waits(|_, _, _| 10).len(), 1);
     Ok(())
 }
 
@@ -221,9 +224,9 @@ fn a_wait_for_one_of_the_rest_is_closed_too() -> io::Result<()> {
     let mut seen = std::collections::HashSet::new();
     let rest = rows.take(200_000).find(|row| !seen.insert(row.bits()));
     let rest = rest.ok_or_else(|| io::Error::other("a table without end"))?;
-    writer.wait_begins(writer.thread(process, 2), rest, 10);
+    writer.wait_begins(writer.thread(process, 2), rest, 10, empty());
     let mut snapshot = recording.read()?;
-    assert_eq!(snapshot.close_waits(|_, _, _| 15), 1);
+    assert_eq!(snapshot.close_waits(|_, _, _| 15).len(), 1);
     let row = snapshot.rows.last().map(|row| (snapshot.locks[row.lock].kind, row.wait.sum_ns));
     assert_eq!(row, Some((Kind::Rest, 5)));
     Ok(())
@@ -235,12 +238,12 @@ fn a_lookout_sees_the_waits_of_the_last_of_a_processs_images() -> io::Result<()>
     let before = writer.process(7, None, 1 << 20, false).unwrap_or(u32::MAX);
     let now = writer.process(7, None, 1 << 21, false).unwrap_or(u32::MAX);
     let (row, _) = writer.row(now, Kind::Mutex, 0x1000, 0x40_0000);
-    writer.wait_begins(writer.thread(before, 7), row, 5);
+    writer.wait_begins(writer.thread(before, 7), row, 5, empty());
     let lookout = recording.lookout()?;
     let idle = lookout.state(7, 7)?;
     assert_eq!((idle, lookout.state(8, 7)?), Default::default());
     let thread = writer.thread(now, 7);
-    writer.wait_begins(thread, row, 5);
+    writer.wait_begins(thread, row, 5, empty());
     let waits = lookout.state(7, 7)?;
     writer.wait_ends(thread, row, Kind::Mutex, 1, true);
     let waited = lookout.state(7, 7)?;
@@ -367,7 +370,7 @@ fn readers_and_writers_of_a_lock_have_rows_of_their_own() -> io::Result<()> {
     // Under a lock that both only read.
     writer.ordered(other, write, [beside].into_iter());
     writer.ordered(read, other, [beside].into_iter());
-    writer.wait_begins(thread, read, 5);
+    writer.wait_begins(thread, read, 5, empty());
 
     let mut snapshot = recording.read()?;
     let rows_of = |kind| snapshot.rows.iter().filter(move |row| row.kind == kind);
@@ -379,7 +382,7 @@ fn readers_and_writers_of_a_lock_have_rows_of_their_own() -> io::Result<()> {
     assert_eq!(snapshot.locks[readers[0].lock].kind, Kind::RwLock);
     assert_eq!(snapshot.inversions().len(), 1);
     assert!(snapshot.edges.iter().any(|edge| edge.count == 800_000));
-    assert_eq!(snapshot.close_waits(|_, _, waiting| waiting.since_ns + 50), 1);
+    assert_eq!(snapshot.close_waits(|_, _, waiting| waiting.since_ns + 50).len(), 1);
     let of_thread = snapshot.threads.iter().find(|thread| thread.waits != 0);
     let blocked = of_thread.map(|thread| (thread.blocked.rwlock_ns, thread.blocked.mutex_ns));
     assert_eq!(blocked, Some((250, 100)));
@@ -477,7 +480,7 @@ fn what_is_read_as_it_grows_names_nothing_else() -> io::Result<()> {
                 let address = u64::from(pid) << 20 | lock << 6;
                 let (row, _) = writer.row(process, Kind::Mutex, address, address + 1);
                 let thread = writer.thread(process, pid);
-                writer.wait_begins(thread, row, 5);
+                writer.wait_begins(thread, row, 5, empty());
                 writer.wait_ends(thread, row, Kind::Mutex, 1, true);
             }
         }

@@ -53,6 +53,9 @@ pub struct Arguments {
     /// Only CMD itself, and what it forks
     #[arg(long)]
     no_children: bool,
+    /// Show all call sites, with their whole names, paths and inlined functions
+    #[arg(long)]
+    wide: bool,
     /// Write the report to a file, too: .json, .txt or .html
     #[arg(long, value_name = "F")]
     report: Option<PathBuf>,
@@ -90,7 +93,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let told = done.seen.report().and_then(|mut report| {
         report.trace = written.as_ref().ok().cloned();
         report.notes.extend(report.trace.as_ref().and_then(Written::unseen));
-        tell(&report, files)
+        tell(&report, arguments.wide, files)
     });
     Ok(done.ended.exit_code_after(written.map(drop).and(told)))
 }

@@ -6,7 +6,7 @@ use std::io;
 use antiphon_record::{Kind, Recording};
 use antiphon_trace::{Lock, LockKind, Site};
 
-use crate::run::symbols::Symbols;
+use crate::symbols::Symbols;
 
 /// A table of records of the recording, by the order in which they were met.
 #[derive(Default)]
@@ -106,11 +106,10 @@ fn site(
     let (address, place) = recording.site(record)?;
     let (module, offset) = place.unzip();
     let (file, offset) = (module.as_ref(), offset.unwrap_or(address));
-    let mut name = symbols.name(file, offset, address);
-    // Names are those of calls, which return behind themselves.
-    let beginning = begins.then(|| symbols.name(file, offset + 1, address));
-    if let Some((function, file)) = beginning.as_deref().and_then(|name| name.split_once("+0x1 ")) {
-        name = format!("{function} {file}");
-    }
+    let name = if begins {
+        symbols.function_at(file, offset, address)
+    } else {
+        symbols.site(file, offset, address).label()
+    };
     Ok(Site { name, module: module.map(|module| module.path).unwrap_or_default(), offset })
 }

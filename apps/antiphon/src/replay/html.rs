@@ -11,7 +11,7 @@ use antiphon_report::shell;
 use antiphon_report::table::{count, duration, si};
 
 use super::study::Study;
-use super::text::said;
+use crate::verdict;
 
 /// The page.
 pub fn page(study: &Study) -> String {
@@ -27,10 +27,10 @@ pub fn page(study: &Study) -> String {
         |(name, value): (&str, String)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>\n");
     let body = format!(
         "<p class=faint>All figures are simulated · antiphon {}</p>\n<dl>\n{}</dl>\n\
-         <p><strong>{}</strong></p>\n{notes}{}{}{}",
+         {}{notes}{}{}{}",
         env!("CARGO_PKG_VERSION"),
         figures.into_iter().map(figure).collect::<String>(),
-        escape(&said(study)),
+        verdict::html(&verdict::replay::of(study)),
         curves(study),
         rows(study),
         sites(study),

@@ -9,7 +9,7 @@
 
 mod html;
 mod rehearse;
-mod study;
+pub mod study;
 mod text;
 
 use std::fs::File;

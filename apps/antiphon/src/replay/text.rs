@@ -5,12 +5,13 @@ use antiphon_report::shell;
 use antiphon_report::table::{Cell, Table, Tone, count, duration, printable, shortened, si};
 use antiphon_report::words::{noun, several};
 
-use super::study::{Study, verdict};
+use super::study::Study;
+use crate::verdict;
 
 /// The text.
 pub fn text(study: &Study, colour: bool) -> String {
     let mut out = format!(
-        "{}: recorded in {} with {}, {} {}; simulated on {}\n\n",
+        "{}: recorded in {} with {}, {} {}; simulated on {}\n",
         printable(&shortened(&shell::line(&study.command), 60)),
         duration(study.recorded_ns as f64),
         several(study.recorded_threads as u64, "thread"),
@@ -18,26 +19,20 @@ pub fn text(study: &Study, colour: bool) -> String {
         noun(study.takes, "acquisition"),
         printable(&study.asked.machine.name),
     );
+    out += &verdict::text(&verdict::replay::of(study), usize::MAX);
+    out.push('\n');
     out += &rows(study).render(colour);
     if !study.sites.is_empty() {
         out += "\n";
         out += &sites(study).render(colour);
     }
-    out += &format!("\n{}\n", printable(&said(study)));
+    if !study.notes.is_empty() {
+        out.push('\n');
+    }
     for note in &study.notes {
         out += &format!("Note: {}\n", printable(note));
     }
     out
-}
-
-/// The recommendation in one sentence.
-pub fn said(study: &Study) -> String {
-    let recommendation = &study.recommendation;
-    let (verdict, lock) = verdict(recommendation.verdict);
-    let lock = lock.map_or(String::new(), |lock| format!(" {lock}"));
-    let sure = recommendation.confidence;
-    let sure = sure.map_or(String::new(), |sure| format!(" (confidence: {sure})"));
-    format!("Recommended: {verdict}{lock}{sure}: {}.", recommendation.why)
 }
 
 fn rows(study: &Study) -> Table {

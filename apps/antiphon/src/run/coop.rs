@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -23,6 +23,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::child::{self, Child};
+use crate::memory;
 
 /// The arguments of `--coop`.
 #[derive(Args)]
@@ -166,13 +167,7 @@ fn cpu(asked: Option<u32>, needed: bool) -> Result<Option<u32>, Failure> {
 
 /// Memory without a name, for the counts of loops.
 fn page() -> io::Result<File> {
-    // SAFETY: a string that ends in zero.
-    let fd = unsafe { libc::memfd_create(c"antiphon-loops".as_ptr(), libc::MFD_CLOEXEC) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: a new descriptor that no other code knows.
-    let file = unsafe { File::from_raw_fd(fd) };
+    let file = memory::file(c"antiphon-loops", 0)?;
     file.set_len(PAGE_BYTES as u64)?;
     Ok(file)
 }

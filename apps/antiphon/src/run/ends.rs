@@ -17,14 +17,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 
-use antiphon_record::{Process, Snapshot};
+use antiphon_record::{Closed, Process, Snapshot};
 
 use super::TAPE;
 use super::sampler::Sampled;
 
 /// Closes the waits that still go on. CMD was process `root` and ended at `end_ns` of the monotonic
-/// clock.
-pub fn close(snapshot: &mut Snapshot, sampled: &Sampled, root: u32, end_ns: u64) {
+/// clock. Returns these waits.
+pub fn close(snapshot: &mut Snapshot, sampled: &Sampled, root: u32, end_ns: u64) -> Vec<Closed> {
     let name = |process: &Process| (process.pid, process.elsewhere);
     let processes: Vec<_> =
         snapshot.processes.iter().map(|process| (name(process), process.began_ns)).collect();
@@ -48,7 +48,7 @@ pub fn close(snapshot: &mut Snapshot, sampled: &Sampled, root: u32, end_ns: u64)
             last_seen.map_or(waiting.since_ns, |seen| seen.there_ns)
         };
         gone_ns.min(replaced_ns.unwrap_or(end_ns)).min(end_ns)
-    });
+    })
 }
 
 /// How many processes that wrote to the recording still do, now that CMD, which was process `root`,
@@ -84,7 +84,7 @@ mod tests {
     fn waits(pid: u32, tid: u32) -> Snapshot {
         let process =
             |began_ns| Process { pid, parent: None, began_ns, light: false, elsewhere: false };
-        let waiting = Waiting { row: 0, lock: 0, site: None, since_ns: 100 };
+        let waiting = Waiting { row: 0, lock: 0, site: None, since_ns: 100, held: [None; 3] };
         Snapshot {
             processes: vec![process(50)],
             locks: vec![Lock { process: 0, address: 64, kind: Kind::Mutex, first_site: None }],

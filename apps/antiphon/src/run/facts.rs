@@ -15,6 +15,10 @@ pub struct Run {
     pub profile: bool,
     /// The time from start to end.
     pub wall: Duration,
+    /// CPU time of CMD, and of its descendants that were waited for, in seconds.
+    pub cpu_s: f64,
+    /// CPUs that it may use.
+    pub cpus: usize,
     /// How it ended.
     pub ended: String,
     /// The obstacle that kept the library out of CMD, as far as the file tells.
@@ -38,6 +42,8 @@ impl Run {
             lock: lock.to_owned(),
             profile: false,
             wall: Duration::ZERO,
+            cpu_s: 0.0,
+            cpus: 1,
             ended: "exit code 0".to_owned(),
             kept_out: None,
             children: true,

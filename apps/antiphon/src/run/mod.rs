@@ -15,7 +15,6 @@
 //! | [`sampler`] | looks at its threads from outside, a hundred times a second at most |
 //! | [`ends`] | when waits ended that went on to the end |
 //! | [`waits`] | what kind of waiting a system call is |
-//! | [`symbols`] | names of call sites |
 //! | [`facts`] | what is known without the recording |
 //! | [`names`] | names of processes and call sites of a recording |
 //! | [`summary`] | puts the recording and the samples together |
@@ -44,7 +43,6 @@ mod session;
 mod signals;
 mod size;
 pub mod summary;
-pub mod symbols;
 mod text;
 mod unseen;
 mod waits;
@@ -65,6 +63,7 @@ use crate::{preload, sites};
 use coop::{Coop, CoopArguments};
 pub use session::{Session, TAPE};
 use summary::Report;
+use text::Form;
 
 /// Run CMD with its pthread locks replaced, and report what its threads waited for
 #[derive(Args)]
@@ -102,6 +101,9 @@ pub struct Arguments {
     /// Choose policies of locks by call site; see below
     #[arg(long, value_name = "F")]
     sites: Option<PathBuf>,
+    /// Show all call sites, with their whole names, paths and inlined functions
+    #[arg(long)]
+    wide: bool,
     /// Write the report to a file, too: .json, .txt or .html
     #[arg(long, value_name = "F")]
     report: Option<PathBuf>,
@@ -137,7 +139,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         coop: coop.as_ref(),
     };
     let done = session.run(|_| Ok(()))?;
-    let told = done.seen.report().and_then(|report| tell(&report, files));
+    let told = done.seen.report().and_then(|report| tell(&report, arguments.wide, files));
     Ok(done.ended.exit_code_after(told))
 }
 
@@ -146,12 +148,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 /// # Errors
 ///
 /// If one can't be written.
-pub fn tell(report: &Report, files: Vec<ReportFile>) -> Result<(), Failure> {
-    let text = text::render(report, colour(&std::io::stderr()));
+pub fn tell(report: &Report, wide: bool, files: Vec<ReportFile>) -> Result<(), Failure> {
+    let text = text::render(report, Form { colour: colour(&std::io::stderr()), wide });
     // A user that has closed stderr does not want to know.
     let _ = std::io::stderr().write_all(text.as_bytes());
     // Each, whatever became of those before it.
-    let written: Vec<_> = files.into_iter().map(|file| file.write(report)).collect();
+    let written: Vec<_> = files.into_iter().map(|file| file.write(report, wide)).collect();
     written.into_iter().collect()
 }
 
@@ -206,10 +208,10 @@ impl ReportFile {
         Ok(Self { file, format })
     }
 
-    fn write(self, report: &Report) -> Result<(), Failure> {
+    fn write(self, report: &Report, wide: bool) -> Result<(), Failure> {
         let text = match self.format {
             Format::Json => format!("{:#}\n", report::framed(report.json())),
-            Format::Text => text::render(report, false),
+            Format::Text => text::render(report, Form { wide, colour: false }),
             Format::Html => html::page(report),
         };
         self.file.write(&text).map_err(Failure::of_wrapper)

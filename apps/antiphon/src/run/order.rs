@@ -15,7 +15,7 @@ use antiphon_record::{Edge, Snapshot};
 use serde_json::{Value, json};
 
 use super::names;
-use super::symbols::Symbols;
+use crate::symbols::Symbols;
 
 /// Everything about the order of locks.
 #[derive(Default)]
@@ -108,8 +108,8 @@ fn place(snapshot: &Snapshot, lock: usize, row: Option<usize>, symbols: &mut Sym
     Place {
         address: lock.address,
         kind: lock.kind.name(),
-        site: names::site(snapshot, site, symbols),
-        first_site: names::site(snapshot, lock.first_site, symbols),
+        site: names::site(snapshot, site, symbols).label(),
+        first_site: names::site(snapshot, lock.first_site, symbols).label(),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::ffi::{CStr, OsString};
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _};
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use antiphon_platform::{Clock, Clocks as _};
 use antiphon_record::door::Which;
 use antiphon_record::{Recording, Scope};
 use antiphon_report::failure::Failure;
-use antiphon_report::process;
+use antiphon_report::{cpu_time, process};
 
 use super::child::{self, Child, Ended};
 use super::coop::Coop;
@@ -25,6 +25,7 @@ use super::sampler::{Sampled, Sampler};
 use super::signals::Signals;
 use super::summary::Report;
 use super::{ends, notes, room, size};
+use crate::memory;
 use crate::preload::{self, Under};
 use crate::program::{self, Refusal};
 use crate::sites::Sites;
@@ -88,8 +89,8 @@ impl Seen<'_> {
         let snapshot = self.tape.as_ref().map(|tape| tape.recording.read()).transpose()?;
         let mut snapshot = snapshot.unwrap_or_default();
         let running = is_written.then(|| ends::running(&snapshot, self.pid));
-        ends::close(&mut snapshot, &self.sampled, self.pid, self.end_ns);
-        let mut report = Report::new(self.run, &snapshot, &self.sampled, running);
+        let closed = ends::close(&mut snapshot, &self.sampled, self.pid, self.end_ns);
+        let mut report = Report::new(self.run, &snapshot, &closed, &self.sampled, running);
         report.coop = self.coop.map(Coop::report).transpose()?;
         Ok(report)
     }
@@ -130,7 +131,7 @@ impl<'a> Session<'a> {
         process::hold();
         let recording = tape.as_ref().map(|tape| &tape.recording);
         let watcher = watch(recording)?;
-        let begun = Instant::now();
+        let (begun, used_s) = (Instant::now(), cpu_time::of_children());
         let child = match self.coop {
             Some(coop) => coop.start(&mut command, &program),
             None => child::start(&mut command, &program),
@@ -153,6 +154,8 @@ impl<'a> Session<'a> {
             lock: self.lock.to_owned(),
             profile: self.scope.is_full(),
             wall,
+            cpu_s: cpu_time::of_children() - used_s,
+            cpus: std::thread::available_parallelism().map_or(1, usize::from),
             ended: ended.to_string(),
             kept_out,
             children: self.children,
@@ -259,14 +262,7 @@ struct Tape {
 
 impl Tape {
     fn new(scope: Scope, sites: Option<&Sites>) -> io::Result<Self> {
-        let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-        // SAFETY: a string that ends in zero.
-        let fd = unsafe { libc::memfd_create(TAPE.as_ptr(), flags) };
-        if fd < 0 {
-            return Err(named(io::Error::last_os_error()));
-        }
-        // SAFETY: a new descriptor that no other code knows.
-        let file = unsafe { File::from_raw_fd(fd) };
+        let file = memory::file(TAPE, libc::MFD_ALLOW_SEALING).map_err(named)?;
         let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
         let files = handed_out(&file, sites);
         let ours = file.try_clone().map_err(named)?;

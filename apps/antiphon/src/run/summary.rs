@@ -12,9 +12,9 @@
 //! *Reachable* is the waiting that a preloaded library can do something about. The share is of all
 //! blocked time except sleep, because no other thread keeps a sleep from ending.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use antiphon_record::{Dropped, Histogram, Kind, Row, Snapshot};
+use antiphon_record::{Closed, Dropped, Histogram, Kind, Row, Snapshot};
 use serde_json::{Value, json};
 
 use super::children::{self, Unreached};
@@ -24,17 +24,18 @@ use super::names::{pid, site};
 use super::notes;
 use super::order::Order;
 use super::sampler::Sampled;
-use super::symbols::Symbols;
 use super::unseen;
 use super::waits::Wait;
 use crate::preload;
 use crate::record::Written;
+use crate::symbols::{CallSite, Symbols};
+use crate::verdict;
 
 /// The use of one lock at one call site, or of all locks of one site.
 #[derive(Clone, Debug)]
 pub struct LockRow {
-    /// `function+0x1f (module)`.
-    pub site: String,
+    /// Where the lock function was called.
+    pub site: CallSite,
     /// The kind of the lock.
     pub kind: &'static str,
     /// The address of the lock; of several, the first.
@@ -61,8 +62,8 @@ impl LockRow {
     /// The call site, and how many still wait there.
     pub fn site_and_waiters(&self) -> String {
         match self.still_waiting {
-            0 => self.site.clone(),
-            waiters => format!("{}, {waiters} still waiting", self.site),
+            0 => self.site.label(),
+            waiters => format!("{}, {waiters} still waiting", self.site.label()),
         }
     }
 }
@@ -88,6 +89,24 @@ impl ThreadRow {
         let blocked = &self.blocked;
         blocked.mutex_ns + blocked.rwlock_ns + blocked.condition_ns + blocked.spin_ns
     }
+}
+
+/// A thread that waited for a lock when the run ended.
+#[derive(Clone, Debug)]
+pub struct Stuck {
+    /// Its process.
+    pub pid: u32,
+    /// The kernel's id.
+    pub tid: u32,
+    /// The lock that it waited for.
+    pub address: u64,
+    /// Where it waited.
+    pub site: CallSite,
+    /// How long.
+    pub waited_ns: u64,
+    /// Locks that it held meanwhile, and where it took them; of many the first few. Only a profile
+    /// has them.
+    pub held: Vec<(u64, CallSite)>,
 }
 
 /// Seconds, by what threads were blocked in.
@@ -129,6 +148,8 @@ pub struct Report {
     pub locks: Vec<LockRow>,
     /// The threads that have recorded something, the one that waited most first.
     pub by_thread: Vec<ThreadRow>,
+    /// Threads that waited for a lock when the run ended.
+    pub stuck: Vec<Stuck>,
     /// The order in which locks are taken.
     pub order: Order,
     /// The waits in which threads were blocked.
@@ -152,21 +173,30 @@ pub struct Report {
 }
 
 impl Report {
-    /// Puts together what is known. `running` is there if a process still ran when CMD had ended:
-    /// how many are known by their ids. Reads the files of the program for their symbols.
-    pub fn new(run: Run, snapshot: &Snapshot, sampled: &Sampled, running: Option<usize>) -> Self {
+    /// Puts together what is known. `closed` are the waits that went on at the end. `running` is
+    /// there if a process still ran when CMD had ended: how many are known by their ids. Reads the
+    /// files of the program for their symbols.
+    pub fn new(
+        run: Run,
+        snapshot: &Snapshot,
+        closed: &[Closed],
+        sampled: &Sampled,
+        running: Option<usize>,
+    ) -> Self {
         let mut symbols = Symbols::default();
         let locks = lock_rows(snapshot, &mut symbols);
+        let stuck = closed.iter().filter_map(|wait| stuck(snapshot, wait, &mut symbols)).collect();
         let order = Order::new(snapshot, &mut symbols);
         let unreached = children::unreached(snapshot);
         let unseen = unseen::of(&run, snapshot, running, sampled.refused);
         let mut notes = notes::of(&run, snapshot, &unreached, &unseen);
-        notes.extend(symbols.note());
+        notes.extend(symbols.notes());
         Self {
             processes: processes(snapshot),
             threads: sampled.threads.max(snapshot.threads.len()),
             locks,
             by_thread: by_thread(snapshot),
+            stuck,
             order,
             blocked: blocked(snapshot, sampled),
             rounds: sampled.rounds,
@@ -210,6 +240,7 @@ impl Report {
             "lock": self.run.lock,
             "profile": self.run.profile,
             "ended": self.run.ended,
+            "verdict": verdict::json(&verdict::of(self)),
             "notes": self.notes,
             "children": self.run.children,
             "sites_unmatched": self.run.unmatched,
@@ -222,6 +253,7 @@ impl Report {
             "by_thread": self.by_thread.iter().map(thread_object).collect::<Vec<_>>(),
             "processes": self.processes,
             "wall_s": self.run.wall.as_secs_f64(),
+            "cpu_s": self.run.cpu_s,
             "blocked_s": self.blocked.kinds().into_iter().map(|(name, _, seconds, _)| {
                 (name.to_owned(), json!(seconds))
             }).collect::<serde_json::Map<_, _>>(),
@@ -278,12 +310,16 @@ pub fn lock_rows(snapshot: &Snapshot, symbols: &mut Symbols) -> Vec<LockRow> {
 
 /// The rows of all locks of a site as one, most waiting first.
 pub fn by_site(locks: &[LockRow]) -> Vec<LockRow> {
-    let mut sites: BTreeMap<(&str, &str), LockRow> = BTreeMap::new();
+    let mut sites: BTreeMap<(String, &str), LockRow> = BTreeMap::new();
+    let mut counted = BTreeSet::new();
     for row in locks {
+        let key = (row.site.label(), row.kind);
+        // One lock may be taken at several places of a line.
+        let fresh = counted.insert((key.clone(), row.pid, row.address));
         sites
-            .entry((&row.site, row.kind))
+            .entry(key)
             .and_modify(|all| {
-                all.locks += 1;
+                all.locks += usize::from(fresh);
                 all.acquisitions += row.acquisitions;
                 all.contended += row.contended;
                 all.gave_up += row.gave_up;
@@ -327,7 +363,7 @@ fn lock_row(snapshot: &Snapshot, row: &Row, symbols: &mut Symbols) -> LockRow {
     let lock = &snapshot.locks[row.lock];
     let rest = lock.kind == Kind::Rest;
     LockRow {
-        site: if rest { "all others".to_owned() } else { site(snapshot, row.site, symbols) },
+        site: if rest { CallSite::named("all others") } else { site(snapshot, row.site, symbols) },
         kind: row.kind.name(),
         address: lock.address,
         pid: pid(snapshot, lock.process),
@@ -339,6 +375,29 @@ fn lock_row(snapshot: &Snapshot, row: &Row, symbols: &mut Symbols) -> LockRow {
         wait: row.wait.clone(),
         hold: row.hold.clone(),
     }
+}
+
+/// The thread of a wait that went on at the end; `None` if it waited for a condition, for which any
+/// thread may be in time.
+fn stuck(snapshot: &Snapshot, closed: &Closed, symbols: &mut Symbols) -> Option<Stuck> {
+    let (waiting, thread) = (&closed.waiting, snapshot.threads.get(closed.thread)?);
+    let lock = snapshot.locks.get(waiting.lock)?;
+    if matches!(lock.kind, Kind::Condition | Kind::Rest) {
+        return None;
+    }
+    let rows = waiting.held.iter().flatten().filter_map(|&row| snapshot.rows.get(row));
+    let held = rows.filter_map(|row| {
+        Some((snapshot.locks.get(row.lock)?.address, site(snapshot, row.site, symbols)))
+    });
+    let held = held.collect();
+    Some(Stuck {
+        pid: pid(snapshot, thread.process),
+        tid: thread.tid,
+        address: lock.address,
+        site: site(snapshot, waiting.site, symbols),
+        waited_ns: closed.waited_ns,
+        held,
+    })
 }
 
 fn by_thread(snapshot: &Snapshot) -> Vec<ThreadRow> {
@@ -374,13 +433,18 @@ pub fn lock_object(row: &LockRow, profile: bool) -> Value {
             "p50": times.p50(), "p99": times.p99(), "max": times.max_ns, "sum": times.sum_ns,
         })
     };
-    json!({
-        "site": row.site, "kind": row.kind, "address": format!("{:#x}", row.address),
+    let mut object = row.site.json();
+    let more = json!({
+        "kind": row.kind, "address": format!("{:#x}", row.address),
         "pid": row.pid, "acquisitions": profile.then_some(row.acquisitions),
         "contended": row.contended, "gave_up": row.gave_up,
         "still_waiting": row.still_waiting,
         "wait_ns": times(&row.wait), "hold_ns": profile.then(|| times(&row.hold)),
-    })
+    });
+    if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
+        object.extend(more);
+    }
+    object
 }
 
 #[cfg(test)]

@@ -9,17 +9,30 @@ use antiphon_report::words::several;
 
 use super::order::Place;
 use super::summary::{LockRow, Report};
+use crate::verdict;
 
 /// How many call sites are shown; the others are in the JSON report.
 const SITES: usize = 20;
+/// How many findings of the verdict are shown.
+const FINDINGS: usize = 3;
 /// How many groups of locks that were taken in both orders are shown.
 const INVERSIONS: usize = 5;
 /// A kind of waiting with a smaller share of all is not worth a line.
 const LEAST_SHARE: f64 = 0.001;
 const SECOND_NS: f64 = 1e9;
 
-/// The report, with colours or without.
-pub fn render(report: &Report, colour: bool) -> String {
+/// How a report is written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Form {
+    /// With a terminal's colours.
+    pub colour: bool,
+    /// With all call sites, and with their whole names and inlined functions.
+    pub wide: bool,
+}
+
+/// The report.
+pub fn render(report: &Report, form: Form) -> String {
+    let colour = form.colour;
     let mut out = String::new();
     let run = &report.run;
     let seen = match (run.is_outside(), run.profile) {
@@ -37,12 +50,17 @@ pub fn render(report: &Report, colour: bool) -> String {
         several(report.threads as u64, "thread"),
         run.lock,
     );
+    let most = if form.wide { usize::MAX } else { FINDINGS };
+    out += &verdict::text(&verdict::of(report), most);
+    if !report.notes.is_empty() {
+        out.push('\n');
+    }
     for note in &report.notes {
         let _ = writeln!(out, "{}", printable(note));
     }
     out.extend(report.coop.as_ref().map(|coop| coop.text(colour)));
     blocked(&mut out, report, colour);
-    locks(&mut out, report, colour);
+    locks(&mut out, report, form);
     order(&mut out, report);
     if let Some(trace) = &report.trace {
         let _ = writeln!(out, "\n{}", printable(&trace.to_string()));
@@ -89,7 +107,7 @@ fn blocked(out: &mut String, report: &Report, colour: bool) {
     }
 }
 
-fn locks(out: &mut String, report: &Report, colour: bool) {
+fn locks(out: &mut String, report: &Report, form: Form) {
     let sites = report.by_site();
     if sites.is_empty() {
         if report.processes > 0 && !report.run.profile {
@@ -97,24 +115,51 @@ fn locks(out: &mut String, report: &Report, colour: bool) {
         }
         return;
     }
-    let profile = report.run.profile;
-    let _ = writeln!(out, "\nLocks by call site, most waiting first");
-    let mut heads = vec!["call site", "kind", ">locks"];
-    if profile {
-        heads.push(">taken");
+    let waits: Vec<_> = sites.iter().filter(|row| row.contended > 0).collect();
+    if !waits.is_empty() {
+        let _ = writeln!(out, "\nWaits by call site, longest in all first");
+        let heads = [&["call site", "kind", ">locks", ">waits"], &TIMES[..]].concat();
+        let row = |row: &LockRow| [fields(row, row.contended), times(&row.wait)].concat();
+        table(out, &heads, &waits, row, form);
+    } else if !report.run.profile {
+        let _ = writeln!(out, "\n{}", nothing(report));
     }
-    heads.extend([">waited", ">p50", ">p99", ">longest", ">in all"]);
-    if profile {
-        heads.extend([">held p50", ">p99", ">in all"]);
+    let taken = |row: &&LockRow| report.run.profile && row.acquisitions > 0;
+    let mut held: Vec<_> = sites.iter().filter(taken).collect();
+    held.sort_by_key(|row| std::cmp::Reverse(row.hold.sum_ns));
+    if !held.is_empty() {
+        let _ = writeln!(out, "\nHeld by call site, longest in all first");
+        let heads = [&["taken at", "kind", ">locks", ">times"], &TIMES[..]].concat();
+        let row = |row: &LockRow| [fields(row, row.acquisitions), times(&row.hold)].concat();
+        table(out, &heads, &held, row, form);
     }
-    let mut table = Table::new(&heads);
-    for row in sites.iter().take(SITES) {
-        table.row(fields(row, profile));
+}
+
+const TIMES: [&str; 4] = [">p50", ">p99", ">longest", ">in all"];
+
+/// A table of the first call sites, and, in the wide form, what these are in full.
+fn table(
+    out: &mut String,
+    heads: &[&str],
+    rows: &[&LockRow],
+    cells: impl Fn(&LockRow) -> Vec<Cell>,
+    form: Form,
+) {
+    let most = if form.wide { usize::MAX } else { SITES };
+    let mut table = Table::new(heads);
+    for row in rows.iter().take(most) {
+        table.row(cells(row));
     }
-    out.push_str(&table.render(colour));
-    if sites.len() > SITES {
-        let more = sites.len() - SITES;
-        let _ = writeln!(out, "… and {more} more: --report F.json has them all");
+    out.push_str(&table.render(form.colour));
+    if rows.len() > most {
+        let more = rows.len() - most;
+        let _ = writeln!(out, "… and {more} more: --wide or --report F.json has them all");
+    }
+    for row in rows.iter().take(most).filter(|_| form.wide) {
+        let _ = writeln!(out, "\n{}", printable(&row.site.label()));
+        for line in row.site.wide() {
+            let _ = writeln!(out, "  {}", printable(&line));
+        }
     }
 }
 
@@ -127,35 +172,19 @@ pub fn nothing(report: &Report) -> &'static str {
     }
 }
 
-fn fields(row: &LockRow, profile: bool) -> Vec<Cell> {
-    let number = |number: u64| Cell::number(count(number));
-    let mut fields = vec![
+fn fields(row: &LockRow, times: u64) -> Vec<Cell> {
+    vec![
         Cell::text(row.site_and_waiters()),
         Cell::text(row.kind).tone(Tone::Faint),
         Cell::number(row.locks.to_string()),
-    ];
-    if profile {
-        // A condition is waited for and not taken.
-        let taken = row.acquisitions > 0;
-        fields.push(if taken { number(row.acquisitions) } else { Cell::number("-") });
-    }
-    fields.push(number(row.contended));
-    fields.extend(times(&row.wait, true));
-    if profile {
-        fields.extend(times(&row.hold, false));
-    }
-    fields
+        Cell::number(count(times)),
+    ]
 }
 
-fn times(times: &Histogram, longest: bool) -> Vec<Cell> {
+fn times(times: &Histogram) -> Vec<Cell> {
     let one = |ns: Option<u64>| Cell::number(ns.map_or("-".to_owned(), |ns| duration(ns as f64)));
-    let some = !times.is_empty();
-    let mut cells = vec![one(times.p50()), one(times.p99())];
-    if longest {
-        cells.push(one(some.then_some(times.max_ns)));
-    }
-    cells.push(one(some.then_some(times.sum_ns)));
-    cells
+    let some = |ns: u64| (!times.is_empty()).then_some(ns);
+    [times.p50(), times.p99(), some(times.max_ns), some(times.sum_ns)].map(one).to_vec()
 }
 
 fn order(out: &mut String, report: &Report) {

@@ -11,15 +11,15 @@
 mod file;
 mod places;
 
-use std::ffi::CStr;
 use std::fs::File;
-use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use antiphon_record::sites::{self, FILE_BYTES};
 use antiphon_report::input;
 
+use crate::memory;
 use file::Entry;
 
 /// A file of sites has that many bytes at most: a place and a word a line.
@@ -127,14 +127,7 @@ pub fn sentence(unmatched: &[String]) -> Option<String> {
 
 /// A file with these contents that has no name in any file system.
 fn in_memory(bytes: &[u8]) -> std::io::Result<File> {
-    const NAME: &CStr = c"antiphon-sites";
-    // SAFETY: a string that ends in zero.
-    let fd = unsafe { libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC) };
-    if fd < 0 {
-        return Err(std::io::Error::last_os_error());
-    }
-    // SAFETY: a new descriptor that no other code knows.
-    let file = unsafe { File::from_raw_fd(fd) };
+    let file = memory::file(c"antiphon-sites", 0)?;
     file.write_all_at(bytes, 0)?;
     Ok(file)
 }

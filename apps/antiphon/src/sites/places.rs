@@ -10,7 +10,7 @@ use antiphon_record::sites::Rule;
 
 use super::file::{At, Entry};
 use crate::program;
-use crate::run::symbols::Symbols;
+use crate::symbols::Symbols;
 
 /// How many modules are named when a function is in none.
 const NAMED: usize = 4;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::find::Source;
 use crate::run::names;
 use crate::run::summary::{self, LockRow};
-use crate::run::symbols::Symbols;
+use crate::symbols::{CallSite, Symbols};
 
 /// Looks at one recording again and again.
 pub struct Lookout {
@@ -62,7 +62,7 @@ pub struct SiteRow {
 pub struct Waiting {
     pid: u32,
     tid: u32,
-    site: String,
+    site: CallSite,
     kind: &'static str,
     since_ns: u64,
 }
@@ -111,7 +111,7 @@ impl Lookout {
 
     /// The changes at a site in `span_ns`.
     fn changed(&mut self, row: LockRow, span_ns: f64) -> SiteRow {
-        let before = self.before.entry((row.site.clone(), row.kind)).or_default();
+        let before = self.before.entry((row.site.label(), row.kind)).or_default();
         let now = (row.wait.sum_ns, row.contended);
         let blocked = now.0.saturating_sub(before.0) as f64 / span_ns;
         let waits_per_s = now.1.saturating_sub(before.1) as f64 / (span_ns / 1e9);
@@ -142,7 +142,7 @@ impl Look {
     pub fn json(&self) -> Value {
         let waiting = self.waiting.iter().map(|waiting| {
             json!({
-                "pid": waiting.pid, "tid": waiting.tid, "site": waiting.site,
+                "pid": waiting.pid, "tid": waiting.tid, "site": waiting.site.name,
                 "kind": waiting.kind, "waited_s": waiting.since_ns as f64 / 1e9,
             })
         });

@@ -227,7 +227,7 @@ fn table(look: &Look, most: usize, letters: usize) -> Table {
         };
         let some = !wait.is_empty();
         table.row(vec![
-            Cell::text(shortened(&site.row.site, letters)),
+            Cell::text(shortened(&site.row.site.label(), letters)),
             Cell::text(site.row.kind).tone(Tone::Faint),
             Cell::number(count(site.row.still_waiting)),
             Cell::number(format!("{:.2}", site.blocked)),

@@ -18,7 +18,6 @@ mod pair;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
-use std::os::fd::FromRawFd as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::Instant;
@@ -31,6 +30,7 @@ use antiphon_report::table::colour_stdout;
 use antiphon_report::{report, say};
 use clap::Args;
 
+use crate::memory;
 use crate::preload::{self, Under};
 use crate::program::{self, Refusal};
 use crate::run::{execute, inherited};
@@ -208,13 +208,7 @@ impl Output {
             return Ok(Self::Elsewhere);
         }
         let failure = |error| Failure::measured(format!("no memory for the output: {error}"));
-        // SAFETY: the name is a C string; the call touches nothing else of ours.
-        let fd = unsafe { libc::memfd_create(c"antiphon-try".as_ptr(), libc::MFD_CLOEXEC) };
-        if fd < 0 {
-            return Err(failure(std::io::Error::last_os_error()));
-        }
-        // SAFETY: just made, and no other code has it.
-        let file = unsafe { File::from_raw_fd(fd) };
+        let file = memory::file(c"antiphon-try", 0).map_err(failure)?;
         command.stdout(file.try_clone().map_err(failure)?);
         command.stderr(file.try_clone().map_err(failure)?);
         Ok(Self::Memory(file))

@@ -41,6 +41,15 @@ impl Note {
     }
 }
 
+/// The rows of the locks that the calling thread holds, the one that it took last first; in the
+/// full mode only.
+pub(super) fn rows() -> impl Iterator<Item = RowWriter> {
+    let thread = thread::current();
+    let holding = if mode::records_all() { thread.holding.load(Relaxed) as usize } else { 0 };
+    let held = thread.held[..holding.min(HELD)].iter().rev();
+    held.filter_map(|slot| RowWriter::from_bits(slot.row.load(Relaxed) & !TRIED))
+}
+
 /// A lock in which there is room for a note.
 #[derive(Clone, Copy)]
 pub(crate) struct Noted<'a> {

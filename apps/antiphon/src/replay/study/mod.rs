@@ -13,6 +13,8 @@ use antiphon_sim::{Arbitration, Machine};
 use antiphon_trace::Trace;
 use serde_json::{Value, json};
 
+use crate::verdict;
+
 use super::rehearse::{Job, all};
 
 /// Each row is the median of these.
@@ -116,16 +118,17 @@ impl Study {
             Work::Fixed => "fixed",
             Work::PerThread => "per-thread",
         };
-        let (verdict, lock) = verdict(self.recommendation.verdict);
+        let (said, lock) = in_words(self.recommendation.verdict);
         let kinds = |lock: &Subject| {
             let (mutex, spin, rw) = (lock.mutex.name, lock.spin.name, lock.rwlock.name);
             json!({ "mutex": mutex, "spin": spin, "rwlock": rw })
         };
         json!({
             "simulated": self.asked.machine.name,
+            "verdict": verdict::json(&verdict::replay::of(self)),
             "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
             "recommend": {
-                "verdict": verdict, "lock": lock, "why": self.recommendation.why,
+                "verdict": said, "lock": lock, "why": self.recommendation.why,
                 "confidence": self.recommendation.confidence.map(|it| it.to_string()),
             },
             "sites": self.sites.iter().map(site).collect::<Vec<_>>(),
@@ -144,7 +147,7 @@ impl Study {
 }
 
 /// A verdict in words, and the lock that it names; glibc's by that name.
-pub fn verdict(verdict: Verdict) -> (&'static str, Option<&'static str>) {
+pub fn in_words(verdict: Verdict) -> (&'static str, Option<&'static str>) {
     match verdict {
         Verdict::Use(GLIBC) => ("use", Some("glibc")),
         Verdict::Use(lock) => ("use", Some(lock)),
@@ -222,7 +225,7 @@ fn recommended(
     let other = recommend(&nearest, asked.evidence);
     if other.verdict != said.verdict {
         said.confidence = Some(Confidence::Low);
-        let (verdict, lock) = verdict(other.verdict);
+        let (verdict, lock) = in_words(other.verdict);
         said.why += &format!(
             "; but where the nearest request for a cache line is served first, it is: {verdict}{}",
             lock.map_or(String::new(), |lock| format!(" {lock}"))

@@ -17,6 +17,7 @@ use antiphon_report::{report, shell};
 use serde_json::Value;
 
 use super::summary::{LockRow, Report};
+use crate::verdict;
 
 const SCRIPT: &str = include_str!("page.js");
 /// How many call sites have a histogram of their own.
@@ -29,6 +30,7 @@ pub fn page(report: &Report) -> String {
     let notes: String =
         report.notes.iter().map(|note| format!("<p class=note>{}</p>\n", escape(note))).collect();
     let parts = [
+        verdict::html(&verdict::of(report)),
         figures(report),
         notes,
         tables::loops(report),
@@ -142,7 +144,7 @@ fn lengths(sites: &[LockRow]) -> String {
     let mut figures = figure(0, &drawn);
     for (at, row) in (1..).zip(sites.iter().take(HISTOGRAMS)) {
         let Some(svg) = charts::waits(&row.wait) else { continue };
-        options += &format!("<option value={at}>{}, {}", escape(&row.site), row.kind);
+        options += &format!("<option value={at}>{}, {}", escape(&row.site.label()), row.kind);
         figures += &figure(at, &svg);
     }
     format!(

@@ -55,7 +55,7 @@ pub fn locks(sites: &[LockRow], profile: bool) -> String {
 
 fn site(row: &LockRow, most: u64, profile: bool) -> String {
     let some = |histogram: &Histogram, ns: u64| (!histogram.is_empty()).then_some(ns);
-    let name = escape(&row.site_and_waiters());
+    let (name, whole) = (escape(&row.site_and_waiters()), escape(&row.site.wide().join("\n")));
     let width = row.wait.sum_ns as f64 / most as f64 * 100.0;
     let bar = if row.wait.sum_ns == 0 {
         String::new()
@@ -76,7 +76,7 @@ fn site(row: &LockRow, most: u64, profile: bool) -> String {
         cells.extend([time(row.hold.p50()), time(row.hold.p99())]);
     }
     cells.push(number(row.locks as u64, &row.locks.to_string()));
-    format!("<tr><td class=site title=\"{name}\">{name}<td>{}{}\n", row.kind, cells.concat())
+    format!("<tr><td class=site title=\"{whole}\">{name}<td>{}{}\n", row.kind, cells.concat())
 }
 
 /// Event loops that shared their CPU.

@@ -73,7 +73,15 @@ impl Image {
     ///
     /// If it can't be read, or is no ELF file of 64 bits.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        Self::of(File::open(path)?)
+    }
+
+    /// The same of a file that is open.
+    ///
+    /// # Errors
+    ///
+    /// If it can't be read, or is no ELF file of 64 bits.
+    pub fn of(file: File) -> io::Result<Self> {
         let (build, segments) = parse_segments(&file).map_err(|_| {
             io::Error::new(io::ErrorKind::InvalidData, "it is no ELF file of 64 bits")
         })?;

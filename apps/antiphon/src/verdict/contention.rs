@@ -1,0 +1,47 @@
+//! A lock that is held for so long that others wait for it.
+//!
+//! **Threshold**: a tenth of the working time is spent waiting for the lock, and it is held for
+//! two fifths of the run or more (without a profile that is not known, and the rule speaks of the
+//! wait alone).
+//!
+//! **Reason**: a lock that is held most of the time is the program's limit. Its sections run one
+//! after the other, whatever lock it is; only fewer or shorter sections, or more locks, help.
+
+use antiphon_report::table::duration;
+
+use super::evidence::{Class, likewise};
+use super::{Evidence, Finding, percent};
+
+/// The least share of the working time.
+pub const LEAST_SHARE: f64 = 0.1;
+/// The least share of the run in which the lock is held.
+pub const LEAST_HELD: f64 = 0.4;
+
+pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let long = |class: &Class<'_>| evidence.held(class).is_none_or(|held| held >= LEAST_HELD);
+    let found: Vec<_> = evidence.waited_for(LEAST_SHARE).filter(|(_, class)| long(class)).collect();
+    let Some((&(share, class), others)) = found.split_first() else { return Vec::new() };
+    let mut says = format!(
+        "Threads spent {} of their working time waiting for {}, most of it at {}.",
+        percent(share),
+        class.name(),
+        class.waited_at().label(),
+    );
+    let advice = match evidence.held(class) {
+        Some(held) => {
+            says += &format!(
+                " It is held for {} of the run, longest by {} ({} a time at the median).",
+                percent(held.min(1.0)),
+                class.held_at().label(),
+                duration(class.hold.p50().unwrap_or(0) as f64),
+            );
+            "Its sections are the limit, and another lock changes little: do less in them, take it \
+             less often, or split the data among several locks."
+        }
+        None => {
+            "antiphon run --profile says what holds it, antiphon try whether another lock helps."
+        }
+    };
+    says += &likewise(others);
+    vec![Finding { rule: "contention", says, advice: advice.to_owned(), weight: share }]
+}

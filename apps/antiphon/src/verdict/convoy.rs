@@ -1,0 +1,39 @@
+//! A lock that is waited for much longer than it is held.
+//!
+//! **Threshold**: a tenth of the working time is spent waiting for the lock, though it is free for
+//! three fifths of the run or more.
+//!
+//! **Reason**: where sections are short, a wait of many sections' length is no work of others but
+//! the cost of passing the lock on: waiters that have to be woken, owners that lost their CPU. A
+//! lock that lets waiters spin, or running threads pass sleeping ones, costs less there; taking it
+//! less often costs least.
+
+use antiphon_record::Histogram;
+use antiphon_report::table::duration;
+
+use super::contention::{LEAST_HELD, LEAST_SHARE};
+use super::evidence::{Class, likewise};
+use super::{Evidence, Finding, percent};
+
+pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let short = |class: &Class<'_>| evidence.held(class).is_some_and(|held| held < LEAST_HELD);
+    let found: Vec<_> =
+        evidence.waited_for(LEAST_SHARE).filter(|(_, class)| short(class)).collect();
+    let Some((&(share, class), others)) = found.split_first() else { return Vec::new() };
+    let mean = |times: &Histogram| duration(times.sum_ns as f64 / times.count().max(1) as f64);
+    let says = format!(
+        "Threads spent {} of their working time waiting for {}, most of it at {}, though it is \
+         held for {} of the run: a wait takes {} on average, a section {}.{}",
+        percent(share),
+        class.name(),
+        class.waited_at().label(),
+        percent(evidence.held(class).unwrap_or(0.0)),
+        mean(&class.wait),
+        mean(&class.hold),
+        likewise(others),
+    );
+    let advice = "Passing the lock on costs more than the work under it: take it less often \
+                  (several items at a time, or a copy for each thread), and measure other locks \
+                  with antiphon try.";
+    vec![Finding { rule: "convoy", says, advice: advice.to_owned(), weight: share }]
+}

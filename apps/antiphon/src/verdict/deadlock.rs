@@ -1,0 +1,126 @@
+//! Threads that wait for each other at the end of the run.
+//!
+//! **Threshold**: a circle of threads, each of which waits for a lock that the next one holds; or
+//! one thread that waits for a lock that it holds itself. Only a profile knows the owners.
+//! Without one, and where the owner was not seen, the rule speaks of threads that waited for a
+//! lock for the last second and longer, when the program was ended from outside.
+//!
+//! **Reason**: none of them will ever go on.
+
+use std::collections::BTreeMap;
+
+use antiphon_report::table::duration;
+use antiphon_report::words::several;
+
+use super::{Evidence, Finding, STOPS};
+use crate::run::summary::Stuck;
+
+/// A thread that waits for longer than this, to the end, is stuck and not just unlucky.
+const LONG_NS: u64 = 1_000_000_000;
+
+pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let stuck = &evidence.report.stuck;
+    if let Some(circle) = circle(stuck) {
+        let steps: Vec<_> = circle
+            .iter()
+            .map(|(thread, at)| {
+                format!(
+                    "thread {} waits at {} and holds a lock taken at {at}",
+                    thread.tid,
+                    thread.site.label()
+                )
+            })
+            .collect();
+        let says = match steps.len() {
+            1 => format!("The program ended in a deadlock with itself: {}.", steps[0]),
+            _ => format!("The program ended in a deadlock: {}.", steps.join("; ")),
+        };
+        let advice = "Take these locks in one order everywhere, or release one before the other is \
+                      waited for.";
+        return vec![finding(says, advice)];
+    }
+    let long: Vec<_> = stuck.iter().filter(|thread| thread.waited_ns >= LONG_NS).collect();
+    let Some(longest) = long.iter().max_by_key(|thread| thread.waited_ns) else {
+        return Vec::new();
+    };
+    let says = format!(
+        "At the end {} had waited for a lock for a second and more, longest at {} ({}).",
+        several(long.len() as u64, "thread"),
+        longest.site.label(),
+        duration(longest.waited_ns as f64),
+    );
+    let advice = "The owner did not release it: look for a return or an exception without an \
+                  unlock, or for a deadlock (--profile names the owners).";
+    vec![finding(says, advice)]
+}
+
+fn finding(says: String, advice: &str) -> Finding {
+    Finding { rule: "deadlock", says, advice: advice.to_owned(), weight: STOPS }
+}
+
+/// A circle of threads that wait for each other: each, and where it took the lock that the one
+/// before it waits for.
+fn circle(stuck: &[Stuck]) -> Option<Vec<(&Stuck, String)>> {
+    let owners: BTreeMap<(u32, u64), (usize, String)> = stuck
+        .iter()
+        .enumerate()
+        .flat_map(|(at, thread)| {
+            let key = move |address| (thread.pid, address);
+            thread.held.iter().map(move |(address, site)| (key(*address), (at, site.label())))
+        })
+        .collect();
+    for begin in 0..stuck.len() {
+        let mut path: Vec<(usize, String)> = Vec::new();
+        let mut now = begin;
+        while let Some((owner, taken_at)) = owners.get(&(stuck[now].pid, stuck[now].address)) {
+            path.push((*owner, taken_at.clone()));
+            if *owner == begin {
+                return Some(path.into_iter().map(|(at, site)| (&stuck[at], site)).collect());
+            }
+            // A circle that `begin` is not in: its own threads find it.
+            if path.len() > stuck.len() {
+                break;
+            }
+            now = *owner;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::symbols::CallSite;
+
+    fn stuck(tid: u32, waits_for: u64, holds: &[u64]) -> Stuck {
+        Stuck {
+            pid: 1,
+            tid,
+            address: waits_for,
+            site: CallSite::named(format!("wait_{tid}")),
+            waited_ns: 1,
+            held: holds.iter().map(|&at| (at, CallSite::named(format!("take_{at}")))).collect(),
+        }
+    }
+
+    #[test]
+    fn a_circle_is_found_wherever_it_begins() {
+        // 4 waits for a circle of three that it is not in.
+        let threads =
+            [stuck(4, 1, &[9]), stuck(1, 2, &[1]), stuck(2, 3, &[7, 2]), stuck(3, 1, &[3])];
+        let circle = circle(&threads).expect("a circle");
+        let mut ids: Vec<_> = circle.iter().map(|(thread, _)| thread.tid).collect();
+        ids.sort_unstable();
+        assert_eq!(ids, [1, 2, 3]);
+        assert!(circle.iter().any(|(thread, at)| thread.tid == 2 && at == "take_2"));
+    }
+
+    #[test]
+    fn a_chain_is_no_circle_and_a_thread_may_wait_for_itself() {
+        assert!(circle(&[stuck(1, 2, &[1]), stuck(2, 3, &[2])]).is_none());
+        assert_eq!(circle(&[stuck(1, 5, &[5])]).map(|circle| circle.len()), Some(1));
+        // The same address in another process is another lock.
+        let other = Stuck { pid: 2, ..stuck(2, 1, &[2]) };
+        assert!(circle(&[stuck(1, 2, &[1]), other]).is_none());
+    }
+}

@@ -1,0 +1,130 @@
+//! The verdict of a report: the few sentences that a reader can act on, computed from the evidence
+//! below them.
+//!
+//! A rule is one file. It has a threshold, a reason, and two small programs as tests
+//! (`tests/programs/verdict`): one that shows the defect, and one that looks like it and does not.
+//!
+//! | rule | finds |
+//! |---|---|
+//! | [`deadlock`] | threads that wait for each other at the end of the run |
+//! | [`order`] | locks that were taken in both orders |
+//! | [`contention`] | a lock that is held for so long that others wait for it |
+//! | [`convoy`] | a lock that is waited for much longer than it is held |
+//! | [`unrelated`] | a lock that many functions take, which may guard unrelated data |
+//! | [`writers_only`] | a readers-writer lock that no thread reads |
+//! | [`crowding`] | more threads that want to run than CPUs |
+//! | [`idle`] | threads that wait for work, which is no contention |
+//! | [`unreached`] | waits that a preloaded library can't do anything about |
+//! | [`calm`] | nothing of that: what the program spends its time on |
+//!
+//! [`replay`] has the verdict of a replay.
+
+mod calm;
+mod contention;
+mod convoy;
+mod crowding;
+mod deadlock;
+mod evidence;
+mod idle;
+mod order;
+pub mod replay;
+mod unreached;
+mod unrelated;
+mod writers_only;
+
+use antiphon_report::page::escape;
+use antiphon_report::table::printable;
+use antiphon_report::words::wrapped;
+use serde_json::{Value, json};
+
+use crate::run::summary::Report;
+pub use evidence::Evidence;
+
+/// One thing that a rule has found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// The rule, by name.
+    pub rule: &'static str,
+    /// The fact, with its figures.
+    pub says: String,
+    /// A remedy, or that there is none.
+    pub advice: String,
+    /// How much of the program's time it is about, from 0 to 1; defects of correctness are above.
+    pub weight: f64,
+}
+
+/// A rule: what it finds in the evidence.
+type Rule = fn(&Evidence<'_>) -> Vec<Finding>;
+
+const RULES: [Rule; 9] = [
+    deadlock::find,
+    order::find,
+    contention::find,
+    convoy::find,
+    unrelated::find,
+    writers_only::find,
+    crowding::find,
+    idle::find,
+    unreached::find,
+];
+
+/// How wide the text of a verdict is.
+const COLUMNS: usize = 100;
+
+/// The weight of a defect that makes a program stop, whatever its time goes to.
+const STOPS: f64 = 3.0;
+/// The weight of one that may make it stop.
+const MAY_STOP: f64 = 2.0;
+
+/// The findings of a report, the one that matters most first. There is at least one, if anything
+/// was seen.
+pub fn of(report: &Report) -> Vec<Finding> {
+    let evidence = Evidence::new(report);
+    let mut findings: Vec<_> = RULES.iter().flat_map(|rule| rule(&evidence)).collect();
+    findings.sort_by(|one, other| other.weight.total_cmp(&one.weight));
+    findings.extend(calm::find(&evidence, &findings));
+    findings
+}
+
+/// The findings as paragraphs of lines that fit a terminal, up to `most` of them.
+pub fn text(findings: &[Finding], most: usize) -> String {
+    let mut out = String::new();
+    for finding in findings.iter().take(most) {
+        let text = printable(&format!("{} {}", finding.says, finding.advice));
+        out += &format!("\n{}\n", wrapped(&text, COLUMNS));
+    }
+    let more = findings.len().saturating_sub(most);
+    if more > 0 {
+        out += &format!("… and {more} more findings: --wide or --report F.json has them\n");
+    }
+    out
+}
+
+/// The findings as paragraphs of a page.
+pub fn html(findings: &[Finding]) -> String {
+    let paragraph = |finding: &Finding| {
+        let (says, advice) = (escape(&finding.says), escape(&finding.advice));
+        format!("<p class=verdict>{says} <em>{advice}</em></p>\n")
+    };
+    findings.iter().map(paragraph).collect()
+}
+
+/// The findings in a JSON report.
+pub fn json(findings: &[Finding]) -> Value {
+    let object = |finding: &Finding| {
+        json!({
+            "rule": finding.rule, "says": finding.says, "advice": finding.advice,
+            "weight": finding.weight,
+        })
+    };
+    findings.iter().map(object).collect()
+}
+
+/// A share in words.
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent < 0.1 => "under 0.1 %".to_owned(),
+        percent if percent < 3.0 => format!("{percent:.1} %"),
+        percent => format!("{percent:.0} %"),
+    }
+}

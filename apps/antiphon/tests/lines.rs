@@ -1,0 +1,120 @@
+//! Call sites have a function, a file and a line, wherever the debug information is.
+
+mod common;
+
+use std::process::Command;
+
+use common::{Folder, output, skipped, stderr};
+use serde_json::Value;
+
+/// The C++ program, compiled with these options.
+fn compiled(folder: &Folder, to: &str, options: &[&str]) -> String {
+    let usual = ["-O2", "-pthread"];
+    folder.compile_as(to, "c++", "inlined.cpp", &[&usual[..], options].concat())
+}
+
+/// Runs a tool of binutils or the like, which must succeed. `None` if it is not here.
+fn tool(program: &str, arguments: &[&str]) -> Option<()> {
+    let Ok(status) = Command::new(program).args(arguments).status() else {
+        skipped(&format!("no {program} on this machine"));
+        return None;
+    };
+    assert!(status.success(), "{program} {arguments:?}");
+    Some(())
+}
+
+/// The report of a run, and its text.
+fn report(folder: &Folder, program: &str, options: &[&str]) -> (Value, String) {
+    let file = folder.path("report.json");
+    let run = ["run", "--profile", "--report", &file];
+    let output = output(&[&run[..], options, &["--", program]].concat());
+    assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
+    let text = std::fs::read(&file).expect("a report");
+    (serde_json::from_slice(&text).expect("JSON"), stderr(&output))
+}
+
+/// The line of the source that has this remark.
+fn line_of(remark: &str) -> u64 {
+    let source = include_str!("programs/inlined.cpp");
+    source.lines().position(|line| line.contains(remark)).expect("a line") as u64 + 1
+}
+
+/// Both locks are named by the function of the program that takes them, with file and line.
+fn has_lines((report, text): &(Value, String)) {
+    let locks = report["locks"].as_array().expect("rows");
+    let add = locks.iter().find(|lock| lock["function"] == "Log::add").unwrap_or_else(|| {
+        panic!("{:#}\n{text}", report["locks"]);
+    });
+    assert_eq!(add["line"], line_of("Log::add locks"), "{add:#}");
+    assert!(add["file"].as_str().is_some_and(|file| file.ends_with("programs/inlined.cpp")));
+    // Functions that are inlined into it come before it, and those around it behind it.
+    let frames = add["frames"].as_array().expect("frames");
+    let names: Vec<_> = frames.iter().filter_map(|frame| frame["function"].as_str()).collect();
+    let at = names.iter().position(|name| *name == "Log::add").expect("the function");
+    assert!(names[..at].contains(&"std::mutex::lock"), "{names:?}");
+    // A compiler gives a lambda no name but this.
+    assert!(names[at + 1..].contains(&"operator()"), "{names:?}");
+    let label = format!("Log::add inlined.cpp:{}", line_of("Log::add locks"));
+    let template = format!("Table<…>::put inlined.cpp:{}", line_of("Table::put locks"));
+    assert!(text.contains(&label) && text.contains(&template), "{text}");
+    // Rows fit a terminal.
+    let rows = text.lines().filter(|line| line.contains("inlined.cpp:"));
+    assert!(rows.clone().count() > 0);
+    for row in rows {
+        assert!(row.chars().count() <= 100, "{row}");
+    }
+}
+
+#[test]
+fn inlined_functions_are_named_from_the_programs_own_debug_information() {
+    let folder = Folder::new("lines");
+    let program = compiled(&folder, "program", &["-g"]);
+    has_lines(&report(&folder, &program, &[]));
+    let (_, wide) = report(&folder, &program, &["--wide"]);
+    assert!(wide.contains("std::mutex::lock /") && wide.contains("inlined.cpp:"), "{wide}");
+    assert!(wide.contains("Table<std::vector<std::vector<int"), "{wide}");
+}
+
+#[test]
+fn compressed_and_split_debug_information_is_read() {
+    let folder = Folder::new("lines-split");
+    has_lines(&report(&folder, &compiled(&folder, "compressed", &["-g", "-gz"]), &[]));
+    let split = compiled(&folder, "split", &["-g", "-gsplit-dwarf"]);
+    let parts = std::fs::read_dir(folder.path("")).expect("a folder").flatten();
+    assert!(parts.into_iter().any(|part| part.path().extension().is_some_and(|it| it == "dwo")));
+    has_lines(&report(&folder, &split, &[]));
+}
+
+#[test]
+fn a_separate_debug_file_is_found_by_the_name_that_the_program_has_for_it() {
+    let folder = Folder::new("lines-separate");
+    let program = compiled(&folder, "program", &["-g", "-Wl,--build-id=none"]);
+    let debug = folder.path("program.debug");
+    let link = format!("--add-gnu-debuglink={debug}");
+    let done = tool("objcopy", &["--only-keep-debug", &program, &debug])
+        .and_then(|()| tool("objcopy", &["--strip-all", &link, &program]));
+    let Some(()) = done else { return };
+    has_lines(&report(&folder, &program, &[]));
+    // Another build's file does not count.
+    std::fs::write(&debug, b"other").expect("a file");
+    let (_, text) = report(&folder, &program, &[]);
+    assert!(!text.contains("inlined.cpp") && text.contains("have no lines"), "{text}");
+}
+
+#[test]
+fn a_stripped_program_says_what_to_do_and_a_packed_table_has_names() {
+    let folder = Folder::new("lines-stripped");
+    let program = compiled(&folder, "program", &[]);
+    let (symbols, packed) = (folder.path("symbols"), folder.path("symbols.xz"));
+    let kept = tool("objcopy", &["--strip-debug", &program, &symbols]);
+    let Some(()) = kept.and_then(|()| tool("xz", &["-k", &symbols])) else { return };
+    let Some(()) = tool("strip", &[&program]) else { return };
+    let (stripped, text) = report(&folder, &program, &[]);
+    let notes = stripped["notes"].to_string();
+    assert!(notes.contains("(compile it with -g)"), "{notes}");
+    assert!(text.contains("program+0x"), "{text}");
+    let section = format!("--add-section=.gnu_debugdata={packed}");
+    let Some(()) = tool("objcopy", &[&section, &program]) else { return };
+    let (_, text) = report(&folder, &program, &[]);
+    assert!(text.contains("Table<std::vector") && text.contains("::put+0x"), "{text}");
+}

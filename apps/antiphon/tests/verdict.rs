@@ -1,0 +1,107 @@
+//! The verdict of `run`: each rule on a program that shows what it is for, and on one that is
+//! nearly the same and does not.
+
+mod common;
+
+use common::{Folder, output, stderr};
+use serde_json::Value;
+
+/// The report and the text of the program of that rule, as it shows the defect or not.
+fn report(rule: &str, shows: bool) -> (Value, String) {
+    let folder = Folder::new(&format!("verdict-{rule}-{shows}"));
+    let program = folder.compile(&format!("verdict/{rule}.c"), &["-g"]);
+    let file = folder.path("report.json");
+    let way = if shows { "yes" } else { "no" };
+    let output = output(&["run", "--profile", "--report", &file, "--", &program, way]);
+    let text = std::fs::read(&file).expect("a report");
+    (serde_json::from_slice(&text).expect("JSON"), stderr(&output))
+}
+
+/// The rules that have found something, in order.
+fn rules(report: &Value) -> Vec<&str> {
+    let verdict = report["verdict"].as_array().expect("a list");
+    verdict.iter().map(|finding| finding["rule"].as_str().expect("a name")).collect()
+}
+
+/// What the rule says of the program that shows its defect, after it was silent on the other.
+fn says(rule: &str, name: &str) -> String {
+    let (report_of_no, _) = report(rule, false);
+    assert!(!rules(&report_of_no).contains(&name), "{:#}", report_of_no["verdict"]);
+    let (report, text) = report(rule, true);
+    let verdict = report["verdict"].as_array().expect("a list");
+    let found = verdict.iter().find(|finding| finding["rule"] == name);
+    let found = found.unwrap_or_else(|| panic!("{rule}: {:#}", report["verdict"]));
+    let said = found["says"].as_str().expect("words").to_owned();
+    assert!(found["advice"].as_str().is_some_and(|advice| !advice.is_empty()), "{found:#}");
+    // It stands above the tables; lines are broken anywhere.
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let first = verdict[0]["says"].as_str().expect("words");
+    let (verdict_at, tables_at) = (words.find(first), words.find("Blocked time"));
+    assert!(verdict_at.is_some() && (tables_at.is_none() || verdict_at < tables_at), "{text}");
+    said
+}
+
+#[test]
+fn a_lock_that_is_held_long_is_named_with_its_share_and_its_section() {
+    let said = says("contention", "contention");
+    assert!(said.contains("keep_it_long contention.c:"), "{said}");
+    assert!(said.contains("one mutex") && said.contains("2.") && said.contains("ms"), "{said}");
+}
+
+#[test]
+fn a_lock_that_is_waited_for_longer_than_it_is_held_is_a_convoy() {
+    let said = says("convoy", "convoy");
+    assert!(said.contains("count convoy.c:"), "{said}");
+}
+
+#[test]
+fn one_lock_in_many_functions_may_guard_unrelated_data() {
+    let said = says("unrelated", "unrelated");
+    for function in ["write_log", "count_users", "reload_rules"] {
+        assert!(said.contains(function), "{said}");
+    }
+}
+
+#[test]
+fn a_readers_writer_lock_without_readers_is_named() {
+    let said = says("writers_only", "writers-only");
+    assert!(said.contains("readers-writer lock") && said.contains("4.00 k times"), "{said}");
+}
+
+#[test]
+fn more_threads_than_cpus_are_said_to_be() {
+    let said = says("crowding", "crowding");
+    assert!(said.contains("wanted to run at a time"), "{said}");
+}
+
+#[test]
+fn workers_without_work_are_idle_and_no_contention() {
+    let said = says("idle", "idle");
+    assert!(said.contains("idle for") && said.contains("worker idle.c:"), "{said}");
+    let (report, _) = report("idle", true);
+    assert!(!rules(&report).contains(&"contention"), "{:#}", report["verdict"]);
+}
+
+#[test]
+fn waits_that_no_library_reaches_are_said_to_be() {
+    let said = says("unreached", "unreached");
+    assert!(said.contains("raw futexes"), "{said}");
+}
+
+#[test]
+fn locks_in_both_orders_are_a_deadlock_in_waiting() {
+    let said = says("order", "lock-order");
+    assert!(said.contains("move order.c:") && said.contains("in both orders"), "{said}");
+}
+
+#[test]
+fn a_deadlock_at_the_end_is_named_with_both_places() {
+    let said = says("deadlock", "deadlock");
+    assert!(said.matches("move deadlock.c:").count() == 4, "{said}");
+}
+
+#[test]
+fn a_program_that_hardly_waits_is_said_to_gain_nothing() {
+    let said = says("calm", "calm");
+    assert!(said.contains("Waits for locks are"), "{said}");
+}
