@@ -68,8 +68,8 @@ fn build(root: &Path) -> Result<PathBuf, Failure> {
     Ok(Metadata::read(root)?.target_directory.join(PROFILE))
 }
 
-/// Puts the files of the crate and the libraries that were `built` under `at`. They are told to
-/// be under `prefix`.
+/// Puts the files of the crate and the libraries that were `built` under `at`. Their paths name
+/// `prefix` as the place of installation.
 fn place(of_crate: &Path, built: &Path, prefix: &Path, at: &Path) -> Result<(), Failure> {
     let (include, lib) = (at.join("include"), at.join("lib"));
     let config = lib.join("pkgconfig");

@@ -60,7 +60,8 @@ fn a_hunter_that_was_stopped_hunts_for_as_long_as_it_was_to() {
     std::thread::sleep(Duration::from_secs(4));
     signal("CONT", process);
     assert!(hunter.wait().unwrap().success());
-    // At most a second of the stop counts; three are left to hunt, less what was over before.
+    // At most one second of the stop counts as time hunted. So three seconds are left to hunt, less
+    // the time before the stop.
     assert!(start.elapsed() > Duration::from_secs(5), "{:?}", start.elapsed());
 }
 

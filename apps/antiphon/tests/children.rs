@@ -89,8 +89,8 @@ fn a_program_with_thread_sanitizer_is_told() {
     is_told(&folder, &program, "ThreadSanitizer");
 }
 
-/// A runtime that wants to be the first library is told not to look; where the program has options
-/// of its own it can't be, and the program is left alone.
+/// A runtime that checks whether it is the first library is configured not to check. If the program
+/// has options of its own, that is not possible, and the program is left alone.
 #[test]
 fn a_program_with_address_sanitizer_runs() {
     let folder = Folder::new("children-asan");

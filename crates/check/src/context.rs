@@ -12,7 +12,7 @@ use crate::step::Step;
 
 thread_local! {
     static EXECUTION: RefCell<Option<Execution>> = const { RefCell::new(None) };
-    /// What a panic inside of a visible operation said.
+    /// The message of a panic inside a visible operation.
     static INSIDE: RefCell<String> = const { RefCell::new(String::new()) };
     /// Whether panics are findings.
     static QUIET: Cell<bool> = const { Cell::new(false) };
@@ -21,7 +21,8 @@ thread_local! {
 /// Unwinds a setup or final check whose execution has ended.
 struct Halt;
 
-/// Where a panic of the checker itself leaves a model: it was kept quiet, and is told here.
+/// A panic of the checker itself leaves the model here: it was kept quiet before, and is reported
+/// now.
 pub(crate) struct Entered;
 
 impl Drop for Entered {

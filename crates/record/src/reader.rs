@@ -82,7 +82,7 @@ impl Recording {
     ///
     /// Others may write meanwhile. So what names something is read before what it names, which is
     /// then there: a row before its lock, a lock before its process. Where it is not there all the
-    /// same, the record is left out and counted ([`Snapshot::unfinished`]); nothing is told of
+    /// same, the record is left out and counted ([`Snapshot::unfinished`]); nothing is notified of
     /// another lock than its own.
     ///
     /// # Errors
@@ -256,8 +256,8 @@ impl Places {
     }
 }
 
-/// What `make` makes of the records in use, of which `key` says whether they are, and where each
-/// came to stand.
+/// Calls `make` for the records in use (`key` says whether one is), and notes the place of each
+/// result.
 fn collect<T>(
     table: &Table,
     key: usize,

@@ -1,5 +1,5 @@
-//! Policies by call site: a small file in which a program under the preload library is told which
-//! locks are to have which policy, and counts where that was the case.
+//! Policies by call site: a small file that tells a program under the preload library which policy
+//! each lock gets. The program counts in it how often each rule was applied.
 //!
 //! A rule is a range of offsets in a file that is mapped, and the name of a policy. The process
 //! that starts the program writes the rules ([`file()`]), hands the file over in [`VARIABLE`] and
@@ -11,7 +11,7 @@ use core::mem::{offset_of, size_of};
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// The environment variable in which a program is told the path of the file.
+/// The environment variable with the path of the file.
 pub const VARIABLE: &str = "ANTIPHON_SITES";
 
 /// The number of rules that have room.

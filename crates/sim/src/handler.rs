@@ -21,12 +21,12 @@ use crate::step::{call, step};
 use crate::thread::State;
 use crate::world::{World, suspend, with};
 
-/// What a core has to do with interrupts.
+/// The state of a core's interrupts.
 #[derive(Default)]
 pub(crate) struct Handles {
     /// The thread that handles them.
     handler: Option<usize>,
-    /// One has come that it has not been told of.
+    /// An interrupt is pending.
     pending: bool,
     /// The handler, if it is to have the core next.
     pub(crate) due: Option<usize>,

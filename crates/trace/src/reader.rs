@@ -215,8 +215,8 @@ fn names(what: What) -> (Option<u32>, Option<u32>, Option<u32>) {
     }
 }
 
-/// What can be had of a trace without tables: its threads, and locks of the kinds that tells what
-/// was done to them. The file ends at `offset`.
+/// The readable part of a trace without tables: its threads, and its locks, whose kinds follow from
+/// the operations on them. The file ends at `offset`.
 fn cut_off(about: About, events: Vec<Vec<Event>>, offset: u64) -> Result<Trace, Error> {
     let whats = || events.iter().flatten().map(|event| event.what);
     let mut sizes = [0, 0, events.len()];

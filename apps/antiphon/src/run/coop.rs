@@ -62,7 +62,7 @@ pub struct Coop {
 }
 
 impl Coop {
-    /// Opens the page by which CMD's loops are told; `None` without `--coop`.
+    /// Opens the page through which CMD's loops communicate; `None` without `--coop`.
     ///
     /// # Errors
     ///

@@ -25,7 +25,7 @@ pub fn of(run: &Run, snapshot: &Snapshot, running: Option<usize>, refused: u64) 
     all.into_iter().flatten().collect()
 }
 
-/// Why a program may be without a recording though it was told of one.
+/// Why a program may be without a recording though its environment names one.
 const WHY_NOT: &str = "a limit on memory, a process namespace or a root directory of its own, \
                        another user, or no /proc";
 

@@ -166,7 +166,7 @@ fn is_written(descriptor: &Path) -> bool {
     flags.is_some_and(|flags| flags & libc::O_ACCMODE == libc::O_RDWR)
 }
 
-/// The recording that a process was told to write, and the process that told it.
+/// The recording that a process was started to write, and the process that started it.
 fn tape_of_program(pid: u32) -> Option<(u32, PathBuf)> {
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let variable = [antiphon_record::VARIABLE.as_bytes(), b"="].concat();

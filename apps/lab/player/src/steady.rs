@@ -1,9 +1,9 @@
 //! A player that does not adapt: it decodes each frame, and shows each.
 //!
-//! What a program does that knows no importance: frames are decoded in their order, a few ahead,
-//! and shown when they are due; or as soon as they are decoded, if that is later. With too little
-//! of the CPU it falls behind, without end. It stands beside players that adapt, with a nice value
-//! that has it on time.
+//! A player that knows no importance: it decodes frames in their order, a few ahead, and shows each
+//! when it is due, or as soon as it is decoded if that is later. With too little of the CPU it
+//! falls behind, without end. It stands beside players that adapt, with a nice value that has it on
+//! time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use antiphon_report::failure::Failure;
 
-/// What else the machine has to do.
+/// The other load on the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Load {

@@ -256,7 +256,7 @@ impl Fiber {
         unsafe { self.0.byte_add(offset_of!(Control, timer)) }.cast()
     }
 
-    /// The mail by which its thread is told that it may go on. On any thread.
+    /// The mailbox by which its thread learns that it may go on. On any thread.
     ///
     /// # Safety
     ///

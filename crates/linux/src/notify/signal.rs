@@ -26,7 +26,7 @@ const SET: usize = 8;
 /// The signals that programs may use as they like.
 const USABLE: [i32; 3] = [libc::SIGUSR1, libc::SIGUSR2, libc::SIGURG];
 
-/// Sleeps in `rt_sigtimedwait`, and is told by a signal.
+/// Sleeps in `rt_sigtimedwait`, and is notified by a signal.
 #[derive(Debug)]
 pub struct Signal {
     number: i32,

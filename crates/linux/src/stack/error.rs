@@ -1,4 +1,4 @@
-//! What a source of stacks refuses.
+//! The errors of a source of stacks.
 
 use core::error::Error;
 use core::fmt;

@@ -1,4 +1,4 @@
-//! Which events take a lock and which give it back, where both are told.
+//! Which events take a lock and which give it back, if both are in the trace.
 //!
 //! A release belongs to the latest taking of that lock by that thread which has none yet. The rest
 //! is damage (events that found no room, a mutex that another thread unlocked): a section without

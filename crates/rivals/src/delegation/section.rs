@@ -32,8 +32,8 @@ impl Name {
     /// # Safety
     ///
     /// This is the name of a section on a `T` that was not run before. The section's owner waits,
-    /// and does not look at the section before it was told, after this. What the owner did happens
-    /// before.
+    /// and does not look at the section until it is notified, after this. What the owner did
+    /// happens before.
     pub(super) unsafe fn run<T, P: Platform>(self, data: &mut T) {
         let head = ptr::with_exposed_provenance::<Head<T, P>>(self.0 as usize);
         // SAFETY: a section begins with a `Head`, and its function is made for its type.

@@ -101,7 +101,7 @@ pub(super) const MOST: usize = 1 << 31;
 pub(super) struct Cursor {
     /// The position to be read next.
     next: u64,
-    /// What `head` holds.
+    /// The value of `head`.
     freed: u64,
 }
 

@@ -83,7 +83,7 @@ impl<P: Platform, N: Notify> Sender<P, N> {
                 last = self.finish(entry) || nap::passed::<P>(deadline);
                 tried = self.post(message);
             } else {
-                // Whether it was notified too is of no matter: it has taken a place.
+                // Whether it was notified, too, does not matter: it has taken a place.
                 let _ = self.finish(entry);
             }
         }

@@ -34,7 +34,7 @@ use super::policy::Policy;
 use super::seats::Turn;
 use crate::sleep::{Bell, Park};
 
-/// What a crew and its watchdog share.
+/// The state that a crew and its watchdog share.
 pub(super) struct Watch<P: Platform> {
     there: P::U32,
     work: Bell<P>,

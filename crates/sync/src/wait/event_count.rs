@@ -97,8 +97,8 @@ impl<P: Platform, Q: Policy, F: CrowdForm> EventCount<P, Q, F> {
     }
 
     /// Notifies `count` waiters that have prepared, or as many as there are, in the order in which
-    /// they did. To be called when the condition is true. Never blocks for longer than others hold
-    /// the list; where no thread waits, it is a fence and a load.
+    /// they did. Call it when the condition is true. Never blocks for longer than others hold the
+    /// list; where no thread waits, it is a fence and a load.
     #[inline]
     pub fn notify(&self, count: u32) {
         // EC-1: pairs with the fence in `enlist`.

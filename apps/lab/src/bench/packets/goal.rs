@@ -81,8 +81,8 @@ impl Goal {
         (self.figure.of)(&row.summary.latency)
     }
 
-    /// The subjects that meet the goal, the best first: a line each; or that none does, and which
-    /// comes closest.
+    /// The subjects that meet the goal, the best first, one a line. `Err`: none does; the text
+    /// names the closest.
     pub fn verdict(&self, rows: &[Row]) -> Result<String, String> {
         let mut rows: Vec<_> = rows.iter().filter(|row| row.repetitions > 0).collect();
         rows.sort_by(|a, b| self.seen(a).total_cmp(&self.seen(b)));

@@ -1,4 +1,4 @@
-//! What a machine file may say, and seldom means to.
+//! Warnings on values that a machine file may have, but that are seldom intended.
 
 use super::number::Number;
 use super::wrong::Wrong;

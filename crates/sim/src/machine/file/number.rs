@@ -21,7 +21,7 @@ impl Kind {
     /// All kinds, the best known first.
     pub const ALL: [Self; 4] = [Self::Measured, Self::Published, Self::Recalled, Self::Estimated];
 
-    /// What machine files call it.
+    /// Its name in machine files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,7 +33,7 @@ impl Kind {
     }
 }
 
-/// What a number counts.
+/// The unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds, whichever unit the file uses.
@@ -51,7 +51,7 @@ pub struct Number {
     pub name: String,
     /// As it stands in the file, in its unit.
     pub value: f64,
-    /// What it counts.
+    /// Its unit.
     pub unit: Unit,
     /// How well it is known.
     pub kind: Kind,

@@ -86,7 +86,7 @@ fn clients_that_are_none_are_sent_away_and_the_others_are_served() {
     }
     let fault = crowded.received().fault.clone().unwrap();
     assert!(fault.contains("as many as it may"), "{fault}");
-    // A peer that speaks another version is told.
+    // A peer that speaks another version gets an error.
     let mut answer = Vec::new();
     newer.read_to_end(&mut answer).unwrap();
     assert_eq!((answer.len(), &answer[..7]), (40, &b"aphS\x01\0\x01"[..]));

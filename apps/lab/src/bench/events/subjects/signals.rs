@@ -93,7 +93,7 @@ impl Mechanism for Waiting {
     }
 }
 
-/// A thread, and the signal by which it is told.
+/// A thread, and the signal by which it is notified.
 struct Target {
     number: libc::c_int,
     /// Relaxed: the notifier has met the thread after it has entered.

@@ -127,8 +127,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     }
 
     /// Gives back what the lock has taken to count its readers by socket, if it is free; never
-    /// blocks. To be called before the lock's memory is put to other uses: otherwise no other lock
-    /// can have the indicator.
+    /// blocks. Call it before the lock's memory is put to other uses: otherwise no other lock can
+    /// have the indicator.
     #[inline]
     pub fn gather(&self) {
         if self.peek().is_spread() {

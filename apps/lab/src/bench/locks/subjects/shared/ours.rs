@@ -34,7 +34,7 @@ impl<Q: Policy, F: RwForm> Subject for Ours<Q, F> {
 
     #[inline]
     fn share<R>(&self, section: impl FnOnce() -> R) -> R {
-        // A reader is refused only where there are more readers than there can be threads.
+        // A reader is refused only if there are more readers than a process can have threads.
         self.0.read().expect("there are fewer threads than readers may be");
         let result = section();
         // SAFETY: had by this thread above.
