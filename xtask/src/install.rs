@@ -35,7 +35,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
             other => return Err(other.unexpected().into()),
         }
     }
-    let prefix = prefix.ok_or("where to? Say --prefix P, as --prefix /usr/local")?;
+    let prefix = prefix.ok_or("no prefix: say --prefix P, such as --prefix /usr/local")?;
     if !prefix.is_absolute() {
         return Err(format!("--prefix {} is not absolute", prefix.display()).into());
     }

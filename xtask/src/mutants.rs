@@ -113,7 +113,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     let mut record = match record {
         Some(path) => Some(Record::open(&root, path, &of_table(&root)?)?),
         None if resume => {
-            return Err("--resume needs --record FILE, which says what is known".into());
+            return Err("--resume needs --record FILE, the file with earlier results".into());
         }
         None => None,
     };

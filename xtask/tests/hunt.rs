@@ -22,7 +22,7 @@ fn a_deadlock_is_found_and_dumped() {
     let (said, dump) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "{said}{dump}");
-    assert!(said.contains("a hang: no worker gets on; see "), "{said}");
+    assert!(said.contains("a hang: no worker makes progress; see "), "{said}");
     // The two mutexes, and the threads that wait for them.
     assert_eq!(dump.matches("Mutex at 0x").count(), 2, "{dump}");
     assert_eq!(dump.matches("Locker, 0 done").count(), 2, "{dump}");

@@ -278,7 +278,7 @@ fn without_children_the_locks_are_for_cmd_and_its_forks_alone() {
         let mut expected = "itself: ours\nfork: ours\n".to_owned();
         ways.iter().for_each(|way| expected += &format!("{way}: {whose}\n"));
         assert_eq!((stdout(&output), output.status.code()), (expected, Some(0)), "{said}");
-        assert_eq!(said.contains("was left alone, as --no-children asks"), !more.is_empty());
+        assert_eq!(said.contains("were left alone, because of --no-children"), !more.is_empty());
         // No program is complained of that was left alone on purpose.
         assert!(!said.contains("Not replaced in"), "{said}");
     }

@@ -63,7 +63,7 @@ pub struct Rule {
 /// The rule or the list that is too long, in words.
 pub fn file(rules: &[Rule]) -> Result<Vec<u8>, String> {
     if rules.len() > RULES {
-        return Err(format!("{} places in programs, and room for {RULES}", rules.len()));
+        return Err(format!("{} places in programs: there is room for {RULES}", rules.len()));
     }
     let mut bytes = Vec::with_capacity(FILE_BYTES);
     bytes.extend(MAGIC.to_ne_bytes());
@@ -74,7 +74,7 @@ pub fn file(rules: &[Rule]) -> Result<Vec<u8>, String> {
         }
         for (text, room) in [(&rule.policy, POLICY_BYTES), (&rule.module, MODULE_BYTES)] {
             if text.len() > room || text.contains('\0') {
-                return Err(format!("a name too long or with a zero in it: {text}"));
+                return Err(format!("the name is too long or contains a zero byte: {text}"));
             }
             bytes.extend(text.as_bytes());
             bytes.resize(bytes.len() + room + 1 - text.len(), 0);

@@ -130,7 +130,7 @@ pub struct MutexGuard<'a, T> {
 ///
 /// Each owner gets this error until one states that the value is whole, by
 /// [`recover`](Self::recover).
-#[must_use = "the mutex is held, and its value not whole"]
+#[must_use = "the mutex is held, and its value may be inconsistent"]
 pub struct OwnerDied<'a, T>(MutexGuard<'a, T>);
 
 /// A guard, with or without the notice that an owner has died.
@@ -355,7 +355,7 @@ impl<T> fmt::Debug for OwnerDied<'_, T> {
 
 impl<T> fmt::Display for OwnerDied<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an owner of the mutex has died with it")
+        f.write_str("an owner of the mutex has died while it held the mutex")
     }
 }
 

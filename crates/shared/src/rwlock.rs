@@ -46,7 +46,7 @@ pub struct WriteGuard<'a, T> {
 ///
 /// Each acquisition gets this error until a writer states that the value is whole, by
 /// [`recover`](Self::recover).
-#[must_use = "the lock is held, and its value not whole"]
+#[must_use = "the lock is held, and its value may be inconsistent"]
 pub struct WriterDied<G>(G);
 
 impl<T> RwLock<T> {
@@ -214,7 +214,7 @@ impl<G> fmt::Debug for WriterDied<G> {
 
 impl<G> fmt::Display for WriterDied<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a writer has died with the lock")
+        f.write_str("a writer has died while it held the lock")
     }
 }
 

@@ -103,7 +103,10 @@ impl World {
     fn handles_next(&mut self) -> bool {
         let (me, core) = (self.me(), self.my_core());
         let Core { handles, schedule, .. } = &mut self.cores[core as usize];
-        assert!(schedule.is_none(), "a CPU whose threads a program schedules handles nothing");
+        assert!(
+            schedule.is_none(),
+            "a CPU whose threads a program schedules can't handle interrupts"
+        );
         assert!(*handles.handler.get_or_insert(me) == me, "a CPU has one handler");
         let waits = !take(&mut handles.pending);
         if waits {

@@ -177,7 +177,7 @@ impl fmt::Display for Wait {
                 write!(f, ", where it saw {value:#x}")?;
                 match writer {
                     Some(writer) => write!(f, "; thread {writer} wrote that line last"),
-                    None => write!(f, "; nobody has written that line"),
+                    None => write!(f, "; no thread has written that line"),
                 }
             }
             WaitsOn::Unpark => write!(f, "is parked"),

@@ -195,7 +195,10 @@ impl World {
         let (me, from) = (self.me(), self.my_core());
         assert!(to < self.machine.cores(), "no core {to}");
         let has_one = |core: u32| self.cores[core as usize].schedule.is_some();
-        assert!(!has_one(from) && !has_one(to), "who is scheduled by a program stays there");
+        assert!(
+            !has_one(from) && !has_one(to),
+            "a thread that a program schedules stays on its core"
+        );
         self.threads[me].state = State::Asleep(None);
         self.dispatch(from);
         self.migrate(me, to);

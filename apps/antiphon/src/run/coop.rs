@@ -350,7 +350,7 @@ fn words(refusal: Refusal) -> &'static str {
         }
         Refusal::Full => "the domain is full",
         Refusal::Cpu => "the thread may not run on the domain's CPU",
-        Refusal::RealTime => "not raised while late, for want of real-time rights",
+        Refusal::RealTime => "not raised while late: no real-time rights",
         Refusal::KeptFromRunning => "other threads kept it from running while it joined",
     }
 }

@@ -76,7 +76,8 @@ impl Seen<'_> {
     pub fn report(self) -> Result<Report, Failure> {
         // The recording is memory that CMD could write to: a report of it may be wrong, and CMD's
         // exit code may not be lost with it. The panic message is on stderr already.
-        let panicked = |_| Err(io::Error::other("the recording makes no sense"));
+        let panicked =
+            |_| Err(io::Error::other("the recording is damaged: CMD may have written to it"));
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.read()))
             .unwrap_or_else(panicked)
             .map_err(unread)

@@ -76,7 +76,7 @@ fn of_process(pid: u32) -> Result<Found, Failure> {
         Ok(None) => tape_of_program(pid).or_else(|| tape_that_names(pid)),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             let whose =
-                format!("process {pid} is another user's; as root: sudo antiphon top {pid}");
+                format!("process {pid} belongs to another user; as root: sudo antiphon top {pid}");
             return Err(Failure::missing(whose));
         }
         Err(error) => return Err(Failure::measured(format!("process {pid}: {error}"))),
@@ -108,7 +108,8 @@ fn pools_of(pid: u32, source: Option<&Source>) -> Result<Option<(Program, Pools)
             Ok(pools) => return Ok(Some((program, pools))),
             Err(Blind::Shows(error)) if error.kind() == io::ErrorKind::WouldBlock => {
                 return Err(Failure::measured(format!(
-                    "process {pid} shows its pools, but does not answer: it is stopped, perhaps"
+                    "process {pid} shows its pools, but does not answer: check whether it is \
+                    stopped"
                 )));
             }
             Err(Blind::Shows(_)) => {}

@@ -74,7 +74,8 @@ impl Program {
     /// One line: it has ended without.
     pub fn seen<T: DeserializeOwned>(&mut self) -> Result<T, String> {
         let line = self.line()?;
-        serde_json::from_str(&line).map_err(|error| format!("a program said no figures: {error}"))
+        serde_json::from_str(&line)
+            .map_err(|error| format!("the output of a program has no figures: {error}"))
     }
 
     /// Its lines from now on, for a reader in another thread. The first call has them.

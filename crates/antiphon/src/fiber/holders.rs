@@ -2,8 +2,8 @@
 //!
 //! A lock does not know its owner. But a fiber that holds it, and waits, has a guard on its stack,
 //! which has the lock's address. So a search of the stacks of waiting fibers finds those that may
-//! hold a lock, and also some that only have its address. The result is shown to people, who can
-//! tell the two apart, and is used for nothing else.
+//! hold a lock, and also some that only have its address. The result is only shown to people: they
+//! can tell the two apart.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -460,7 +460,7 @@ impl Host {
         // SAFETY: idle for a task, and suspended to go on: it was of the list of such.
         let said = unsafe { fiber.switch(order) };
         current::set_current(None);
-        said.expect("it ends only when it is told to")
+        said.expect("the fiber ends only by `Order::End`")
     }
 
     #[inline(always)]

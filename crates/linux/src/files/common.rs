@@ -79,7 +79,10 @@ pub fn open_own(directory: &File, name: &str) -> io::Result<File> {
     let file = beyond_standard(file, libc::F_DUPFD_CLOEXEC)?;
     let found = file.metadata()?;
     if !found.is_file() || found.nlink() != 1 {
-        return Err(Error::new(ErrorKind::PermissionDenied, "no file with one name"));
+        return Err(Error::new(
+            ErrorKind::PermissionDenied,
+            "not a regular file with exactly one name",
+        ));
     }
     own(found.uid(), found.mode())?;
     Ok(file)
@@ -168,7 +171,7 @@ fn own(owner: u32, mode: u32) -> io::Result<()> {
         return Err(Error::new(ErrorKind::PermissionDenied, "it belongs to another user"));
     }
     if mode & 0o077 != 0 {
-        let hint = "others may use it: take that away with `chmod go=`";
+        let hint = "other users have access: remove it with `chmod go=`";
         return Err(Error::new(ErrorKind::PermissionDenied, hint));
     }
     Ok(())

@@ -45,7 +45,7 @@ impl Signal {
     /// so too. A handler of ours would let it end system calls, and children that `exec` die of it.
     pub fn new(number: i32) -> io::Result<Self> {
         if !USABLE.contains(&number) {
-            let what = "not a signal to be told by: take SIGUSR1, SIGUSR2 or SIGURG";
+            let what = "not a signal that can notify: use SIGUSR1, SIGUSR2 or SIGURG";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         let mut old = MaybeUninit::<libc::sigaction>::zeroed();

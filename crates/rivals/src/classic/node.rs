@@ -85,7 +85,7 @@ impl<P: Platform> Node<P> {
     pub(crate) fn of_owner(word: &P::U32) -> Self {
         // Relaxed: written by the owner, which is us.
         let Some(me) = Self::at(word.load(Relaxed)) else {
-            unreachable!("who owns the lock has left its name")
+            unreachable!("the owner of the lock has left its name")
         };
         me
     }

@@ -97,7 +97,7 @@ impl<T, P: Platform, F: FnOnce(&mut T) -> R, R> Section<T, P, F, R> {
         match self.state.into_inner() {
             State::Done(result) => result,
             State::Begun => panic!("the critical section has panicked on the thread that ran it"),
-            State::Asked(_) => unreachable!("who was told has been served"),
+            State::Asked(_) => unreachable!("a notified waiter has been served"),
         }
     }
 
@@ -108,7 +108,7 @@ impl<T, P: Platform, F: FnOnce(&mut T) -> R, R> Section<T, P, F, R> {
     /// If the section was run.
     pub(super) fn refused(self) -> F {
         let State::Asked(section) = self.state.into_inner() else {
-            unreachable!("who was refused was not served")
+            unreachable!("a refused section was not served")
         };
         section
     }

@@ -58,7 +58,7 @@ impl<P: Platform, T> Ring<P, T> {
     pub(super) fn new(room: usize) -> Self {
         assert!(
             (1..=1 << 31).contains(&room),
-            "a channel with room for {room}: 1 to 2^31 there can be"
+            "a channel with room for {room}: it must be from 1 to 2^31"
         );
         let room = room.next_power_of_two();
         let slot = || Slot { lap: P::U64::ZERO, value: UnsafeCell::new(MaybeUninit::uninit()) };

@@ -141,7 +141,9 @@ impl fmt::Display for NotPosted {
         f.write_str(match self {
             Self::Full(_) => "the mailbox is full: post again later, or wait",
             Self::Closed(_) => "the mailbox is closed",
-            Self::ForSignals(_) => "no message runs that: name an action that `register` has named",
+            Self::ForSignals(_) => {
+                "no message can run this action: use one that `register` has returned"
+            }
         })
     }
 }

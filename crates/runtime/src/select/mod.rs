@@ -47,7 +47,7 @@ pub trait Source<P: Platform> {
 }
 
 /// A wait for one of several things; ended when it is dropped.
-#[must_use = "who waits is told of what others wait for"]
+#[must_use = "a pending wait takes notifications away from others: end it"]
 pub struct Stand<'a, P: Platform>(Told<'a, P>);
 
 enum Told<'a, P: Platform> {

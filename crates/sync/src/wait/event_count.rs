@@ -45,7 +45,7 @@ pub struct EventCount<P: Platform, Q: Policy = Distance, F: CrowdForm = Standard
 
 /// A wait that was prepared; cancels it when dropped. A wait that is forgotten stays on the list,
 /// and takes a notification from others.
-#[must_use = "a wait that was prepared is to be waited, or cancelled if there is no need any more"]
+#[must_use = "a prepared wait takes notifications: wait by it, or cancel it"]
 pub struct Key<'a, P: Platform, Q: Policy = Distance, F: CrowdForm = Standard> {
     count: &'a EventCount<P, Q, F>,
     /// `None`: there was no node, or the wait is over.

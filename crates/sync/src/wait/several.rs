@@ -45,7 +45,7 @@ pub struct Several<P: Platform> {
 }
 
 /// A place on the list of one of [several](Several) things.
-#[must_use = "who has a place is told of what others wait for"]
+#[must_use = "a place takes notifications away from others: end it"]
 pub struct Place<'a, P: Platform> {
     of: &'a dyn Stands<P>,
     /// `None`: there was no node, or the place was notified.

@@ -75,7 +75,7 @@ impl Image {
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let (build, segments) = parse_segments(&file).map_err(|_| {
-            io::Error::new(io::ErrorKind::InvalidData, "it is no ELF file of 64 bits")
+            io::Error::new(io::ErrorKind::InvalidData, "it is not a 64-bit ELF file")
         })?;
         Ok(Self { file, build, segments, functions: OnceCell::new() })
     }

@@ -61,8 +61,7 @@ impl Library {
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
             return Err(format!(
-                "opus wants the library {shown}, which is not there; on Debian: apt install \
-                 libopus0"
+                "opus needs the library {shown}, which is missing; on Debian: apt install libopus0"
             ));
         }
         let find = |name: &CStr| {

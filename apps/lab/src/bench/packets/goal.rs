@@ -56,7 +56,7 @@ impl FromStr for Goal {
             format!("no figure '{}'; there are: {known}", name.trim())
         })?;
         let below_ns = time(bound.trim());
-        let below_ns = below_ns.ok_or_else(|| wrong(&format!("'{bound}' is no time")))?;
+        let below_ns = below_ns.ok_or_else(|| wrong(&format!("'{bound}' is not a time")))?;
         Ok(Self { figure, below_ns })
     }
 }
@@ -121,11 +121,11 @@ mod tests {
             ("", "no '<'"),
             ("p99", "write a figure"),
             ("p98<1us", "there are: mean, p20"),
-            ("p99<200", "is no time"),
-            ("p99<us", "is no time"),
-            ("p99<-1us", "is no time"),
-            ("p99<0ns", "is no time"),
-            ("p99<1h", "is no time"),
+            ("p99<200", "is not a time"),
+            ("p99<us", "is not a time"),
+            ("p99<-1us", "is not a time"),
+            ("p99<0ns", "is not a time"),
+            ("p99<1h", "is not a time"),
         ] {
             assert!(of(wrong).is_err_and(|why| why.contains(told)), "{wrong}: {told}");
         }

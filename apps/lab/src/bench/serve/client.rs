@@ -92,7 +92,7 @@ impl Exchange {
         let asked = ask(&request, case, address);
         let answer = asked.map_err(|error| format!("the server does not answer: {error}"))?;
         if case == Case::Echo && answer != request {
-            return Err("the server sends something else back".to_owned());
+            return Err("the server sends another response than expected".to_owned());
         }
         Ok(Self { request, answer: answer.len() })
     }

@@ -78,7 +78,7 @@ impl Reader {
         let place = value.place;
         let name = value.name.clone();
         match self.time_or_none(value, span)? {
-            0 => Err(place.wrong(format!("{name} takes no time: more than 0 is possible"))),
+            0 => Err(place.wrong(format!("{name} is 0: it must be more than 0"))),
             ns => Ok(ns),
         }
     }
@@ -92,14 +92,14 @@ impl Reader {
         let mut found = units.map(|(key, ns)| table.optional(key).map(|value| (value, ns)));
         let (value, ns) = match found.iter().flatten().count() {
             1 => found.iter_mut().find_map(Option::take).expect("one is there"),
-            _ => return Err(place.wrong(format!("{name} wants one of ns, us and ms"))),
+            _ => return Err(place.wrong(format!("{name} needs exactly one of ns, us and ms"))),
         };
         let ns = value.number()? * ns;
         if !(0.0..=span.most_ns() as f64).contains(&ns) {
             let most = span.most();
             let what = format!(
-                "{name} is {ns} ns: 0 to {most} are possible; with more, simulations are taken for \
-                 stuck"
+                "{name} is {ns} ns: it must be from 0 to {most}; with more, simulations would be \
+                taken for stuck"
             );
             return Err(place.wrong(what));
         }
@@ -114,7 +114,7 @@ impl Reader {
         let mut table = sourced(value, "{ times = 1.5")?;
         let times = table.required("times")?.number()?;
         if !(0.01..=SLOWEST).contains(&times) {
-            let what = format!("{name} is {times} times: 0.01 to {SLOWEST} are possible");
+            let what = format!("{name} is {times} times: it must be from 0.01 to {SLOWEST}");
             return Err(place.wrong(what));
         }
         self.keep(name, times, Unit::Times, table)?;
@@ -144,11 +144,11 @@ impl Reader {
         let Some((kind, source)) = sources.pop() else {
             // A key that is misspelt says more than one that is missing.
             table.end()?;
-            let what = format!("{name} has no source: it wants one of {known} = \"where from\"");
+            let what = format!("{name} has no source: it needs one of {known} = \"where from\"");
             return Err(place.wrong(what));
         };
         if !sources.is_empty() {
-            return Err(place.wrong(format!("{name} has two sources: it wants one of {known}")));
+            return Err(place.wrong(format!("{name} has two sources: it needs one of {known}")));
         }
         let source = source.text()?;
         table.end()?;

@@ -161,12 +161,15 @@ fn servers_that_are_none_are_told_apart() {
     for (bytes, wanted) in [
         (Vec::new(), "hung up"),
         (begin[..30].to_vec(), "hung up"),
-        (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".to_vec(), "no answer of such"),
+        (
+            b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".to_vec(),
+            "not the answer of such",
+        ),
         (begin.clone(), "hung up"),
-        (with(&wire::frame(20, 5)), "a frame that there is not"),
-        (with(&wire::frame(0, 1 << 30)), "a frame that there is not"),
+        (with(&wire::frame(20, 5)), "a frame with an impossible"),
+        (with(&wire::frame(0, 1 << 30)), "a frame with an impossible"),
         (with(&[9; 12]), "no kind"),
-        (much, "more ahead than is held"),
+        (much, "more frames ahead than"),
     ] {
         let received = told(bytes);
         let fault = received.fault.unwrap_or_default();
