@@ -94,7 +94,7 @@ pub(crate) fn with<R>(look: impl FnOnce(&mut Execution) -> R) -> R {
     try_with(look).expect("`Check` words can only be used while a model runs")
 }
 
-/// Looks at the execution, if there is one that is not being looked at.
+/// Accesses the execution, if there is one and it is not borrowed already.
 pub(crate) fn try_with<R>(look: impl FnOnce(&mut Execution) -> R) -> Option<R> {
     let look = |slot: &RefCell<Option<Execution>>| {
         slot.try_borrow_mut().ok().and_then(|mut slot| slot.as_mut().map(look))

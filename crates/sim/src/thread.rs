@@ -24,7 +24,7 @@ pub(crate) enum State {
     Computing { until_ns: u64 },
     /// Spins on a line.
     Watching(Watch),
-    /// Spins, and the line has changed: it is read again. As a step it is not interrupted.
+    /// Spins, and the line has changed, so it is read again. Like a step, this is not interrupted.
     Rereading(Watch),
     /// Sleeps, or has not started.
     Asleep(Option<Sleep>),

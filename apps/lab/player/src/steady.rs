@@ -41,8 +41,8 @@ pub struct Steady<D, S> {
 }
 
 impl<D: Decode, S: Screen> Steady<D, S> {
-    /// A player that is to show `clip` on `screen`. Of the options it has no use for margin and
-    /// phase; the first frame is due a look-ahead after it has been started.
+    /// A player that shows `clip` on `screen`. It ignores the options margin and phase; the first
+    /// frame is due one look-ahead after the start.
     pub fn new(clip: Arc<Clip>, decoder: D, screen: S, options: Options) -> Self {
         let report = Report { decoder: decoder.name(), ..Report::default() };
         let mut layers = vec![Layer::Disposable; clip.frames().len()];

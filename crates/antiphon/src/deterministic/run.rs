@@ -24,7 +24,7 @@ pub(super) struct Ongoing {
     pub(super) crew: Crew<Sim, BoxedPolicy>,
     pub(super) timers: Timers,
     pub(super) schedule: RefCell<Schedule>,
-    /// Panics of tasks that no caller has asked for so far, wherever the returned value is.
+    /// Panics of tasks that no caller has taken yet, wherever the returned value is.
     pub(super) uncaught: RefCell<Vec<(u64, String)>>,
     /// One seat for each thread.
     pub(super) seats: Box<[Seat]>,

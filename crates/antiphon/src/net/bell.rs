@@ -22,7 +22,7 @@ impl Wake for Bell {
     }
 }
 
-/// Time between two looks of a waiter that is not notified, in nanoseconds.
+/// Time between two checks of a waiter that is not notified, in nanoseconds.
 const LOOK_NS: u64 = 10_000_000;
 
 /// Blocks until the file is ready, or the wait is over; returns whether the file is ready. May

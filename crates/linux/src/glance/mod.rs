@@ -139,8 +139,8 @@ pub fn own_id() -> ThreadId {
     thread::current()
 }
 
-/// Where the calling thread's stack is, the lowest address and the one behind the highest; `None`
-/// if the C library does not say. Not in a signal handler.
+/// The lowest address of the calling thread's stack, and the one behind the highest; `None` if the
+/// C library does not say. Do not call it in a signal handler.
 #[must_use]
 pub fn own_stack() -> Option<(usize, usize)> {
     let mut attributes = core::mem::MaybeUninit::uninit();

@@ -51,7 +51,7 @@ pub struct Watchdog<'a, P: Platform, Y: Policy<P>> {
     seen: Box<[Option<Seen>]>,
 }
 
-/// A worker that is in a task for too long, and has a seat that another may have.
+/// A worker that is in a task for too long, and whose seat may be given to another thread.
 pub struct Hog<'a, P: Platform, Y: Policy<P>> {
     crew: &'a Crew<P, Y>,
     worker: usize,

@@ -73,7 +73,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// A time in whole nanoseconds, more than none.
+    /// A time in whole nanoseconds, more than 0.
     pub(super) fn time(&mut self, value: Value<'_>, span: Span) -> Result<u64, Wrong> {
         let place = value.place;
         let name = value.name.clone();
@@ -83,7 +83,7 @@ impl Reader {
         }
     }
 
-    /// A time in whole nanoseconds; what is less than one is one, and what is nothing is 0.
+    /// A time in whole nanoseconds. A positive time below 1 ns becomes 1; 0 stays 0.
     pub(super) fn time_or_none(&mut self, value: Value<'_>, span: Span) -> Result<u64, Wrong> {
         let place = value.place;
         let name = value.name.clone();
