@@ -1,4 +1,4 @@
-//! What a check found, and how it is shown.
+//! A finding of a check, and how it is shown.
 
 use std::fmt;
 

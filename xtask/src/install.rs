@@ -35,7 +35,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
             other => return Err(other.unexpected().into()),
         }
     }
-    let prefix = prefix.ok_or("where to? Say --prefix P, as --prefix /usr/local")?;
+    let prefix = prefix.ok_or("no prefix: say --prefix P, such as --prefix /usr/local")?;
     if !prefix.is_absolute() {
         return Err(format!("--prefix {} is not absolute", prefix.display()).into());
     }
@@ -68,8 +68,8 @@ fn build(root: &Path) -> Result<PathBuf, Failure> {
     Ok(Metadata::read(root)?.target_directory.join(PROFILE))
 }
 
-/// Puts the files of the crate and the libraries that were `built` under `at`. They are told to
-/// be under `prefix`.
+/// Puts the files of the crate and the libraries that were `built` under `at`. Their paths name
+/// `prefix` as the place of installation.
 fn place(of_crate: &Path, built: &Path, prefix: &Path, at: &Path) -> Result<(), Failure> {
     let (include, lib) = (at.join("include"), at.join("lib"));
     let config = lib.join("pkgconfig");

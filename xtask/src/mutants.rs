@@ -44,7 +44,7 @@ use trial::{Bench, Mixed};
 
 const TABLE: &str = "crates/models/mutants.toml";
 
-/// Is told what became of each mutant that was tried.
+/// Receives the result of each mutant that was tried.
 type Note<'a> = &'a mut (dyn FnMut(&Mutant, &Fate) -> Result<(), Failure> + Send);
 
 /// Which mutants to try.
@@ -113,7 +113,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     let mut record = match record {
         Some(path) => Some(Record::open(&root, path, &of_table(&root)?)?),
         None if resume => {
-            return Err("--resume needs --record FILE, which says what is known".into());
+            return Err("--resume needs --record FILE, the file with earlier results".into());
         }
         None => None,
     };
@@ -264,7 +264,7 @@ fn choose_each(
     Ok(())
 }
 
-/// What became of the mutants so far.
+/// The results of the mutants so far.
 struct Trials<'a> {
     fates: Vec<Fate>,
     done: usize,

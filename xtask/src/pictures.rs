@@ -35,7 +35,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
         }
     }
     let Some((page, names)) = values.split_first() else {
-        return Err("of which page? It is what `--html` of a command has written".into());
+        return Err("no page: name a file that `--html` of a command has written".into());
     };
     let text = fs::read_to_string(page).map_err(|error| format!("{page}: {error}"))?;
     let (style, charts) = (between(&text, "<style>\n", "</style>").unwrap_or(""), charts(&text));

@@ -22,7 +22,7 @@ fn a_deadlock_is_found_and_dumped() {
     let (said, dump) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "{said}{dump}");
-    assert!(said.contains("a hang: no worker gets on; see "), "{said}");
+    assert!(said.contains("a hang: no worker makes progress; see "), "{said}");
     // The two mutexes, and the threads that wait for them.
     assert_eq!(dump.matches("Mutex at 0x").count(), 2, "{dump}");
     assert_eq!(dump.matches("Locker, 0 done").count(), 2, "{dump}");
@@ -60,7 +60,8 @@ fn a_hunter_that_was_stopped_hunts_for_as_long_as_it_was_to() {
     std::thread::sleep(Duration::from_secs(4));
     signal("CONT", process);
     assert!(hunter.wait().unwrap().success());
-    // At most a second of the stop counts; three are left to hunt, less what was over before.
+    // At most one second of the stop counts as time hunted. So three seconds are left to hunt, less
+    // the time before the stop.
     assert!(start.elapsed() > Duration::from_secs(5), "{:?}", start.elapsed());
 }
 

@@ -80,10 +80,10 @@ fn what_is_done_to_a_program_is_noticed() {
         ("echo more >&2", "stderr differs"),
         ("rm file", "file file is missing"),
         ("echo more > file", "file file differs"),
-        ("echo more > another", "file another was not there"),
+        ("echo more > another", "file another exists only with antiphon"),
         ("sleep 600 > /dev/null 2>&1 &", "what still ran differs"),
         ("exit 101", "exit differs"),
-        ("exit 3", "a lost report was not there"),
+        ("exit 3", "a lost report exists only with antiphon"),
     ] {
         let (line, passed) = folder.battery(PROGRAM, deed);
         assert!(line.starts_with("failed: case exchange: ") && line.contains(what), "{line}");

@@ -89,8 +89,8 @@ fn a_program_with_thread_sanitizer_is_told() {
     is_told(&folder, &program, "ThreadSanitizer");
 }
 
-/// A runtime that wants to be the first library is told not to look; where the program has options
-/// of its own it can't be, and the program is left alone.
+/// A runtime that checks whether it is the first library is configured not to check. If the program
+/// has options of its own, that is not possible, and the program is left alone.
 #[test]
 fn a_program_with_address_sanitizer_runs() {
     let folder = Folder::new("children-asan");
@@ -278,7 +278,7 @@ fn without_children_the_locks_are_for_cmd_and_its_forks_alone() {
         let mut expected = "itself: ours\nfork: ours\n".to_owned();
         ways.iter().for_each(|way| expected += &format!("{way}: {whose}\n"));
         assert_eq!((stdout(&output), output.status.code()), (expected, Some(0)), "{said}");
-        assert_eq!(said.contains("was left alone, as --no-children asks"), !more.is_empty());
+        assert_eq!(said.contains("were left alone, because of --no-children"), !more.is_empty());
         // No program is complained of that was left alone on purpose.
         assert!(!said.contains("Not replaced in"), "{said}");
     }

@@ -289,7 +289,8 @@ fn a_program_that_leaves_something_behind_ends_as_it_does() {
     }
 }
 
-/// A limit costs the recording, or is no matter, and is told; CMD has what it would have.
+/// A resource limit may prevent the recording, or has no effect, and is reported; CMD gets the same
+/// limits as without us.
 #[test]
 fn limits_bound_the_program_and_not_what_watches_it() {
     let folder = Folder::new("limits");
@@ -415,7 +416,7 @@ fn a_program_in_another_root_directory_is_named() {
         assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
         assert!(stderr(&output).contains(why), "{name} ({program}): {}", stderr(&output));
         assert!(!stderr(&output).contains("No thread had to wait"), "{}", stderr(&output));
-        // The loader there is not told of a library that it can't find.
+        // The loader there is not given a library that it can't find.
         assert!(!stderr(&output).contains("ld.so"), "{}", stderr(&output));
     }
 }
@@ -439,7 +440,7 @@ fn a_folder_whose_files_can_not_be_executed_is_passed_over() {
     assert!(waits(&report(&folder)) > 0, "{}", stderr(&output));
 }
 
-/// What fails after CMD has ended is told, and does not take the place of its exit code.
+/// A failure after CMD has ended is reported, and does not replace CMD's exit code.
 #[test]
 fn a_report_that_can_not_be_written_does_not_hide_how_the_program_ended() {
     let full = ["run".to_owned(), "--report".to_owned(), "/dev/full.json".to_owned()];

@@ -44,7 +44,7 @@ fn a_wrappers_report_that_cannot_be_written_is_125() {
     }
 }
 
-/// What was recorded is told of, also where the trace can't be kept.
+/// The report is printed even if the trace can't be written.
 #[test]
 fn a_trace_that_cannot_be_written_is_125_behind_the_report() {
     let output = output(&["record", "--out", "/dev/full", "--", "true"]);

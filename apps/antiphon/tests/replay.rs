@@ -95,7 +95,7 @@ fn what_is_no_trace_and_what_is_not_there_is_one_line() {
     let wrong = [
         (put("text", b"not one"), "xeon-2s", "not a trace: `antiphon record -- CMD` writes one"),
         (put("newer", &newer), "xeon-2s", "a trace of version 9"),
-        (put("older", &older), "xeon-2s", "a trace of version 1, and this program reads version 2"),
+        (put("older", &older), "xeon-2s", "a trace of version 1, but this program reads version 2"),
         (put("damaged", &damaged), "xeon-2s", "damaged: its checksum is wrong"),
         (folder.path("nothing"), "xeon-2s", "No such file"),
         ("/dev/zero".to_owned(), "xeon-2s", "not a trace"),
@@ -158,7 +158,7 @@ fn what_a_trace_calls_its_sites_is_text() {
     // The name is there three times: as the command, in the verdict, and as the site.
     let seen = r"f\u{1b}]0;title\u{7}\u{9b}2J<b>\n\u{202e}";
     assert_eq!(text.matches(seen).count(), 3, "{text}");
-    assert!(text.contains("what recording took is not in the trace"), "{text}");
+    assert!(text.contains("the cost of recording is not in the trace"), "{text}");
     assert!(text.contains("with 2 threads, 2.00 k acquisitions"), "{text}");
     assert!(!read(&page).contains("<b>"));
     for option in ["--html", "--export"] {

@@ -254,7 +254,7 @@ fn another_version_and_garbage_are_refused() {
         ("HTTP/1.1 400 Bad Request", 1, "garbled"),
         ("", 1, "garbled"),
         (
-            "{\"antiphon_look\":1,\"error\":\"this program is another user's\"}",
+            "{\"antiphon_look\":1,\"error\":\"this program belongs to another user\"}",
             69,
             "another user's",
         ),

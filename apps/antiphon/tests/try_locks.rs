@@ -41,7 +41,7 @@ fn output_without_the_metric_is_said() {
     let output = output(&["try", "--metric", "rate=rate ([0-9]+)", "--", "echo", "nothing"]);
     assert_eq!(output.status.code(), Some(1));
     let line = stderr(&output);
-    assert!(line.contains("nothing that matches \"rate ([0-9]+)\""), "{line}");
+    assert!(line.contains("nothing in the output matches \"rate ([0-9]+)\""), "{line}");
 }
 
 #[test]

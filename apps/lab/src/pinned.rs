@@ -51,8 +51,8 @@ fn pin(place: usize) -> Result<(), Failure> {
 /// The work of one thread.
 pub type Task<'a, R> = Box<dyn FnOnce() -> R + Send + 'a>;
 
-/// Runs `body` once on each of `places` (a place may come twice), all at a time; it is told its
-/// number. Returns when all are done, with what they return.
+/// Runs `body` once on each of `places` (a place may come twice), all at a time; it gets the number
+/// of its place. Returns when all are done, with what they return.
 ///
 /// # Errors
 ///
@@ -138,7 +138,7 @@ impl Stopwatch {
     ///
     /// # Errors
     ///
-    /// If the counter can't be told in nanoseconds.
+    /// If the counter can't be converted to nanoseconds.
     pub fn new() -> Result<Self, Failure> {
         // On a machine that is busy it may take a second and a third look.
         let measured = (0..5).find_map(|_| antiphon_linux::measure_ticks(20_000_000));

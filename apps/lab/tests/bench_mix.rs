@@ -1,4 +1,4 @@
-//! `bench mix`, in settings that are too small to mean anything but its keys.
+//! `bench mix`, in settings so small that only the keys of its rows are meaningful.
 //!
 //! A repetition that loses a frame, or mixes those of different moments, ends with exit code 1: so
 //! each run here that succeeds has shown that it did none of this.

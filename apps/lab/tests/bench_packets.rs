@@ -150,7 +150,7 @@ fn what_is_wrong_is_said() {
         (&["--goal", "p99", "--arrivals", &good], "no '<' in 'p99'"),
         (&["--goal", "p98<1ms", "--arrivals", &good], "no figure 'p98'"),
         (&["--goal", "p99<1ms", "--arrivals", &empty], "it has no arrival"),
-        (&["--goal", "p99<1ms", "--arrivals", &bad], "line 2: 'soon' is no time"),
+        (&["--goal", "p99<1ms", "--arrivals", &bad], "line 2: 'soon' is not a time"),
         (&["--goal", "p99<1ms", "--arrivals", &missing], "No such file"),
     ] {
         let refused = output(&[&SMALL[..], arguments].concat());

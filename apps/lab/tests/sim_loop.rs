@@ -78,7 +78,8 @@ fn the_page_has_curves_of_tardiness_and_of_fairness_for_each_subject() {
     let output = output(&with(&cases));
     assert!(output.status.success(), "{}", stderr(&output));
     let page = std::fs::read_to_string(file).expect("a page");
-    // Two drawings for each number of hogs, of five subjects each; one of two numbers of colours.
+    // For each number of hogs two drawings with five subjects each; and one drawing for the two
+    // numbers of colours.
     let drawn = (page.matches("<svg").count(), page.matches("<polyline").count());
     assert_eq!(drawn, (2 * 2 + 1, 2 * 2 * 5 + 2));
     assert!(page.contains("a model, not a measurement") && !page.contains("NaN"), "{page}");

@@ -64,7 +64,10 @@ fn a_file_is_checked_and_an_error_has_its_line() {
     assert!(refused(&["sim", "machines", "--check", name]).contains("os has no slice"));
     std::fs::write(&path, file.replace("slice = { ms", "slice = { s")).expect("written");
     let said = refused(&["sim", "machines", "--check", name]);
-    assert!(said.contains(&format!("mine.toml:{line}: os.slice wants one of ns, us")), "{said}");
+    assert!(
+        said.contains(&format!("mine.toml:{line}: os.slice needs exactly one of ns, us")),
+        "{said}"
+    );
     assert_eq!(refused(&["sim", "machines", name]), said);
     std::fs::write(&path, [0xff, 0xfe]).expect("written");
     assert!(refused(&["sim", "machines", name]).contains("not a text in UTF-8"));
@@ -108,7 +111,7 @@ fn what_costs_less_farther_out_is_doubted_on_stderr_and_possible() {
     let checked = output(&["sim", "machines", "--check", &path]);
     let said = stderr(&checked);
     assert!(checked.status.success() && said.lines().count() == 1, "{said}");
-    let words = "level.machine.transfer is 127 ns, and nearer in level.socket.transfer is 450 ns";
+    let words = "level.machine.transfer is 127 ns, but the nearer level.socket.transfer is 450 ns";
     assert!(said.contains("mine.toml:") && said.contains(words), "{said}");
     std::fs::write(&path, file).expect("written");
     assert_eq!(stderr(&output(&["sim", "machines", "--check", &path])), "");

@@ -158,8 +158,8 @@ fn mix(legs: &[(Arc<UdpSocket>, Receiver<Frame>)], times: Times) -> io::Result<(
     Ok(())
 }
 
-/// A leg's frame of that number, if it comes in time. A frame that is early, as others were lost,
-/// is kept.
+/// The frame `number` of a leg, if it comes in time. If frames were lost, the next one is early; it
+/// is kept in `early`.
 fn take(
     slot: &Receiver<Frame>,
     early: &mut Option<Frame>,

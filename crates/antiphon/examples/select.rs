@@ -1,5 +1,5 @@
-//! Cost of a message that is received by a select: from one channel alone, from two of which both
-//! have something, and from two where each has to be waited for; beside crossbeam's.
+//! Cost of receiving a message by a select: from one channel alone, from two that both have a
+//! message, and from two where the receiver has to wait for each message. Compared with crossbeam.
 //!
 //! `cargo run --release -p antiphon --example select`: median of 9 rounds in turn, of nanoseconds
 //! for a message. `threads` are two; `fibers` are two of one thread.

@@ -1,5 +1,5 @@
 //! A hundred thousand fibers wait by one token, each by a child of its own or by the token itself;
-//! then it is cancelled, and each is told once.
+//! then it is cancelled, and each is notified once.
 //!
 //! `cargo run --release -p antiphon --example storm [FIBERS]`
 

@@ -139,7 +139,7 @@ fn window(stream: &net::TcpStream) -> io::Result<u64> {
     const AT: usize = 228;
     let mut info = [0_u8; 256];
     let mut length = size_of_val(&info) as libc::socklen_t;
-    // SAFETY: `info` and `length` are there to be written to, and that is how large they are.
+    // SAFETY: `info` and `length` are writable, and `length` is the size of `info`.
     let failed = unsafe {
         libc::getsockopt(
             stream.as_raw_fd(),

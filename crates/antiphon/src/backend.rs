@@ -1,4 +1,4 @@
-//! How fibers wait for sockets, and event loops for files: decided once for the process.
+//! The way in which fibers wait for sockets, and event loops for files; decided once per process.
 
 use std::fmt;
 

@@ -41,7 +41,7 @@ impl Barrier {
     /// If `threads` does not fit in a `u32`.
     #[must_use]
     pub const fn new(threads: usize) -> Self {
-        assert!(threads <= u32::MAX as usize, "a barrier for more threads than there can be");
+        assert!(threads <= u32::MAX as usize, "a barrier is for at most 2^32 - 1 threads");
         Self(wait::Barrier::new(threads as u32))
     }
 

@@ -69,7 +69,8 @@ struct TasksOfAScope;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// Nor be told where it ends: another may spawn no task that borrows from this one.
+/// Nor can an outer scope be used instead: it may spawn no task that borrows from data inside the
+/// inner one.
 ///
 /// ```compile_fail,E0597
 /// # let pool = antiphon::pool::Pool::new(1)?;

@@ -37,7 +37,7 @@ struct Slice {
     began_ns: u64,
 }
 
-/// What the runtime of fibers does for the budget. Both functions are called rarely.
+/// The functions of the fiber runtime that the budget calls. Both are called rarely.
 pub(crate) struct Fibers {
     /// The number of the turn that the calling fiber has; `None` if the caller is no fiber.
     pub(crate) turn: fn() -> Option<u32>,

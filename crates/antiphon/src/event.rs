@@ -233,7 +233,7 @@ pub struct EventCount(wait::EventCount<Linux>);
 /// A wait that was prepared at an [`EventCount`]; dropping it cancels the wait. If it is forgotten
 /// ([`std::mem::forget`]), it stays prepared for ever, and takes a notification from another
 /// waiter.
-#[must_use = "a wait that was prepared is to be waited, or cancelled if there is no need any more"]
+#[must_use = "a prepared wait takes notifications: wait by it, or cancel it"]
 pub struct EventKey<'a>(wait::Key<'a, Linux>);
 
 impl EventCount {

@@ -35,11 +35,11 @@ use crate::select::{And, Select, Then};
 use crate::worker::wait_for;
 
 /// The side that provides the value. If it is dropped, the waiter gets [`Broken`].
-#[must_use = "dropped, it is broken"]
+#[must_use = "a promise that is dropped is broken: fulfil it"]
 pub struct Promise<T: Send + 'static>(task::Promise<Linux, T>);
 
 /// The side that waits for the value. If it is dropped, the value will be dropped, too.
-#[must_use = "somebody comes up with a value"]
+#[must_use = "the promised value is not waited for: join it"]
 pub struct Awaited<T>(task::Handle<Linux, T>);
 
 /// The promise was dropped without a value: there will be none.

@@ -148,7 +148,10 @@ impl Drop for SemaphorePermit<'_> {
     fn drop(&mut self) {
         let given = self.semaphore.0.release(self.permits);
         // Not a second panic, which would end the process.
-        assert!(given.is_ok() || std::thread::panicking(), "more permits than there can be");
+        assert!(
+            given.is_ok() || std::thread::panicking(),
+            "a semaphore would have more than `MAX_PERMITS` permits"
+        );
     }
 }
 

@@ -234,8 +234,8 @@ impl Builder {
         Y: Policy<Linux> + 'static,
     {
         let Self { name, room, width, weight, rank } = self;
-        assert!(pool.has_fibers(), "stage {name:?} is on a pool whose tasks are no fibers");
-        assert!(weight > 0, "stage {name:?} has no weight");
+        assert!(pool.has_fibers(), "stage {name:?} needs a pool of fibers (`Builder::fibers`)");
+        assert!(weight > 0, "stage {name:?} has weight 0: give it 1 or more");
         let width = width.unwrap_or_else(|| pool.threads());
         let pool = pool.clone();
         let caller = Location::caller();

@@ -269,7 +269,7 @@ unsafe impl Forker for Forking {
         match outcome {
             Some(Ok(returned)) => returned,
             Some(Err(panic)) => resume_unwind(panic),
-            None => panic!("the pool's policy has panicked, and with it went what was forked"),
+            None => panic!("the pool's policy has panicked, and the forked closure is lost"),
         }
     }
 }

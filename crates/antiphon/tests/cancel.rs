@@ -107,7 +107,7 @@ fn a_tree_may_be_deep() {
     drop((last, top));
 }
 
-/// All waiters are told, by whatever they wait.
+/// All waiters are notified, by whatever they wait.
 #[test]
 fn a_storm_reaches_all() {
     const FIBERS: usize = 10_000;

@@ -21,7 +21,7 @@ fn fibers(threads: usize) -> Builder {
     unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES) }
 }
 
-/// Panics when it is asked for a task, once it was told to.
+/// Panics when it is asked for a task, after the flag is set.
 struct Fails(Arc<AtomicBool>);
 
 // SAFETY: tasks go into the worker's queue, and come out of queues.

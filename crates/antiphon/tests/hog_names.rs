@@ -142,7 +142,7 @@ fn a_census_says_where_a_thread_is_that_does_not_answer() {
     );
 }
 
-/// It is told of hogs as long as they last, and afterwards.
+/// Hogs are reported as long as they last, and afterwards.
 #[test]
 fn who_looks_at_the_program_is_told_of_hogs() {
     let pool = fibers(named(1)).spares(0).name("told").build().expect("fibers");
@@ -162,7 +162,7 @@ fn who_looks_at_the_program_is_told_of_hogs() {
     let told = looks();
     running.end();
     if told.contains("{\"name\":\"spins_until\"") {
-        // Whose function it is can't be told without the name of its module.
+        // Without the name of its module, it is not known whose function it is.
         let why = "skipped: modules are named with CARGO_PROFILE_DEV_DEBUG=full only";
         assert!(writeln!(io::stderr(), "{why}").is_ok());
         return;

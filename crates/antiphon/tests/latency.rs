@@ -38,7 +38,8 @@ fn tasks(pool: &Pool) -> Vec<Timed> {
     pool.recording().tasks
 }
 
-/// The times when `count` tasks are over: a waiter for a task is told before its account is closed.
+/// The times when `count` tasks are over: a waiter for a task is notified before its account is
+/// closed.
 fn tasks_over(pool: &Pool, count: usize) -> Vec<Timed> {
     loop {
         let tasks = tasks(pool);
@@ -113,8 +114,8 @@ fn fibers_know_the_line_that_has_spawned_them() {
     assert_eq!(places.iter().map(|place| place.places).collect::<Vec<_>>(), [1, 1, 1, 5]);
 }
 
-/// The fiber may go on, as its deadline is over or as it is told so, while another task has the
-/// thread.
+/// The fiber may go on, because its deadline is over or because it was notified, while another task
+/// has the thread.
 #[test]
 fn a_fiber_beside_a_hog_is_hogged() {
     // Where the thread had no CPU for long, the sleeping fiber was awake before the hog came.

@@ -161,7 +161,7 @@ fn times_are_told_of_pools_that_record() {
     assert!(told.contains("\"is_fiber\":false,\"is_over\":true"), "{told}");
 }
 
-/// However many are timed, some are told by themselves.
+/// However many tasks are timed, some are reported one by one.
 #[test]
 fn what_is_told_of_time_is_bounded() {
     const TASKS: usize = 100;

@@ -9,7 +9,7 @@ use antiphon::fiber::STACK_BYTES;
 use antiphon::net::{Async, TcpListener, TcpStream};
 use antiphon::pool::Pool;
 
-/// A file that is closed while a clone of it is not, and the number is another's.
+/// A file is closed while a clone of it stays open, and its number is given to another file.
 #[test]
 fn a_number_that_is_used_again_is_another_file() {
     // SAFETY: no fiber waits while it makes a thread-local.

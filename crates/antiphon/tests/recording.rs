@@ -35,7 +35,7 @@ fn a_task_behind_a_long_one_was_hogged() {
     assert_eq!(recording.latency(100 * LONG).hogged.max_ns, 0);
 }
 
-/// The number of tasks is as told, though few are recorded; and no task is told that is not over.
+/// The number of tasks is right, though few are recorded; and no task is reported before its end.
 #[test]
 fn events_tile_the_time_of_a_worker_and_count_its_tasks() {
     const TASKS: u64 = 1_000;
@@ -64,7 +64,7 @@ fn events_tile_the_time_of_a_worker_and_count_its_tasks() {
 }
 
 /// Tasks from outside are recorded, the workers that took them have searched for them, and the end
-/// is told.
+/// is reported.
 #[test]
 fn a_task_from_outside_is_found_by_a_search() {
     let pool = Pool::new(1).unwrap();

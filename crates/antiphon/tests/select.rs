@@ -303,7 +303,7 @@ fn a_task_that_ends_is_had_by_one_of_many_waits() {
     }
 }
 
-/// One source is always ready, and one is told by a task that has to run on the same thread.
+/// One source is always ready, and one is notified by a task that has to run on the same thread.
 #[test]
 fn what_is_always_ready_lets_others_run() {
     let pool = fibers(1);

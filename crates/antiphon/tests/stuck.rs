@@ -39,7 +39,7 @@ fn fibers(threads: usize) -> (Pool, Receiver<Report>) {
     (unsafe { builder.fibers(STACK_BYTES) }.build().expect("fibers"), reports)
 }
 
-/// Many times as long as it takes to be told.
+/// Many times as long as the report takes to come.
 fn nothing_comes(reports: &Receiver<Report>) {
     let told = reports.recv_timeout(AFTER * 20).map(|report| report.text);
     assert_eq!(told, Err(RecvTimeoutError::Timeout));

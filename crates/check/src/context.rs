@@ -12,7 +12,7 @@ use crate::step::Step;
 
 thread_local! {
     static EXECUTION: RefCell<Option<Execution>> = const { RefCell::new(None) };
-    /// What a panic inside of a visible operation said.
+    /// The message of a panic inside a visible operation.
     static INSIDE: RefCell<String> = const { RefCell::new(String::new()) };
     /// Whether panics are findings.
     static QUIET: Cell<bool> = const { Cell::new(false) };
@@ -21,7 +21,8 @@ thread_local! {
 /// Unwinds a setup or final check whose execution has ended.
 struct Halt;
 
-/// Where a panic of the checker itself leaves a model: it was kept quiet, and is told here.
+/// A panic of the checker itself leaves the model here: it was kept quiet before, and is reported
+/// now.
 pub(crate) struct Entered;
 
 impl Drop for Entered {
@@ -93,7 +94,7 @@ pub(crate) fn with<R>(look: impl FnOnce(&mut Execution) -> R) -> R {
     try_with(look).expect("`Check` words can only be used while a model runs")
 }
 
-/// Looks at the execution, if there is one that is not being looked at.
+/// Accesses the execution, if there is one and it is not borrowed already.
 pub(crate) fn try_with<R>(look: impl FnOnce(&mut Execution) -> R) -> Option<R> {
     let look = |slot: &RefCell<Option<Execution>>| {
         slot.try_borrow_mut().ok().and_then(|mut slot| slot.as_mut().map(look))

@@ -10,7 +10,7 @@ use crate::model::FailureKind;
 
 /// A plain variable: two accesses of which one writes must be ordered by happens-before.
 ///
-/// What a lock protects in a model. Accesses are not visible operations: they cost the checker
+/// Data that a lock protects in a model. Accesses are not visible operations: they cost the checker
 /// nothing.
 pub struct Data<T> {
     value: UnsafeCell<T>,

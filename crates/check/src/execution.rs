@@ -55,7 +55,7 @@ pub(crate) struct Execution {
     pub(crate) over: bool,
     /// The order of the fences and sections that have taken place.
     pub(crate) fences: Fences,
-    /// What they would be with one event more.
+    /// Scratch space: `fences` with one event more.
     tried: Fences,
     /// Whether the graph that the run was started with was found to be an execution.
     checked: bool,
@@ -185,7 +185,7 @@ impl Execution {
         (event.exclusive && self.source(event) == write).then_some(event.id)
     }
 
-    /// What the read half of an exclusive write read from.
+    /// The write that the read half of an exclusive write read from.
     pub(crate) fn source(&self, exclusive: &Event) -> Id {
         let read = self.index.get(exclusive.before()).expect("a write half has a read half");
         self.graph.events[read].from

@@ -32,9 +32,9 @@ enum Strength {
 #[derive(Clone)]
 struct Node {
     strength: Strength,
-    /// What happens after this happens after the node.
+    /// All events that happen after this one happen after the node.
     first: Id,
-    /// What happens before the node.
+    /// The events that happen before the node.
     before: Clock,
 }
 
@@ -228,7 +228,7 @@ impl Fences {
         self.insert(&[Edges { from, to }]);
     }
 
-    /// What an access orders, which nothing happens after yet.
+    /// The edges that an access adds; no event happens after it yet.
     fn edges(
         &self,
         location: u16,

@@ -1,7 +1,7 @@
 //! Histories of models, for [`linearizability`](crate::linearizability).
 //!
 //! The order that is kept is happens-before, not time: weak memory has no other. So calls that
-//! nothing orders can be told in any order; two owners of a lock at a time, which then touch the
+//! nothing orders may be taken in any order; two owners of a lock at a time, which then touch the
 //! same data, are a data race and not a wrong answer.
 
 use std::cell::RefCell;

@@ -257,7 +257,7 @@ pub struct Failure {
     pub kind: FailureKind,
     /// The defect in words.
     pub what: String,
-    /// What each thread did, one line a step; the middle of a very long one is left out.
+    /// The steps of each thread, one per line; the middle of a very long list is left out.
     pub trace: String,
     /// The execution as a word for [`Mode::Replay`].
     pub replay: String,

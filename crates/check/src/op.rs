@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
 
 use crate::graph::{Event, Kind, What};
 
-/// What a thread asks for.
+/// A visible operation that a thread asks for.
 pub(crate) enum Op<'a> {
     Load {
         address: usize,
@@ -53,7 +53,7 @@ pub(crate) enum Op<'a> {
     Start,
 }
 
-/// What came of it: the value read, and whether the operation did what it is for.
+/// The result of an operation: the value read, and whether the operation succeeded.
 #[derive(Clone, Copy)]
 pub(crate) struct Outcome {
     pub(crate) value: u64,

@@ -130,7 +130,7 @@ pub(crate) fn choose(what: What, options: u64) -> u64 {
 }
 
 fn fence(order: Ordering) {
-    assert!(order != Ordering::Relaxed, "there is no relaxed fence");
+    assert!(order != Ordering::Relaxed, "a fence can't be `Relaxed`");
     context::perform(&Op::Fence(order));
 }
 

@@ -20,7 +20,7 @@ impl Execution {
         }
     }
 
-    /// What to call a location.
+    /// The name of a location.
     pub(crate) fn label(&self, location: u16) -> String {
         let state = &self.locations[location];
         match state.name {

@@ -213,6 +213,6 @@ impl Execution {
             status => format!("thread {number} is {status:?}"),
         });
         let waits: Vec<String> = waits.collect();
-        format!("nobody can go on: {}", waits.join("; "))
+        format!("no thread can go on: {}", waits.join("; "))
     }
 }

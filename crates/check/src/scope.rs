@@ -1,4 +1,4 @@
-//! What a model's program is given: shared state, threads, a final check.
+//! The interface for a model's program: shared state, threads, a final check.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;

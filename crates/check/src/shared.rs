@@ -17,7 +17,8 @@ use crate::context;
 use crate::graph::What;
 use crate::platform::{Way, choose, take, way_of};
 
-/// What a thread waits on: an address, and behind it 5 bits of a place; 0 is nothing. And its wake.
+/// The address that a thread waits on, followed by 5 bits of a place (0: it does not wait); and its
+/// wake-up.
 struct Sleeper {
     address: U64,
     token: U32,

@@ -400,7 +400,7 @@ impl Execution {
         ranks
     }
 
-    /// What an operation does when all threads have ended: for destructors, in their order.
+    /// Executes an operation after all threads have ended: for destructors, in their order.
     fn afterwards(&mut self, op: &Op) -> Outcome {
         let done = |value, ok| Outcome { value, ok };
         let Some(address) = op.read_address().or(match *op {

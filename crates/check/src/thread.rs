@@ -24,17 +24,17 @@ pub(crate) struct Thread {
     pub(crate) status: Status,
     /// How many events it has done.
     pub(crate) count: u16,
-    /// What happens before its first event.
+    /// The events that happen before its first event.
     pub(crate) start: Clock,
-    /// What happens before the thread's next event.
+    /// The events that happen before its next event.
     pub(crate) before: Clock,
-    /// What program order and reads-from lead from to the next event.
+    /// The events from which program order and reads-from lead to the next event.
     pub(crate) causes: Clock,
-    /// What an acquire fence would add.
+    /// The events that an acquire fence would add to `before`.
     pub(crate) acquirable: Clock,
-    /// Writes with smaller stamps have become visible, for the time that has passed.
+    /// Writes with smaller stamps have become visible, because time has passed.
     pub(crate) settled: usize,
-    /// What happened before the last release fence.
+    /// The events that happened before the last release fence.
     pub(crate) released: Clock,
     /// Logical time.
     pub(crate) time: u64,
@@ -52,7 +52,7 @@ pub(crate) struct Thread {
     /// How far the counter of its CPU is ahead of time, once it was read.
     pub(crate) ahead: Option<u64>,
     pub(crate) random: u32,
-    /// What the platform says of its priority.
+    /// Its priority, as the platform returns it.
     pub(crate) urgency: u8,
 }
 

@@ -18,8 +18,8 @@ impl Execution {
         for event in &events {
             (event.id, event.from, event.forced).hash(&mut hasher);
             match event.kind {
-                // Words are numbered as they come, so they are told by the thread that touched them
-                // first.
+                // Words are numbered in the order of their first access, so the first thread that
+                // touched them names them.
                 Kind::Read | Kind::Write => {
                     let same =
                         |other: &&Event| other.is_access() && other.location == event.location;

@@ -37,7 +37,7 @@ enum Operation {
     LoadSection,
 }
 
-/// What a program's threads share.
+/// The state that a program's threads share.
 struct Shared {
     words: [U32; 2],
     section: U8,
@@ -184,7 +184,7 @@ fn run(
     (all.into_inner(), report)
 }
 
-/// What a program's spins may do.
+/// How a program's threads may wait.
 #[derive(Clone, Copy, PartialEq)]
 enum Waits {
     /// There are none, nor other waits.

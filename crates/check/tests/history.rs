@@ -105,7 +105,7 @@ fn lost_additions_are_found() {
 
 #[test]
 fn happens_before_is_kept() {
-    // A read that must come after the write may not be told before it.
+    // A read that must come after the write may not be ordered before it.
     let stale = |order| {
         Model::new("register").run(move |s| {
             let (word, done) = s.share((U32::ZERO, U32::ZERO));

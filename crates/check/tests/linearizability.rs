@@ -50,7 +50,8 @@ fn some_order_explains<S: Sequential>(
     explained
 }
 
-/// What the search says, which is what the enumeration says; and its order is one.
+/// The result of the search. Asserts that an enumeration of all orders has the same result, and
+/// that the order which was found is valid.
 fn is_linearizable<S: Sequential>(initial: &S, calls: &[Call<S::Operation, S::Answer>]) -> bool {
     let order = explain(initial, calls);
     assert_eq!(order.is_some(), some_order_explains(initial, calls));

@@ -1,4 +1,4 @@
-//! What the platform promises to algorithms, one promise a test.
+//! The promises of the platform to algorithms, one per test.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ fn arena() -> &'static Arena<Check> {
     unsafe { Check::arena() }
 }
 
-/// What a model's threads wrote down, over all executions.
+/// The notes that a model's threads made, over all executions.
 struct Seen<T>(RefCell<BTreeSet<T>>);
 
 impl<T: Ord + Clone> Seen<T> {

@@ -1,4 +1,4 @@
-//! What `SharedWait` promises, one promise a test.
+//! The promises of `SharedWait`, one per test.
 
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -26,7 +26,7 @@ async fn run_async(events: &mut Loop) -> io::Result<End> {
         if let Some(end) = turn.end {
             return Ok(end);
         }
-        // Tokio is told of an edge: only when nothing was left to be called there is another.
+        // Tokio is notified of an edge: only when nothing was left to be called there is another.
         if turn.called > 0 || turn.next_ns == Some(0) {
             tokio::task::yield_now().await;
         } else {

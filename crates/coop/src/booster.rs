@@ -92,8 +92,11 @@ impl Booster {
     ///
     /// If the priority is 0 or above 98, or the number of loops is 0.
     pub fn start(options: BoostOptions) -> Result<Self, Refused> {
-        assert!((1..=98).contains(&options.priority), "a priority of 1 to 98 there can be");
-        assert!(options.loops > 0, "a booster of no loops");
+        assert!(
+            (1..=98).contains(&options.priority),
+            "the priority of a booster must be from 1 to 98"
+        );
+        assert!(options.loops > 0, "a booster needs room for at least one loop");
         let boosts = Arc::new(Boosts::new(options.loops));
         let (tell, told) = mpsc::sync_channel(1);
         let helped = Arc::clone(&boosts);

@@ -174,7 +174,7 @@ impl Domain {
     /// Joins the calling thread by weight: it takes no turns, but runs when the kernel chooses, and
     /// has the greater weight the more important its work is among the members of its group that
     /// have joined in this way. Together the members of a group weigh what they would weigh
-    /// otherwise. It is told the releases of others. This is for loops that are
+    /// otherwise. It learns the releases of others. This is for loops that are
     /// [boosted](super::Booster) when they are late.
     ///
     /// The thread is pinned to the CPU of the domain, and stays pinned when it has left. Its weight
@@ -232,7 +232,7 @@ fn status(page: &Page<Linux>, place: usize) -> Option<MemberStatus> {
     })
 }
 
-/// The number of the file of which that is the private name.
+/// The file descriptor that the private name `name` stands for.
 fn inherited(name: &str) -> Option<u32> {
     name.strip_prefix(INHERITED)?.parse().ok()
 }

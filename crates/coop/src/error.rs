@@ -54,7 +54,8 @@ impl fmt::Display for OpenError {
             ),
             Self::Busy(path) => write!(
                 f,
-                "somebody has begun to make {} and does not go on: is a program stopped?",
+                "another program has begun to make {} and has not finished: check whether a \
+                program is stopped",
                 path.display()
             ),
         }

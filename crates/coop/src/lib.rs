@@ -1,7 +1,7 @@
 //! Loops that are on time while the machine is busy, by the means that the system allows.
 //!
 //! - [`event_loop`]: event loops, one or one for each CPU; an event may be a fiber.
-//! - [`available`]: what this machine allows, of what follows.
+//! - [`available`]: which of the following this machine allows.
 //! - [`Booster`], [`Split`], [`Domain`], [`Switched`]: to be on time beside other programs.
 //!
 //! A player, a game or an instrument has timers that are due at a given time, and work that takes

@@ -1,5 +1,5 @@
-//! Event loops by tiers, which change while they run; loops whose work never ends are told of, too;
-//! and loops that lose their place in a tier, for each reason. Where real-time priorities are
+//! Event loops by tiers, which change while they run; loops whose work never ends are reported,
+//! too; and loops that lose their place in a tier, for each reason. Where real-time priorities are
 //! refused, a test says so and is skipped.
 
 use std::cell::Cell;
@@ -81,7 +81,7 @@ fn a_loop_that_always_has_work_is_raised_when_its_timer_is_overdue() {
     let called = timers.clone();
     events.submit(Event::timer_in_steps(now_ns() + MS, move |context| {
         called.set(called.get() + 1);
-        // The loop is overdue, and the helper was told.
+        // The loop is overdue, and the helper knows.
         run_until(Policy::Fifo);
         if called.get() == 5 {
             context.stop();
@@ -130,7 +130,7 @@ fn a_loop_changes_its_tier_while_it_runs() {
                 context.cooperate_by(Box::new(booster.boost(Alone)));
             }
             (4, Some(booster)) => {
-                // The release of this call is overdue, and the helper was told.
+                // The release of this call is overdue, and the helper knows.
                 run_until(Policy::Fifo);
                 context.cooperate_by(Box::new(booster.boost(join(&shares))));
             }

@@ -24,7 +24,7 @@ const RUN: Duration = Duration::from_millis(1_000);
 /// Gaps between two readings of the clock that a spinner sees, in µs.
 const GAPS_US: [u128; 4] = [15, 50, 200, 500];
 
-/// What a waiter does from one spin to the next.
+/// The work of a waiter between two spins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Between {
     /// Spins again.
@@ -35,7 +35,7 @@ enum Between {
     Work,
 }
 
-/// What the waiters saw, all together.
+/// The observations of all waiters together.
 #[derive(Default)]
 struct Seen {
     /// CPUs that other processes used meanwhile.
@@ -200,7 +200,7 @@ fn print_row(neighbours: usize, seen: &Seen, waiters: usize, between: Between) {
     );
 }
 
-/// What it costs to ask.
+/// Measures the cost of a call of `crowded`.
 fn cost() {
     const TIMES: u32 = 1_000_000;
     let begin = Instant::now();

@@ -1,4 +1,5 @@
-//! What stacks for fibers cost here: made, touched, reused and given back to the kernel.
+//! Cost of fiber stacks on this machine: of making, touching and reusing them, and of giving them
+//! back to the kernel.
 //!
 //! ```sh
 //! cargo run --release -p antiphon-linux --example stacks -- [STACKS] [KIB]

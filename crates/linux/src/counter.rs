@@ -33,7 +33,7 @@ use antiphon_platform::Clock;
 
 use crate::{clock, sys, tsc};
 
-/// What [`Clocks::counter`](antiphon_platform::Clocks::counter) reads here.
+/// The counter that [`Clocks::counter`](antiphon_platform::Clocks::counter) reads on Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockSource {
     /// The CPU's counter.
@@ -103,7 +103,7 @@ const GUEST: u8 = 2;
 /// Relaxed throughout: all threads that look find the same.
 static SOURCE: AtomicU8 = AtomicU8::new(0);
 
-/// What the counter is on this machine. The first call of a process reads a file of `/sys`.
+/// The properties of this machine's counter. The first call in a process reads a file of `/sys`.
 #[must_use]
 pub fn source() -> ClockSource {
     match SOURCE.load(Relaxed) {
@@ -143,16 +143,16 @@ fn find() -> ClockSource {
     source
 }
 
-/// What the processor and the kernel say now.
+/// Asks the processor and the kernel.
 pub(crate) fn ask() -> ClockSource {
     let mut buffer = [0; 64];
     let path = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
     judged(&processor(), sys::read_file(path, &mut buffer).map(<[u8]>::trim_ascii))
 }
 
-/// What the processor says of its counter.
+/// The processor's description of its counter.
 struct Processor {
-    /// What the kernel calls it, if there is one.
+    /// The kernel's name for the counter, if there is one.
     name: Option<&'static [u8]>,
     invariant: bool,
     guest: bool,

@@ -73,7 +73,8 @@ fn count_own() {
             .zip(own)
             .map(|(seen, own)| (seen.fetch_or(own, Relaxed) | own).count_ones())
             .sum(),
-        // What other threads were told holds until one of them is told more.
+        // The count that other threads have stored stays valid until one of them stores a larger
+        // one.
         Err(_) if AFFINE.load(Relaxed) != 0 => return,
         Err(_) => NO_LIMIT,
     };

@@ -7,7 +7,7 @@
 //! - `preempted`: a waiter of this process lost its CPU while it spun, in the last 10 ms. Seen by
 //!   gaps in its time-stamp counter ([`crate::spin`]), which costs nothing.
 //! - `switched`: the calling thread lost its CPU, and an eighth of its time with it (unless it
-//!   slept too: then that can't be told). Asked of `getrusage` each 4 ms at most.
+//!   slept too: then the cause is not known). Asked of `getrusage` each 4 ms at most.
 //! - `coming up`: more threads were woken by one call than there are CPUs, so short a time ago that
 //!   not all of them can have had one.
 //!
@@ -47,9 +47,9 @@
 //! sleeps is given its CPU at once when it wakes, while the holder, which works, is the one to lose
 //! its own; and only the kernel knows of the holder's losses.
 //!
-//! What was tried and dropped: gaps of 15 to 200 µs (the timer tick and the kernel's own threads
-//! cause some 350 and 20 a second on an idle machine), and involuntary switches without a look at
-//! the time they cost (up to 39 % false alarms, for the same reason).
+//! Tried and dropped: gaps of 15 to 200 µs (the timer tick and the kernel's own threads cause some
+//! 350 and 20 a second on an idle machine), and involuntary switches without a look at the time
+//! they cost (up to 39 % false alarms, for the same reason).
 
 use core::sync::atomic::Ordering::Relaxed;
 

@@ -189,7 +189,7 @@ pub(crate) fn park(
     }
 }
 
-/// What the calling thread has noted of the wait of the fiber that it runs.
+/// The calling thread's note on the wait of the fiber that it runs.
 struct Noted {
     lock: u64,
     lock_kind: u32,

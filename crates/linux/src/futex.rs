@@ -47,7 +47,7 @@ pub(crate) const PRIVATE: (Whose, u32) = (Whose::Private, u32::MAX);
 pub(crate) const SHARED: (Whose, u32) = (Whose::Shared, u32::MAX);
 
 impl Slept {
-    /// What [`park`](antiphon_platform::Platform::park) and its like return.
+    /// The value that [`park`](antiphon_platform::Platform::park) and similar functions return.
     pub(crate) fn parked(self) -> Parked {
         match self {
             Self::Woken | Self::Maybe => Parked::Woken,

@@ -51,7 +51,7 @@ pub struct Image {
 
 impl Image {
     /// The file whose addresses count from `base`, with the dynamic section that is at `dynamic`.
-    /// `None` if that has not all tables.
+    /// `None` if a table is missing.
     ///
     /// # Safety
     ///
@@ -63,7 +63,8 @@ impl Image {
         loop {
             // SAFETY: the section ends with `DT_NULL`, where we leave it.
             let Dynamic { tag, value } = unsafe { &*entry };
-            // The loader has made addresses of the numbers, but for files that it has not loaded.
+            // The loader has relocated these values to addresses, except in files that it has not
+            // loaded itself (the vDSO), where they are offsets.
             let at = if *value < base { base + value } else { *value };
             match *tag {
                 DT_NULL => break,

@@ -164,8 +164,8 @@ fn reclaim_by(ranks: &impl Ranks, word: &AtomicU64, thread: ThreadId) {
         if old.thread != name || old.loans == 0 {
             return;
         }
-        // LEND-2. A thread that has ended needs nothing any more; else any thread may be lowered.
-        // If raising it again is refused, it is as if nothing had been lent.
+        // LEND-2. A thread that has ended needs nothing any more; otherwise any thread may be
+        // lowered. If raising it again is refused, it is as if nothing had been lent.
         if old.loans == 1 && old.lent > old.own {
             lowered = ranks.set_rank(thread, old.own).is_ok();
         } else if lowered {
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(seen, expected.map(Ok));
     }
 
-    /// What another thread does right before or after a call of the kernel.
+    /// The action of another thread right before or after a system call.
     #[derive(Clone, Copy)]
     enum Between {
         Nothing,

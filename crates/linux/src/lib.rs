@@ -108,7 +108,7 @@ pub const FILE: &str = file!();
 
 /// The platform that users run on.
 ///
-/// What stands in the nodes of waiters is followed, and written through, so to come by one is
+/// Pointers in the nodes of waiters are followed and written through, so getting a node is
 /// `unsafe`:
 ///
 /// ```compile_fail,E0133

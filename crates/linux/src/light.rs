@@ -67,7 +67,7 @@ pub(crate) fn light() -> bool {
     may()
 }
 
-/// Whether the calling thread is registered, as it was told when it first asked.
+/// Whether the calling thread is registered, by the answer to its first question.
 #[inline]
 fn may() -> bool {
     match local::with(|thread| thread.light.load(Relaxed)) {

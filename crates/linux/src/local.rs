@@ -19,11 +19,11 @@ use antiphon_platform::Local;
 
 use crate::Linux;
 
-/// What this crate keeps for each thread.
+/// The state that this crate keeps for each thread.
 ///
 /// Touched by its own thread and the signal handlers on it: `Relaxed` is enough everywhere.
 pub(crate) struct Thread {
-    /// What the platform trait asks for.
+    /// The thread state that the platform trait requires.
     pub(crate) local: Local<Linux>,
     /// The epoch above the kernel's id; 0 is not asked yet.
     pub(crate) id: AtomicU64,

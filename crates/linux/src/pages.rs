@@ -58,7 +58,7 @@ pub(crate) fn shut(at: *mut c_void, length: usize) -> bool {
 }
 
 /// Never makes these pages part of a huge one, which is resident as a whole once it is touched.
-/// Kernels without huge pages refuse, and need not be told.
+/// Kernels without huge pages refuse; that error does not matter.
 pub(crate) fn keep_small(at: *mut c_void, length: usize) {
     advise(at, length, libc::MADV_NOHUGEPAGE);
 }

@@ -128,7 +128,8 @@ pub(crate) mod suspended {
         waiter.token.compare_exchange(EMPTY, FIBER, Release, Relaxed).is_ok()
     }
 
-    /// Ends the suspension for want of a wake. `false` if a wake has ended it already.
+    /// Ends the suspension because no wake has come in time. `false` if a wake has ended it
+    /// already.
     pub(crate) fn expire(waiter: &Waiter<Linux>) -> bool {
         // Relaxed: the thread that resumes the fiber publishes; nothing else is read.
         waiter.token.compare_exchange(FIBER, EMPTY, Relaxed, Relaxed).is_ok()
@@ -166,7 +167,7 @@ pub(crate) mod left {
 pub struct FutexWait {
     /// The word to wait on, with `FUTEX_PRIVATE_FLAG`.
     pub address: *const u32,
-    /// What it holds while no wake is due.
+    /// The value of the word until a wake comes.
     pub expected: u32,
 }
 

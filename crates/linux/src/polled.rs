@@ -64,7 +64,7 @@ fn take(node: &Waiter<Linux>) -> Option<Box<Waker>> {
 }
 
 /// Wakes the future that has left a waker here. If that unwinds the process is aborted: others wait
-/// to be told.
+/// for their wake-up.
 #[cold]
 pub(crate) fn wake(node: &Waiter<Linux>) {
     struct Unwound;

@@ -23,7 +23,7 @@ use core::sync::atomic::AtomicU64;
 #[cfg(feature = "pretend")]
 use core::sync::atomic::Ordering::Relaxed;
 
-/// What to pretend.
+/// The machine to pretend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// CPUs of the process, at least 1.
@@ -34,7 +34,7 @@ pub struct Machine {
     pub crowded_one_in: u16,
 }
 
-/// What a look at a word takes of a spin's budget, in nanoseconds.
+/// The part of a spin's budget that each load of the word uses up, in nanoseconds.
 pub(crate) const LOOK_NS: u32 = 1_000;
 
 /// The environment has not been asked.

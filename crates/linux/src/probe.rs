@@ -13,7 +13,7 @@
 
 use antiphon_platform::{Probe, Traced};
 
-/// What stands before the name of a register in a note.
+/// The characters before the name of a register in a note.
 #[cfg(target_arch = "x86_64")]
 macro_rules! register {
     () => {

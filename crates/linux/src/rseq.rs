@@ -20,7 +20,7 @@ use antiphon_platform::Unsupported;
 
 use crate::sys::{self, Errno};
 
-/// What glibc registers on x86-64, and what stands before each abort handler.
+/// The signature that glibc registers on x86-64, and that stands before each abort handler.
 const SIGNATURE: u32 = 0x5305_3053;
 /// The length of the area that glibc registers as long as the kernel's features fit in it.
 const LENGTH: usize = 32;

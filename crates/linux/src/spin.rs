@@ -56,7 +56,7 @@ impl Spin {
         }
     }
 
-    /// To be called before each look at the word.
+    /// Call it before each load of the word.
     #[inline]
     pub(crate) fn watch<W>(&self, word: &W) {
         #[cfg(target_arch = "x86_64")]
@@ -88,7 +88,7 @@ impl Spin {
         }
     }
 
-    /// What time it is at a look.
+    /// Reads the clock.
     #[inline]
     fn look(&self) -> u64 {
         if pretend::is_on() {

@@ -28,8 +28,8 @@ pub(crate) fn errno_kept<R>(f: impl FnOnce() -> R) -> R {
 ///
 /// # Errors
 ///
-/// What the kernel said; `EPERM`, and the kernel is not asked, where a [filter](crate::filter) is
-/// in force.
+/// The kernel's error; `EPERM`, without a call of the kernel, while a [filter](crate::filter) is in
+/// force.
 ///
 /// # Safety
 ///
@@ -48,7 +48,7 @@ pub(crate) unsafe fn call<const N: usize>(
 ///
 /// # Errors
 ///
-/// What the kernel said.
+/// The kernel's error.
 ///
 /// # Safety
 ///

@@ -50,7 +50,7 @@ fn is_zombie(thread: ThreadId) -> Option<bool> {
     Some(matches!(state(thread)?, b'Z' | b'X'))
 }
 
-/// What the kernel says of the thread's state (proc(5), `/proc/pid/stat`): the letter behind its
+/// The thread's state as the kernel shows it (proc(5), `/proc/pid/stat`): the letter behind its
 /// name, which is in parentheses and may have some in it. `None`: nothing.
 pub(crate) fn state(thread: ThreadId) -> Option<u8> {
     let mut buffer = [0; 128];

@@ -55,7 +55,8 @@ fn node() -> u32 {
         return thread::current().0 % u32::from(machine.sockets);
     }
     let (mut cpu, mut node) = (0, 0);
-    // SAFETY: both are ours to write. It fails on no kernel that has it; else both stay 0.
+    // SAFETY: both are ours to write. The call fails only on a kernel that does not have it; then
+    // both stay 0.
     sys::errno_kept(|| unsafe { getcpu(&raw mut cpu, &raw mut node) });
     node
 }

@@ -71,7 +71,8 @@ mod counter {
         if super::FORBIDDEN.load(super::Relaxed) {
             return super::without_counter();
         }
-        // SAFETY: every x86-64 has it, and Linux lets user code read it unless it was told not to.
+        // SAFETY: every x86-64 has it, and Linux lets user code read it unless that was switched
+        // off (`PR_SET_TSC`).
         unsafe { core::arch::x86_64::_rdtsc() }
     }
 

@@ -1,4 +1,5 @@
-//! Spinning at rest: `umonitor` and `umwait` (Intel SDM volume 2, both under U).
+//! Waiting for a store without spinning: `umonitor` and `umwait` (Intel SDM volume 2, both under
+//! U).
 //!
 //! A CPU that has them watches the line of a word and stops until that is written to, an interrupt
 //! comes, or the counter has reached a deadline; another thread that runs on its core has that for

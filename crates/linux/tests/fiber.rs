@@ -21,7 +21,8 @@ struct Fiber {
     yielder: Cell<*const Yielder<(), Sleep>>,
 }
 
-/// What runs and what sleeps until when. Fibers are named by their address.
+/// The fibers that run, and those that sleep with their deadlines. Fibers are named by their
+/// address.
 struct Scheduler {
     runnable: VecDeque<u64>,
     timers: Vec<(u64, Sleep)>,
@@ -192,8 +193,7 @@ fn deadlines() {
     assert_eq!(ENDED.load(Relaxed), 2);
 }
 
-/// Wakes that meet deadlines: a fiber counts only those that it was told of, and is never resumed
-/// twice.
+/// Wakes that meet deadlines: a fiber counts only wakes that it got, and is never resumed twice.
 fn races() {
     const TURNS: u32 = 2_000;
     static ROUND: AtomicU32 = AtomicU32::new(0);

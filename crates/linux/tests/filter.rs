@@ -19,7 +19,7 @@ fn allow_only(calls: &[libc::c_long]) -> bool {
     filter_all(calls, libc::SECCOMP_RET_ALLOW, libc::SECCOMP_RET_KILL_PROCESS)
 }
 
-/// What a contended lock does, a second time all of it.
+/// Uses a contended lock, twice.
 fn lock_paths() -> bool {
     (0..2).all(|_| {
         Linux::hint(Hint::SpinBegin);

@@ -9,7 +9,7 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Atomic, Platform};
 use support::{FORKS, Node, arena, in_child};
 
-/// What a child must find, written so that it may run in a signal handler: no allocation.
+/// The checks in a child. They may run in a signal handler: no allocation.
 fn child_stands_alone(parent: (u32, u32, Node)) -> bool {
     let (epoch, thread, node) = parent;
     let own = Linux::epoch();

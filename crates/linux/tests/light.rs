@@ -10,7 +10,7 @@ use antiphon_linux::{Linux, U8, U16};
 use antiphon_platform::{Atomic, LightUnlock as _};
 use support::{FORKS, in_child};
 
-/// What the machine must have; asked without our code.
+/// The features that the machine must have, found out without our code.
 fn machine_has_rseq() -> bool {
     // SAFETY: the name is a string that ends in zero.
     let size = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()) };

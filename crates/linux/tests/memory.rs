@@ -27,7 +27,7 @@ fn without_nodes(limit: u64) -> bool {
         && in_child(FORKS[0].1, || arena().take().is_none())
 }
 
-/// What the program has already, in bytes.
+/// The memory that the program has already, in bytes.
 fn used() -> u64 {
     let used = std::fs::read_to_string("/proc/self/statm").expect("procfs");
     let pages: u64 = used.split(' ').next().and_then(|word| word.parse().ok()).expect("a size");

@@ -1,4 +1,4 @@
-//! Sleeping in other calls than the futex, and being told.
+//! Sleeping in other calls than the futex, and being notified.
 
 use std::os::fd::AsFd;
 use std::thread;
@@ -25,7 +25,8 @@ fn end(way: &impl Notify, ticket: Ticket) {
     unsafe { way.end(ticket) }
 }
 
-/// What both must do: be told before and during a sleep, and not be told.
+/// Checks of both ways to notify: a notification before a sleep, none (the sleep times out), and
+/// one during a sleep.
 fn tells(way: &impl Notify) {
     let ticket = way.begin();
     way.notify(ticket);

@@ -42,7 +42,7 @@ fn take(node: Node) {
 fn a_waker_is_woken_once_or_taken_back() {
     let (counts, waker) = counts();
     let node = Node::take();
-    // What it was left with by others is taken first.
+    // Takes first what others have left there.
     take(node);
     assert!(leave(node, &waker));
     assert_eq!(Arc::strong_count(&counts), 3);
@@ -53,7 +53,7 @@ fn a_waker_is_woken_once_or_taken_back() {
     assert!(leave(node, &waker));
     take(node);
     assert_eq!(Arc::strong_count(&counts), 2, "it is gone");
-    // A wake that came before is told, and taken.
+    // A wake that came before is reported, and taken.
     Linux::unpark(node.reference());
     assert!(!leave(node, &waker));
     assert_eq!((counts.0.load(Acquire), Arc::strong_count(&counts)), (1, 2));

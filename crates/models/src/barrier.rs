@@ -97,7 +97,7 @@ impl<F: CrowdForm> Meet for Barrier<F> {
     }
 }
 
-/// What one of the threads does in each round: its part, then a look at the others'.
+/// The work of a thread in each round: its own part, then a check of the others'.
 pub fn meeting<B: Meet>(threads: u32, parties: u32, rounds: u32) -> Program {
     Program::new(threads, threads * rounds, move |scope| {
         let barrier = scope.share(B::of(parties));

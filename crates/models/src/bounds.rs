@@ -59,7 +59,7 @@ impl Bounds {
         Self { expiries, ..self }
     }
 
-    /// Sets how often a thread may be told that the machine is crowded.
+    /// Sets how often the platform may say to a thread that the machine is crowded.
     #[must_use]
     pub const fn crowded(self, crowded: u32) -> Self {
         Self { crowded, ..self }

@@ -231,9 +231,9 @@ pub fn giving_up<B: Casts>(patient: u32, senders: u32) -> Program {
     })
 }
 
-/// CAST-5 and 6: on each socket a waiter sleeps with the first generation, and on one socket others
-/// with that behind `sends`, which may be chosen by a send that has ended the first. Has to reach
-/// `slept later`.
+/// CAST-5 and 6: on each socket a waiter sleeps in the first generation. On one socket other
+/// waiters sleep in the generation after `sends`, and a send that has ended the first one may
+/// choose them. Has to reach `slept later`.
 fn late(waiters: u32, sends: u32) -> Program {
     Program::new(waiters + sends, waiters + sends, move |scope| {
         let broadcast = scope.share(Broadcast::<Sleepy>::NEW);
@@ -257,8 +257,8 @@ fn late(waiters: u32, sends: u32) -> Program {
     })
 }
 
-/// CAST-4: the last waiter that is back frees the broadcast, though one sends still. Waiters may
-/// give up, and wait again; the last has seen as many sends as there are.
+/// CAST-4: the last waiter to return frees the broadcast, though a sender may still be in `send`.
+/// Waiters may give up and wait again; the last one has seen all sends.
 pub fn destroying<B: Casts>(waiters: u32, senders: u32) -> Program {
     Program::new(waiters + senders, waiters + senders, move |scope| {
         let broadcast = scope.share(B::NEW);

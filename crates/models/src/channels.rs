@@ -1,5 +1,5 @@
 //! Channels: what is sent is received once, in order, by a receiver that sees what was done before;
-//! and a waiter for a value or for room is told of it. A lost wake is a deadlock.
+//! and a waiter for a value or for room is notified of it. A lost wake is a deadlock.
 
 use antiphon_check::{Check, Data};
 use antiphon_platform::{Clock, Deadline};

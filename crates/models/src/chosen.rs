@@ -47,7 +47,8 @@ pub fn entries() -> Vec<Entry> {
         )
         .by_lot(2_000)
         .reaches(overtook),
-        // A head that finds the lock free does not sort: it hands on what it was told.
+        // A head that finds the lock free does not sort: it passes on the mark that it has
+        // received.
         Entry::new("shfl-mutex/ranks-lazily-5+1", lazy::<Awake>(&[0, 0, 1, 2, 0]), PLAIN)
             .by_lot(2_000)
             .reaches(overtook),
@@ -113,8 +114,8 @@ fn changed<L: Lock>(ranks: &'static [u8]) -> Program {
     in_line::<L>(ranks, GROUPS, &[SORTS, GROUPS, SORTS])
 }
 
-/// The second and the third waiter give up, and the last comes late: how far the head has sorted is
-/// told to no waiter when it has sorted no farther than to those. Has to reach `gave up`.
+/// The second and the third waiter give up, and the last comes late: the head passes its mark on to
+/// no waiter if it has sorted no farther than to those. Has to reach `gave up`.
 fn given_up() -> Program {
     const WAITERS: usize = 5;
     Program::new(6, 6, |scope| {
@@ -199,7 +200,7 @@ fn in_line<L: Lock>(ranks: &'static [u8], mode: u8, changes: &'static [u8]) -> P
     })
 }
 
-/// What [`Changing`] is at present, and what it has seen.
+/// The present policy of [`Changing`], and what it has seen.
 struct Watch {
     /// Touched by the shuffler: two at a time are a data race.
     shuffler: Data<u32>,

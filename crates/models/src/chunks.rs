@@ -1,5 +1,6 @@
-//! The chunks of events of a recording: each event that a thread notes is told once, to a reader
-//! that reads while the program runs or to one that reads the rest, or it is counted as dropped.
+//! The chunks of events of a recording: each event that a thread notes is delivered once, to a
+//! reader that reads while the program runs or to one that reads the rest, or it is counted as
+//! dropped.
 
 mod memory;
 
@@ -68,7 +69,7 @@ impl<const COUNT: usize, const ROOM: usize> Writer<COUNT, ROOM> {
     }
 }
 
-/// The reader, and what it was told.
+/// The reader, and the events that it received.
 struct Reader<const COUNT: usize, const ROOM: usize> {
     roll: Roll<Stoppable, COUNT, ROOM>,
     told: Data<Vec<Batch>>,
@@ -93,7 +94,7 @@ impl<const COUNT: usize, const ROOM: usize> Reader<COUNT, ROOM> {
         self.told.with_mut(|told| told.extend(batches));
     }
 
-    /// What a thread has noted, in the order of its batches.
+    /// The notes of a thread, in the order of its batches.
     fn told_by(&self, writer: &Writer<COUNT, ROOM>) -> Vec<u64> {
         // The child of a fork may have its parent's number still.
         let whose = (writer.process, writer.pen.number());
@@ -112,9 +113,9 @@ impl<const COUNT: usize, const ROOM: usize> Reader<COUNT, ROOM> {
             .collect()
     }
 
-    /// When no thread writes any more: each event was told once, as of the thread that noted it, in
-    /// order, or it was dropped and counted. What a thread was noting when it was killed may be
-    /// either or none.
+    /// When no thread writes any more: each event was delivered once, with the thread that noted
+    /// it, in order, or it was dropped and counted. What a thread was noting when it was killed may
+    /// be either or none.
     fn has_all(&self, writers: &[&Writer<COUNT, ROOM>]) {
         self.takes("rest", drain(&self.roll, true));
         let mut told = 0;

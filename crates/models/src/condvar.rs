@@ -22,7 +22,7 @@ const PLAIN: Bounds = Bounds::PLAIN;
 
 pub fn entries() -> Vec<Entry> {
     let timed = PLAIN.timeouts(1).spurious(1);
-    // Spins cut short: else no thread sleeps for the list's lock.
+    // Spins are cut short: otherwise no thread would sleep for the list's lock.
     let tired = PLAIN.spurious(1).expiries(3);
     let gave_up = &["gave up"];
     let handed_on = &["cancelled after a notification"];

@@ -49,7 +49,7 @@ pub fn entries() -> Vec<Entry> {
     entries
 }
 
-/// What the sections are about.
+/// The data of the sections.
 type Sum = Data<u32>;
 
 /// A lock of either kind.

@@ -49,8 +49,8 @@ impl Entry {
         self
     }
 
-    /// An execution of each mode has to pass each of these probes: else the model is not about
-    /// what it says.
+    /// In each mode some execution has to pass each of these probes: otherwise the model does not
+    /// test what it claims to.
     pub(crate) const fn reaches(mut self, probes: &'static [&'static str]) -> Self {
         self.reaches = probes;
         self
@@ -93,7 +93,7 @@ impl Entry {
         self.program.operations
     }
 
-    /// What the platform may do.
+    /// The behaviour that the platform may show.
     #[must_use]
     pub const fn bounds(&self) -> Bounds {
         self.bounds

@@ -36,8 +36,8 @@ fn read(slots: usize, records: u64, readers: u32) -> Program {
             scope.spawn(move || {
                 let read = ring.read();
                 assert_whole(&read);
-                // A reader that has a record sees what was done before it was written: else a data
-                // race.
+                // A reader that has a record sees what was done before it was written; if not, this
+                // is a data race.
                 let seen = |&[number, _]: &[u64; WORDS]| written[number as usize].get();
                 assert!(read.iter().all(seen));
                 probe(if read.len() == slots - 1 { "all" } else { "some" });

@@ -114,7 +114,8 @@ impl Mine {
     }
 }
 
-/// A tree of forks of this depth: how many leaves it has, of which half are told by plain data.
+/// A tree of forks of this depth: how many leaves it has. Each fork passes the count of its second
+/// half on in plain data.
 fn tree(depth: u32, on: u64) -> u32 {
     if depth == 0 {
         probe(if Check::task() == on { "here" } else { "there" });

@@ -198,7 +198,7 @@ fn come<'scope, Q: Policy, F: Form>(
     (lock, data)
 }
 
-/// What an owner does.
+/// The work of an owner.
 fn owns<Q: Policy, F: Form>(lock: &ShflMutex<Check, Q, F>, data: &Data<u32>) {
     data.set(data.get() + 1);
     if lock.hands_over() {

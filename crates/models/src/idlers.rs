@@ -106,7 +106,7 @@ impl Crew {
     }
 }
 
-/// What a worker has seen that is about to sleep.
+/// The view of a worker that is about to sleep.
 fn looked(seen: bool) -> bool {
     if !seen {
         antiphon_check::probe("rests");
@@ -245,7 +245,7 @@ fn moving() -> Program {
     })
 }
 
-/// All that rest are told that there is nothing to come.
+/// All resting workers learn that nothing more will come.
 fn all(workers: usize) -> Program {
     Program::new(workers as u32 + 1, workers as u32 + 1, move |scope| {
         let idlers = scope.share(Idlers::new(workers));
@@ -266,8 +266,8 @@ fn all(workers: usize) -> Program {
     })
 }
 
-/// All that rest are told, of nothing that is there to be seen, while one item is put in: one of
-/// two workers takes it, and tells the other.
+/// All resting workers are notified, though there is nothing to find, while one item is put in: one
+/// of two workers takes it, and notifies the other.
 fn all_and_one() -> Program {
     Program::new(4, 6, move |scope| {
         let idlers = scope.share(Idlers::new(2));

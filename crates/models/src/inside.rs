@@ -33,8 +33,8 @@ pub fn entries() -> Vec<Entry> {
 /// The epoch of a parent.
 const STRANGERS: u32 = 2;
 
-/// Visitors, one of which is counted out by another, leave an object that is destroyed when they
-/// are out. Has to reach `retired`.
+/// Visitors leave an object, and another thread destroys it when all have left. That thread counts
+/// one of them out. Has to reach `retired`.
 fn destroyed(visitors: u32) -> Program {
     Program::new(visitors + 1, visitors + 1, move |scope| {
         let inside = scope.share(Inside::NEW);
@@ -59,8 +59,8 @@ fn destroyed(visitors: u32) -> Program {
     })
 }
 
-/// Each thread uses an object that has this epoch: of a parent's, one makes it new. Has to reach
-/// `renewed` then.
+/// Each thread uses an object that has this epoch. If it is a parent's, one thread renews the
+/// object, and the model has to reach `renewed`.
 fn adopted(threads: u32, epoch: u32) -> Program {
     Program::new(threads, threads, move |scope| {
         let inside = scope.share(Inside::NEW);

@@ -1,5 +1,6 @@
-//! Linearizability: what threads are told by a lock or a condition variable can be told as one
-//! thread's story (`antiphon_check::linearizability`), with happens-before for time.
+//! Linearizability: the answers of a lock or a condition variable to threads can be explained by
+//! one thread that makes all calls one after the other (`antiphon_check::linearizability`), with
+//! happens-before in place of time.
 //!
 //! Other models say that no thread is in beside a writer; these say that each answer is right too:
 //! they find a try that fails on a free lock, and a notification that no waiter had or two did.
@@ -79,7 +80,8 @@ fn mutex(calls: &'static [fn(usize) -> MutexCall]) -> Program {
     })
 }
 
-/// What a thread does to a readers-writer lock: but for what depends on a call that has failed.
+/// The operations of a thread on a readers-writer lock, except those that depend on a call that has
+/// failed.
 type Script = &'static [fn(usize) -> RwLockCall];
 
 const READS: Script = &[RwLockCall::Read, RwLockCall::UnlockRead];

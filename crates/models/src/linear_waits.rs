@@ -102,8 +102,8 @@ fn perform(step: Step, semaphore: &Semaphore, history: &Told) {
     }
 }
 
-/// Threads that wait at a barrier for any `parties` of them. Where rounds overlap each waits once:
-/// else the last might be left with no other to meet.
+/// Threads that wait at a barrier for any `parties` of them. Where rounds overlap, each waits once:
+/// otherwise the last might be left with no other to meet.
 fn barrier(threads: u32, parties: u32, rounds: u32) -> Program {
     assert!(threads == parties || rounds == 1 && threads.is_multiple_of(parties));
     Program::new(threads, threads * rounds, move |scope| {

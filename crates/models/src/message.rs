@@ -51,7 +51,7 @@ pub fn entries() -> Vec<Entry> {
     entries
 }
 
-/// What was posted, and what was delivered.
+/// The messages that were posted and those that were delivered.
 struct Log {
     /// Set before a message is posted.
     posted: Vec<Data<bool>>,
@@ -124,7 +124,8 @@ fn delivering<N: Notify + Default>(posters: u32, each: u32, room: usize, spin_ns
     })
 }
 
-/// What finds no room comes back, and goes in later. Has to reach `full`.
+/// A message that finds no room comes back to the sender, which posts it later. Has to reach
+/// `full`.
 fn refusing() -> Program {
     Program::new(2, 4, |scope| {
         let log = Log::new(2);
@@ -149,8 +150,8 @@ fn refusing() -> Program {
     })
 }
 
-/// What room one poster has seen is enough for another to fill a slot of a third again, here the
-/// owner's. Has to reach `posted`.
+/// The room that one poster has seen is enough for another poster to fill the slot of a third one
+/// again; here the owner's. Has to reach `posted`.
 fn passing_on() -> Program {
     Program::new(3, 6, |scope| {
         let log = Log::new(4);

@@ -32,7 +32,7 @@ pub fn entries() -> Vec<Entry> {
 }
 
 fn exclusive() -> Vec<Entry> {
-    // Two spins cut short: else no waiter of the published form sleeps.
+    // Two spins are cut short: otherwise no waiter of the published form would sleep.
     let two_sockets = PLAIN.sockets(2).expiries(2);
     let timed = PLAIN.timeouts(2);
     vec![

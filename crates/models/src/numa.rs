@@ -34,7 +34,7 @@ fn exclusion<L: Lock>(threads: u32, rounds: u32) -> Program {
     })
 }
 
-/// What holds of each of them.
+/// The properties of each of them.
 macro_rules! each {
     ($($subject:literal: $lock:ty;)+) => {
         vec![$(

@@ -1,4 +1,4 @@
-//! What came of a model.
+//! The result of a model.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub struct Outcome {
     verdict: Verdict,
 }
 
-/// What the reports say together.
+/// The summary of the reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict {
@@ -67,7 +67,7 @@ impl Outcome {
         &self.reports
     }
 
-    /// What they say together.
+    /// Their summary.
     pub const fn verdict(&self) -> &Verdict {
         &self.verdict
     }
@@ -160,7 +160,7 @@ mod tests {
 
     use super::Verdict;
 
-    /// What a thread that does this comes to, where it is known to end in a deadlock.
+    /// The outcome for a thread with these operations, if they are known to end in a deadlock.
     fn verdict(body: fn()) -> Verdict {
         let program = Program::new(1, 1, move |scope| scope.spawn(body));
         let entry = Entry::new("bad/form-1", program, Bounds::PLAIN).fails(FailureKind::Deadlock);

@@ -1,4 +1,5 @@
-//! What a model runs: threads with a few operations each; and the program that every lock runs.
+//! The program of a model: threads with a few operations each; and the program that every lock
+//! runs.
 
 use antiphon_check::{Check, Data, Scope};
 use antiphon_platform::{Clock, Clocks as _, Deadline};

@@ -97,7 +97,8 @@ fn receiving(receivers: usize, senders: usize) -> Program {
     })
 }
 
-/// SELECT-2: one receives from either, another from one of them alone; two are sent to that.
+/// SELECT-2: one thread receives from either channel, another from the first alone; two messages
+/// are sent to the first.
 fn beside_one() -> Program {
     Program::new(3, 4, |scope| {
         let sent = scope.share(Sent::new(4));
@@ -110,8 +111,8 @@ fn beside_one() -> Program {
     })
 }
 
-/// SELECT-2: a receiver from either sends what it has of the first there again, for another that
-/// waits for that alone. `turned`: it tries them in the other order.
+/// SELECT-2: a thread that receives from either channel sends a message of the first one back
+/// there, for a thread that waits for the first alone. `turned`: it tries them in the other order.
 fn passing_on(turned: bool) -> Program {
     Program::new(4, 5, move |scope| {
         let sent = scope.share([0, 1].map(|_| Channel::new(1)));
@@ -165,7 +166,7 @@ fn sending() -> Program {
     })
 }
 
-/// A waiter for either is told that one is closed, and has had what was sent before.
+/// A waiter for either channel learns that one is closed, and has received what was sent before.
 fn closing() -> Program {
     Program::new(2, 3, |scope| {
         let sent = scope.share(Sent::new(1));
@@ -229,7 +230,7 @@ fn promises() -> Program {
     })
 }
 
-/// A promise that is dropped is told.
+/// A waiter is notified of a promise that is dropped.
 fn broken() -> Program {
     Program::new(2, 2, |scope| {
         let channel = scope.share(Channel::new(1));

@@ -104,7 +104,7 @@ impl Shelves {
         }
     }
 
-    /// Tries the first first. What is told of the other is passed on, then.
+    /// Tries the first one first; a notification of the other is then passed on.
     fn try_take(&self, places: &mut [Place<'_, Check>; 2]) -> bool {
         self.0.iter().zip(places).any(|(shelf, place)| {
             place.use_up();
@@ -145,7 +145,7 @@ fn beside_one() -> Program {
     })
 }
 
-/// SEVERAL-2: one that has places on both wants the first alone, and passes on what it is told of
+/// SEVERAL-2: one that has places on both wants the first alone, and passes on a notification of
 /// the second. Has to reach `passed on`.
 fn passed_on() -> Program {
     Program::new(4, 4, |scope| {

@@ -1,4 +1,5 @@
-//! What several processes share: mutex, condition variable, semaphore. Threads stand for processes.
+//! Types that several processes share: mutex, condition variable, semaphore. Threads stand for
+//! processes.
 
 use antiphon_check::{Check, Data};
 use antiphon_platform::Deadline;
@@ -131,8 +132,8 @@ fn giving_up(patient: u32) -> Program {
     })
 }
 
-/// One thread locks and ends; `others` lock, one after the other, and each of them is told unless
-/// it came first, or another has said that all is well. Has to reach `found`.
+/// One thread locks and ends; `others` lock, one after the other, and each of them learns of the
+/// death, unless it came first, or another has declared the data whole. Has to reach `found`.
 fn dying(others: u32) -> Program {
     Program::new(others + 1, others + 1, move |scope| {
         let mutex = scope.share(Mutex::<Backed>::NEW);

@@ -140,7 +140,7 @@ fn preferring() -> Program {
     })
 }
 
-/// What a writer that was killed has left: its wish.
+/// The state that a killed writer has left: its wish.
 const WAITING: u32 = 1 << 30;
 
 fn leave_wish<F: Form>(lock: &RwLock<F>) {
@@ -232,8 +232,8 @@ fn left(readers: u32) -> Program {
     })
 }
 
-/// One that would write, or else read, may give up, beside two of the other kind. None hangs. Has
-/// to reach `gave up`.
+/// A thread that wants to write (or read) may give up, beside two threads of the other kind. None
+/// hangs. Has to reach `gave up`.
 fn giving_up(writes: bool) -> Program {
     Program::new(3, 3, move |scope| {
         let lock = scope.share(RwLock::<Sleepy>::NEW);
@@ -262,8 +262,9 @@ fn giving_up(writes: bool) -> Program {
     })
 }
 
-/// One thread writes and ends. Another is told when it writes, and says that all is well; so are
-/// `readers`, unless they come after that. Has to reach `found`.
+/// One thread writes and ends. Another thread learns of the death when it write-locks, and declares
+/// the data whole. The `readers` learn of it, too, unless they come after that. Has to reach
+/// `found`.
 fn dying(readers: u32) -> Program {
     Program::new(readers + 2, readers + 2, move |scope| {
         let lock = scope.share(RwLock::<Backed>::NEW);

@@ -11,7 +11,7 @@ use antiphon_sync::policy::{Numa, Policy, Waiting};
 
 use crate::program::{Program, contend};
 
-/// What [`Watched`] has seen, and whether the first thread may begin to sort.
+/// The observations of [`Watched`], and whether the first thread may begin to sort.
 pub struct Watch {
     /// How large the group was that the last shuffler had gathered.
     batch: Data<u32>,
@@ -27,8 +27,8 @@ thread_local! {
 }
 
 /// Groups by socket, or by what waiters want, and asserts the four invariants of `000_…`,
-/// "Shuffling invariants for correctness", each time that a shuffler asks. To be used after
-/// [`watch`] only.
+/// "Shuffling invariants for correctness", each time that a shuffler asks. Use it after [`watch`]
+/// only.
 #[derive(Clone, Copy, Default, PartialEq)]
 pub struct Watched<const BY_WANTS: bool = false>;
 

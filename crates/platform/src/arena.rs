@@ -147,7 +147,8 @@ impl<P: Platform> Arena<P> {
         }
     }
 
-    /// The node of a name that this process wrote and that was in use at some time; else `None`.
+    /// The node of a name that this process wrote and that was in use at some time; otherwise
+    /// `None`.
     #[must_use]
     pub fn resolve(&self, id: WaiterId) -> Option<&'static Waiter<P>> {
         if id.epoch() != P::epoch() { None } else { self.resolve_index(id.index()) }

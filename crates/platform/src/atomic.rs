@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering;
 
 use crate::Budget;
 
-/// What fits in an atomic word.
+/// A type that fits in an atomic word.
 pub trait Word: Copy + Eq + Debug + 'static {}
 
 impl Word for u8 {}
@@ -34,7 +34,7 @@ pub trait Atomic<W: Word>: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     ///
-    /// What the word held instead.
+    /// The value that the word held instead.
     fn compare_exchange(
         &self,
         current: W,

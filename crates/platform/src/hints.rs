@@ -1,5 +1,5 @@
-//! Guesses about the scheduler, and what algorithms tell it and tracers. Nothing here decides what
-//! is correct: a platform may leave all of it out.
+//! Guesses about the scheduler, and hints of algorithms to it and to tracers. Nothing here decides
+//! what is correct: a platform may leave all of it out.
 
 use crate::ThreadId;
 
@@ -26,10 +26,10 @@ pub trait Hints {
         !Self::crowded()
     }
 
-    /// What a sleep costs: how long a woken thread takes to be back, in nanoseconds, from the call
-    /// of [`unpark`](crate::Platform::unpark) to the return of [`park`](crate::Platform::park),
-    /// where a CPU is free for it. A guess, as [`crowded`](Self::crowded) is: it decides how long
-    /// to spin.
+    /// Cost of a sleep: how long a woken thread takes to be back, in nanoseconds, from the call of
+    /// [`unpark`](crate::Platform::unpark) to the return of [`park`](crate::Platform::park), where
+    /// a CPU is free for it. A guess, as [`crowded`](Self::crowded) is: it decides how long to
+    /// spin.
     fn sleep_cost_ns() -> u32 {
         20_000
     }
@@ -77,7 +77,7 @@ pub enum Probe {
     GaveUp(Traced),
 }
 
-/// A lock, as a tracer is told of it.
+/// A lock, as it is described to a tracer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traced {
     /// The address of the lock.

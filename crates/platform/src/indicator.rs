@@ -16,8 +16,8 @@ pub const LINES: usize = 16;
 /// | `writers`, which are two | writers that wait for each other | the same |
 /// | each of `lines` | readers of a socket | writers |
 ///
-/// What the words mean is the lock's business. All are zero in one that was never used. Those of a
-/// parent are in the child of a fork as they were, as its locks are.
+/// The lock defines the meaning of the words. All are zero in an indicator that was never used. In
+/// the child of a fork they are as they were in the parent, as the locks are.
 #[repr(C, align(64))]
 pub struct Indicator<P: Platform> {
     /// Whether a lock has it.

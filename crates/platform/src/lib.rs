@@ -1,4 +1,4 @@
-//! What an algorithm may ask of the machine that it runs on, and nothing else.
+//! The interface between an algorithm and the machine that it runs on.
 //!
 //! Every lock, queue and wait of Antiphon is written once, generic over [`Platform`]. The same
 //! source line then runs on Linux threads and fibers, in a model checker, on a simulated NUMA

@@ -22,8 +22,8 @@ pub trait LightUnlock: Atomics {
         unreachable!("`light` is false")
     }
 
-    /// Whether the calling thread may use [`store_unless`](Self::store_unless). Once any thread
-    /// of the process was told `true`, [`fenced`](Self::fenced) is `true` for good.
+    /// Whether the calling thread may use [`store_unless`](Self::store_unless). Once any thread of
+    /// the process got `true`, [`fenced`](Self::fenced) is `true` for good.
     fn light() -> bool {
         false
     }
@@ -35,7 +35,7 @@ pub trait LightUnlock: Atomics {
 
     /// The cheap half of the asymmetric pair: a [`heavy_fence`](Self::heavy_fence) of another
     /// thread is after what the caller has stored before this, or before what it loads after it.
-    /// Costs nothing where a platform has it: only the compiler is told then.
+    /// Costs nothing on a platform that has it: it is then a compiler fence only.
     #[inline]
     fn light_fence() {
         Self::fence(Ordering::SeqCst);

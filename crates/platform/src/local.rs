@@ -2,8 +2,8 @@
 
 use crate::{Atomic, Platform};
 
-/// What a platform keeps for each thread. All zero at first; no destructor, so that it can be used
-/// before the first constructor of a program and after its last.
+/// The state that a platform keeps for each thread. All zero at first; no destructor, so that it
+/// can be used before the first constructor of a program and after its last.
 ///
 /// The fields are atomics only because a signal handler may come in between: it may lock a lock in
 /// the middle of another lock's slow path. They are touched by their own thread alone, so

@@ -1,4 +1,4 @@
-//! The sleep of a thread that is told when there is something to do.
+//! The sleep of a thread that is notified when there is something to do.
 
 use core::num::NonZeroU64;
 
@@ -8,7 +8,7 @@ use crate::{Deadline, Parked};
 /// never a reference into something that is gone.
 pub type Ticket = NonZeroU64;
 
-/// A way to sleep, and to be told: a parked waiter, a file descriptor, a signal, an interrupt.
+/// A way to sleep, and to be notified: a parked waiter, a file descriptor, a signal, an interrupt.
 ///
 /// One thread sleeps, any others notify it. They meet in a word of the primitive's, in which the
 /// sleeper leaves its ticket, and from which one notifier at most takes it:

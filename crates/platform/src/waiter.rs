@@ -19,7 +19,7 @@ pub struct Waiter<P: Platform> {
     /// Odd while the node is in use, even while it is not, zero if it never was. Grows with each
     /// change of hands.
     pub generation: P::U32,
-    /// The thread in whose cache the node is, as [`ThreadId`](crate::ThreadId); else 0.
+    /// The thread in whose cache the node is, as [`ThreadId`](crate::ThreadId); otherwise 0.
     pub owner: P::U32,
     /// The node behind this one in its queue ([`WaiterId`] bits), 0 if none is known.
     pub next: P::U32,
@@ -33,8 +33,8 @@ pub struct Waiter<P: Platform> {
     pub socket: P::U16,
     /// The CPU that the waiter was on then.
     pub cpu: P::U16,
-    /// How the waiter wants what it waits for, in its primitive's words: of a readers-writer lock,
-    /// 0 to read, else to write. Of a mutex, what is behind it in its cohort.
+    /// The mode in which the waiter wants the lock; each primitive defines it. For a readers-writer
+    /// lock: 0 to read, any other value to write. For a mutex: the waiter behind it in its cohort.
     pub wants: P::U32,
     /// When the waiter was called, in units of its primitive; means nothing while `due` is 0.
     pub called: P::U32,
@@ -42,7 +42,7 @@ pub struct Waiter<P: Platform> {
     pub due: P::U32,
     /// The platform's: whether a wake is due.
     pub token: P::U32,
-    /// What the lock's policy sorts the waiter by, in the policy's words.
+    /// The key by which the lock's policy sorts the waiter; the policy defines it.
     pub rank: P::U16,
     /// How often others were moved ahead of it for their rank; or how often the lock was handed on
     /// in its cohort.

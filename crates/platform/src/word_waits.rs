@@ -19,11 +19,11 @@ pub trait WordWaits: Atomics {
 
     /// Blocks the caller, in a place of 0 to 31, while the low half of `word` holds `low`: until a
     /// [`wake_on`](Self::wake_on) that has chosen it, the deadline has passed, or for no reason. A
-    /// waiter that was chosen is not told [`Parked::TimedOut`]. A thread that changes that half and
-    /// then wakes the place wakes the waiters there that do not see the change. A wake orders
+    /// waiter that was chosen does not get [`Parked::TimedOut`]. A thread that changes that half
+    /// and then wakes the place wakes the waiters there that do not see the change. A wake orders
     /// nothing else: a waiter that needs to see what was done reads it from a word.
     ///
-    /// Only for callers that were told that they [may](Self::waits_on_words).
+    /// Only for callers that have checked that they [may](Self::waits_on_words).
     fn wait_on(_word: &Self::U64, _low: u32, _place: u32, _deadline: Option<Deadline>) -> Parked {
         Parked::Woken
     }

@@ -34,7 +34,7 @@ macro_rules! jumps {
         /// The conditions of the C library.
         // SAFETY: it goes on in the function named, with the arguments and stack as they came.
         #[unsafe(naked)]
-        // SAFETY: the C library's name, and its signature: to take its place is what this is for.
+        // SAFETY: the C library's name and signature: this function is meant to replace it.
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($($argument: $type),*) $(-> $result)? {
             #[cfg(target_arch = "x86_64")]

@@ -143,7 +143,7 @@ pub struct Loop {
 #[derive(Clone, Copy)]
 pub struct Waited {
     release_ns: Option<u64>,
-    /// Whether that time was told by the loop, and is not the timeout's end.
+    /// Whether the loop has announced that time, and it is not the end of the timeout.
     told: bool,
 }
 

@@ -3,10 +3,10 @@
 //!
 //! That is a precaution, so that no allocator comes before its own. We have none, and hand on the
 //! other functions that it wraps (`pthread_create`, `dlopen`, `vfork`) to the next function of that
-//! name, which is its own. So it is told not to look, by the function that it asks for a program's
-//! own options: ours comes before the empty one of the runtime. The options that another library
-//! wants are put behind ours. A program that defines the function itself comes before us, and has
-//! to say it itself; the environment (`ASAN_OPTIONS`) is read later, and wins.
+//! name, which is its own. So its check is switched off, by the function from which it gets a
+//! program's own options: ours comes before the empty one of the runtime. The options that another
+//! library wants are put behind ours. A program that defines the function itself comes before us,
+//! and has to say it itself; the environment (`ASAN_OPTIONS`) is read later, and wins.
 
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::transmute;

@@ -14,7 +14,7 @@ use antiphon_record::aside::Tool;
 
 use crate::objects::{self, Object};
 
-/// The tool that is in this process, if one is. To be asked at the start.
+/// The tool that is in this process, if one is. Call it at the start.
 pub(crate) fn tool() -> Option<Tool> {
     objects::all().find_map(tool_of)
 }

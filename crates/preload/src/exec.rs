@@ -203,7 +203,7 @@ fn is_handed_on(environment: Texts) -> Option<HandedOn> {
     })
 }
 
-/// The variable by which the loader is told.
+/// The variable that names libraries for the loader to preload.
 const PRELOAD: &[u8] = b"LD_PRELOAD";
 
 /// A path, absolute once it has begun, and the zero behind it.
@@ -265,7 +265,7 @@ impl Path {
 }
 
 /// Whether there is a file at `path`, relative to `folder` as above, and no folder. The kernel
-/// looks, and not we: a caller that passes a wrong address is told `EFAULT`.
+/// reads the path, not we: a caller that passes a wrong address gets `EFAULT`.
 fn is_file(folder: c_int, path: Text) -> bool {
     let mut status = MaybeUninit::<libc::stat>::zeroed();
     let at = folder as isize as usize;

@@ -102,7 +102,7 @@ extern "C" fn forked() {
     thread::forked();
     antiphon_linux::forked();
     if antiphon_linux::filtered() {
-        // The process's number is told only by the number of this thread, its first.
+        // The process's number is known only as the number of this thread, its first.
         recorder::enter();
     }
 }

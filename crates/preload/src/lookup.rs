@@ -19,7 +19,7 @@
 //! wraps them.
 //!
 //! `RTLD_DEFAULT` and `RTLD_NEXT` mean something else to each caller. Its question is therefore put
-//! as our own, and answered by us only where the answer is known to be the same: else the next
+//! as our own, and answered by us only where the answer is known to be the same: otherwise the next
 //! `dlsym` is jumped to. Whatever we answer, the next `dlsym` was asked right before by the same
 //! thread, and has left the state of `dlerror` as its own answer leaves it.
 //!

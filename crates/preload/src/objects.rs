@@ -94,14 +94,14 @@ pub(crate) fn before_ours() -> impl Iterator<Item = &'static Object> {
     core::iter::successors(ours(), |object| unsafe { object.previous.as_ref() }).skip(1)
 }
 
-/// All objects, the program first. To be asked while none is unloaded: at the start.
+/// All objects, the program first. Call it at the start, when none can be unloaded.
 pub(crate) fn all() -> impl Iterator<Item = &'static Object> {
     let first = before_ours().last().or_else(ours);
     // SAFETY: null, or the record of an object that stays while this is asked.
     core::iter::successors(first, |object| unsafe { object.next.as_ref() })
 }
 
-/// The next function of that name behind us. To be asked at the start.
+/// The next function of that name behind us. Call it at the start.
 pub(crate) fn next(name: &CStr) -> Option<*const c_void> {
     let ours = ours()?;
     let behind = all().skip_while(|object| !object.is(ours)).skip(1);
@@ -129,8 +129,8 @@ pub(crate) fn is_c_librarys(function: *const c_void) -> bool {
         .any(|[begin, end]| (begin.load(Relaxed)..end.load(Relaxed)).contains(&function.addr()))
 }
 
-/// The objects that the C library's functions are in; one from version 2.34 on, two before. To be
-/// asked at the start.
+/// The objects that the C library's functions are in; one from version 2.34 on, two before. Call it
+/// at the start.
 fn c_library() -> impl Iterator<Item = &'static Object> {
     all().filter(|object| {
         let name = object.soname().to_bytes();
@@ -138,7 +138,7 @@ fn c_library() -> impl Iterator<Item = &'static Object> {
     })
 }
 
-/// The C library's own function of that name, whatever was preloaded behind us. To be asked at the
+/// The C library's own function of that name, whatever was preloaded behind us. Call it at the
 /// start.
 pub(crate) fn c_librarys(name: &CStr) -> Option<*const c_void> {
     c_library().find_map(|object| object.defines(name))

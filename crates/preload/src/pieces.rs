@@ -22,7 +22,8 @@ impl Pieces {
         Some(Self { file, separator, buffer: [0; LENGTH], begin: 0, end: 0 })
     }
 
-    /// The next piece, without its separator; of a very long one the beginning. `None` at the end.
+    /// The next piece, without its separator. A piece of more than `LENGTH` bytes is cut to that
+    /// length. `None` at the end.
     pub(crate) fn next(&mut self) -> Option<&[u8]> {
         loop {
             let rest = &self.buffer[self.begin..self.end];

@@ -116,7 +116,8 @@ fn rule(rules: Rules, site: usize) -> Option<usize> {
         return (seen as usize & ((1 << RULE_BITS) - 1)).checked_sub(1);
     }
     let mut found = None;
-    // The last byte of the call: what it returns to may be another function's first.
+    // Looks up the last byte of the call instruction: the return address may already belong to the
+    // next function.
     maps::locate(site - 1, |place| found = rules.find(place.path, place.offset));
     let known = found.map_or(0, |rule| rule as u64 + 1);
     // Relaxed: one word, which means the same whichever thread wrote it.

@@ -1,4 +1,4 @@
-//! The events of each thread, as a recording of events tells them, and when.
+//! The events of each thread and their times, in a recording of events.
 
 mod support;
 
@@ -162,7 +162,8 @@ fn spans_say_whether_the_thread_ran(recorded: &Recorded, main: &[Note]) {
     assert_eq!(is_told_queued, counts, "{main:?}");
     let (burnt_ns, ran_ns, ..) = held(0);
     assert!(burnt_ns >= 19_000_000 && ran_ns >= 19_000_000, "{ran_ns} of {burnt_ns}");
-    // At the end of such spans the kernel was asked. How long is told if the thread had its CPU.
+    // At the end of such spans the recorder asked the kernel. The length is reported if the thread
+    // had its CPU.
     let mut asked = main.iter().filter(|note| note.code == Code::Asked);
     assert!(asked.all(|note| (1..5_000).contains(&clock.span_ns(note.time))), "{main:?}");
     // The note comes as the thread begins, behind its first event.

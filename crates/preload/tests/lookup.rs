@@ -1,5 +1,5 @@
-//! Functions that are found otherwise than by name: what a program locks by one way is locked by
-//! all others.
+//! Functions that a program finds at run time (by `dlsym` and the like) instead of by symbol name:
+//! a mutex locked through one of them is locked for all others.
 
 mod support;
 

@@ -23,7 +23,7 @@ impl Tool {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::ThreadSanitizer, Self::Helgrind, Self::Drd];
 
-    /// What stands behind the path of a program that has it.
+    /// The suffix of the path of a program that has it.
     #[must_use]
     pub fn suffix(self) -> &'static str {
         match self {

@@ -70,7 +70,8 @@ pub enum Count {
     Told,
     /// Waits without an end.
     Endless,
-    /// Times that had come when a wait was through: those of timeouts, and those that were told.
+    /// Times that had come when a wait was over: ends of timeouts, and times that the loop had
+    /// announced.
     Due,
     /// Demotions because it has run too long.
     Overrun,
@@ -181,7 +182,7 @@ impl RowWords {
         self.counts[count as usize].store(number, Relaxed);
     }
 
-    /// A time had come, and the loop was told so late.
+    /// A time had come, and the loop learnt of it that late.
     pub fn late(&self, ns: u64) {
         self.add(Count::Due);
         let bucket = &self.buckets[bucket(ns)];
@@ -198,21 +199,21 @@ pub struct LoopRow {
     pub process: u32,
     /// Its thread.
     pub thread: u32,
-    /// What that was called.
+    /// The name of that thread.
     pub name: String,
-    /// Whether it handed its CPU on.
+    /// Whether it passed its CPU on to others.
     pub baton: bool,
     /// Whether it was raised when it was late.
     pub boost: bool,
-    /// Why not both.
+    /// The reason, if it did not do both.
     pub refusal: Option<Refusal>,
     counts: [u64; Count::ALL.len()],
-    /// How late it was told that a time had come.
+    /// How late it learnt that a timer was due.
     pub tardiness: Histogram,
 }
 
 impl LoopRow {
-    /// How many of those.
+    /// The count of that kind.
     #[must_use]
     pub fn count(&self, count: Count) -> u64 {
         self.counts[count as usize]

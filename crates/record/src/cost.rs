@@ -12,7 +12,7 @@ use crate::events::Code;
 use crate::layout::COST;
 use crate::{Recording, Writer};
 
-/// What an event of one kind takes of the program's time, on average of those that were timed.
+/// The time that recording an event of one kind takes, on average of those that were timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// The kind.
@@ -40,7 +40,7 @@ impl Writer {
 }
 
 impl Recording {
-    /// What recording takes, by kind of event: of those that were timed.
+    /// The time that recording takes, by kind of event: of the events that were timed.
     ///
     /// # Errors
     ///

@@ -3,8 +3,7 @@
 //! It connects to a Unix socket of an abstract name, sends the secret and a byte that says which
 //! file it wants, and gets a byte with the descriptor (`SCM_RIGHTS`), or nothing.
 
-/// The environment variable in which a program is told the name of the socket and the secret, with
-/// a colon between them.
+/// The environment variable with the name of the socket and the secret, separated by a colon.
 pub const VARIABLE: &str = "ANTIPHON_DOOR";
 
 /// Bytes of the secret: hexadecimal digits.

@@ -105,7 +105,7 @@ impl Histogram {
         self.quantile(0.5)
     }
 
-    /// What 99 of 100 values do not exceed, in nanoseconds.
+    /// The 99th percentile, in nanoseconds.
     #[must_use]
     pub fn p99(&self) -> Option<u64> {
         self.quantile(0.99)

@@ -21,7 +21,7 @@ use core::sync::atomic::AtomicU64;
 use crate::Kind;
 use crate::histogram::BUCKETS;
 
-/// What the file begins with: "ANTIPHON" and the version of this layout.
+/// The first bytes of the file: "ANTIPHON" and the version of this layout.
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"ANTIPHON");
 /// Changes with every change of this file.
 pub const VERSION: u64 = 9;
@@ -40,13 +40,14 @@ pub(crate) const PROCESSES: usize = PROCESS.records;
 pub(crate) const MODULES: usize = MODULE.records;
 pub(crate) const ROWS: usize = BODY.records;
 
-/// What pieces of the file are multiples of: a page of any size that the machine may have.
+/// The size of pieces of the file is a multiple of this: a page of any size that the machine may
+/// have.
 pub(crate) const GRANULE: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
 
 /// The length of the file, in bytes; [`events`](crate::events) stand behind it.
 pub const FILE_BYTES: u64 = BODY.end();
 
-/// What the file begins with, and what every process maps.
+/// The beginning of the file, which every process maps.
 #[repr(C)]
 pub struct Base {
     pub(crate) header: Header,
@@ -77,14 +78,14 @@ pub(crate) struct Header {
     pub(crate) rate: AtomicU64,
     /// When the first process was ready, in ticks. Written before the rate.
     pub(crate) origin: AtomicU64,
-    /// What one look at the clock of ticks takes, in 1024ths of a tick. Written before the rate.
+    /// Cost of one reading of the clock of ticks, in 1024ths of a tick. Written before the rate.
     pub(crate) look: AtomicU64,
     /// How many rows have been made.
     pub(crate) rows: AtomicU64,
     pub(crate) _reserved: [u64; 64 - 4 - DROPS - 8],
 }
 
-/// What events of one kind took of the program's time, as far as that was timed. In ticks.
+/// The time that recording events of one kind took, as far as it was measured. In ticks.
 #[repr(C)]
 pub(crate) struct CostRecord {
     /// How many were timed.
@@ -245,7 +246,7 @@ pub(crate) fn split_row_key(key: u64) -> (u64, bool, u64) {
     (key >> 32, key & READS != 0, key & (READS - 1))
 }
 
-/// What every acquisition writes stands in the first line of the cache, but for one bucket: a
+/// The fields that every acquisition writes are in the first cache line, except for one bucket: a
 /// lock's holders hand these lines to each other with the lock.
 #[repr(C)]
 pub(crate) struct RowBody {
@@ -264,7 +265,7 @@ pub(crate) struct RowBody {
     pub(crate) _padding: [u64; 8],
 }
 
-/// What a histogram has beside its counts.
+/// The fields of a histogram beside its counts.
 #[repr(C)]
 pub(crate) struct Total {
     pub(crate) sum_ns: AtomicU64,

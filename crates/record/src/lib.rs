@@ -89,7 +89,7 @@ pub use snapshot::{
 };
 pub use writer::{RowWriter, ThreadWriter, Writer};
 
-/// The environment variable in which a program is told the path of its recording.
+/// The environment variable with the path of a program's recording.
 pub const VARIABLE: &str = "ANTIPHON_RECORD";
 
 /// How much is recorded.
@@ -136,7 +136,7 @@ impl Scope {
     }
 }
 
-/// What kind of object was waited for.
+/// The kind of object that was waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A mutex of the normal kind.
@@ -205,7 +205,7 @@ impl Kind {
         }
     }
 
-    /// What a row of a lock of this kind says, to read or not.
+    /// The kind of a row for a lock of this kind, to read or not.
     pub(crate) const fn of_row(self, reads: bool) -> Self {
         match (self, reads) {
             (Self::RwLock, true) => Self::Read,

@@ -67,8 +67,8 @@ impl Mapping {
         chunks: column(events::CHUNK),
     };
 
-    /// Maps the begin of the recording that is open, to read and write, as `file`. That may be
-    /// closed afterwards. To be called once; allocates nothing, and leaves `errno` alone.
+    /// Maps the beginning of the recording that is open, to read and write, as `file`, which may be
+    /// closed afterwards. Call it once; it allocates nothing, and leaves `errno` alone.
     ///
     /// # Errors
     ///
@@ -128,7 +128,7 @@ impl Mapping {
         self.roll.store(null_mut(), Relaxed);
     }
 
-    /// What writes to it; `None` if nothing is mapped, or it was closed.
+    /// The writer to it; `None` if nothing is mapped, or it was closed.
     #[inline]
     pub fn writer(&'static self) -> Option<Writer> {
         // Acquire: pairs with the release in `open`.
@@ -187,7 +187,7 @@ impl Pieces {
     /// Maps the first piece of a table.
     fn begin<T: 'static>(&mut self, column: &Column<T>, section: Section) -> Result<(), Refused> {
         let base = self.map(section.offset, column.first_bytes())?;
-        // SAFETY: mapped just now; if that is undone, no thread is told of the column (`is_open`
+        // SAFETY: mapped just now; if that is undone, no thread learns of the column (`is_open`
         // stays false). The file is as long as all of its tables.
         unsafe { column.begins_at(base.cast()) };
         Ok(())
@@ -203,7 +203,7 @@ impl Drop for Pieces {
     fn drop(&mut self) {
         for &(at, bytes) in self.mapped.iter().take(self.count) {
             errno_kept(|| {
-                // SAFETY: mapped by `map`, and no thread was told of it.
+                // SAFETY: mapped by `map`, and no thread knows of it.
                 unsafe { libc::munmap(at.cast::<c_void>(), bytes) }
             });
         }

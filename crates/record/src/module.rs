@@ -75,8 +75,8 @@ impl BuildId {
     }
 }
 
-/// What tells the file that was mapped from another one at the same path. All zero where nothing is
-/// known.
+/// Identifies the file that was mapped, in case another one is at the same path by now. All zero if
+/// nothing is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FileId {
     /// As the process's mappings have it. Where file systems lie on others, `stat` may say another.

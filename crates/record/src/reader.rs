@@ -73,7 +73,7 @@ impl Recording {
         let recording = Self { file };
         let header = recording.words(HEADER)?;
         if header[..2] != [MAGIC, VERSION] || header[3] != FILE_BYTES {
-            return Err(io::Error::new(ErrorKind::InvalidData, "no recording of this version"));
+            return Err(io::Error::new(ErrorKind::InvalidData, "not a recording of this version"));
         }
         Ok(recording)
     }
@@ -82,8 +82,8 @@ impl Recording {
     ///
     /// Others may write meanwhile. So what names something is read before what it names, which is
     /// then there: a row before its lock, a lock before its process. Where it is not there all the
-    /// same, the record is left out and counted ([`Snapshot::unfinished`]); nothing is told of
-    /// another lock than its own.
+    /// same, the record is left out and counted ([`Snapshot::unfinished`]); nothing is attributed
+    /// to another lock than its own.
     ///
     /// # Errors
     ///
@@ -256,8 +256,8 @@ impl Places {
     }
 }
 
-/// What `make` makes of the records in use, of which `key` says whether they are, and where each
-/// came to stand.
+/// Calls `make` for the records in use (`key` says whether one is), and notes the place of each
+/// result.
 fn collect<T>(
     table: &Table,
     key: usize,

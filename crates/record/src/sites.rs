@@ -1,5 +1,5 @@
-//! Policies by call site: a small file in which a program under the preload library is told which
-//! locks are to have which policy, and counts where that was the case.
+//! Policies by call site: a small file that tells a program under the preload library which policy
+//! each lock gets. The program counts in it how often each rule was applied.
 //!
 //! A rule is a range of offsets in a file that is mapped, and the name of a policy. The process
 //! that starts the program writes the rules ([`file()`]), hands the file over in [`VARIABLE`] and
@@ -11,7 +11,7 @@ use core::mem::{offset_of, size_of};
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// The environment variable in which a program is told the path of the file.
+/// The environment variable with the path of the file.
 pub const VARIABLE: &str = "ANTIPHON_SITES";
 
 /// The number of rules that have room.
@@ -63,7 +63,7 @@ pub struct Rule {
 /// The rule or the list that is too long, in words.
 pub fn file(rules: &[Rule]) -> Result<Vec<u8>, String> {
     if rules.len() > RULES {
-        return Err(format!("{} places in programs, and room for {RULES}", rules.len()));
+        return Err(format!("{} places in programs: there is room for {RULES}", rules.len()));
     }
     let mut bytes = Vec::with_capacity(FILE_BYTES);
     bytes.extend(MAGIC.to_ne_bytes());
@@ -74,7 +74,7 @@ pub fn file(rules: &[Rule]) -> Result<Vec<u8>, String> {
         }
         for (text, room) in [(&rule.policy, POLICY_BYTES), (&rule.module, MODULE_BYTES)] {
             if text.len() > room || text.contains('\0') {
-                return Err(format!("a name too long or with a zero in it: {text}"));
+                return Err(format!("the name is too long or contains a zero byte: {text}"));
             }
             bytes.extend(text.as_bytes());
             bytes.resize(bytes.len() + room + 1 - text.len(), 0);

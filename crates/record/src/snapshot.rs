@@ -1,4 +1,4 @@
-//! What a recording holds, as a reader wants it.
+//! The contents of a recording, in the form that readers need.
 //!
 //! Records refer to each other by position in the vectors of the [`Snapshot`].
 
@@ -142,7 +142,7 @@ pub struct Lock {
     pub process: usize,
     /// Its address in that process's memory. Another lock may have stood there earlier or later.
     pub address: u64,
-    /// What it is; of readers-writer locks [`Kind::RwLock`].
+    /// Its kind; [`Kind::RwLock`] for readers-writer locks.
     pub kind: Kind,
     /// Where it was seen first; `None` if the table of sites was full.
     pub first_site: Option<usize>,

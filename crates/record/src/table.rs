@@ -80,7 +80,7 @@ pub(crate) fn lookup<T: 'static>(
     key: u64,
     word: impl Fn(&'static T) -> &'static AtomicU64,
 ) -> Option<usize> {
-    // What this process has claimed is in a piece that it has mapped.
+    // A record that this process has claimed is in a piece that it has mapped.
     let pieces = (0..table.count()).map_while(|piece| Some((piece, table.mapped(piece)?)));
     for (piece, records) in pieces {
         for at in path(key, records.len()) {

@@ -40,7 +40,7 @@ fn recording(name: &str) -> io::Result<(Recording, File)> {
     Ok((recording, file))
 }
 
-/// What the tables begin behind: header, costs, and the row of all the rest.
+/// The bytes before the tables: header, costs, and the row of all the rest.
 const HEADER: u64 = 512;
 
 #[test]

@@ -476,7 +476,7 @@ fn what_is_read_as_it_grows_names_nothing_else() -> io::Result<()> {
             let process = writer.process(pid, None, u64::from(pid) << 20, false);
             let Some(process) = process else { return };
             for lock in 1..20 {
-                // The address and the site of a lock are told from the process that it is in.
+                // The address and the site of a lock are reported with the process that it is in.
                 let address = u64::from(pid) << 20 | lock << 6;
                 let (row, _) = writer.row(process, Kind::Mutex, address, address + 1);
                 let thread = writer.thread(process, pid);

@@ -1,4 +1,4 @@
-//! What a replay came to. Every figure is simulated.
+//! The result of a replay. Every figure is simulated.
 
 use antiphon_sim::Counts;
 
@@ -18,19 +18,19 @@ pub struct Played {
     pub readers_writer_wait_ns: u64,
     /// How long all threads together lived.
     pub lived_ns: u64,
-    /// How often one went on without what it waited for, because that could not come.
+    /// How often a thread continued without what it waited for, because that could not come.
     pub fallbacks: u64,
-    /// How long all threads together waited in vain before they did.
+    /// How long all threads together waited in vain before they continued.
     pub lost_ns: u64,
     /// By call site, numbered as in the trace.
     pub sites: Vec<SiteTimes>,
-    /// What the machine did.
+    /// The machine's counts.
     pub counts: Counts,
     /// The same for replays that went the same way.
     pub trace_hash: u64,
 }
 
-/// What happened at a call site.
+/// Times at a call site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SiteTimes {
     /// How often a lock was taken there.

@@ -44,7 +44,7 @@ impl Row {
     }
 }
 
-/// What a recommendation is worth.
+/// The gain of a recommendation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confidence {
     /// Nothing else comes near.
@@ -65,7 +65,7 @@ impl fmt::Display for Confidence {
     }
 }
 
-/// What to do.
+/// The change to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Put this lock under the program, or leave it with glibc's if it is that.
@@ -76,7 +76,7 @@ pub enum Verdict {
     CannotKnow,
 }
 
-/// What to do, and why.
+/// The change to make, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recommendation {
     /// The thing to do.

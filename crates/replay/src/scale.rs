@@ -11,12 +11,12 @@ use crate::plan::{Plan, Program};
 use crate::random::Random;
 use crate::step::{Step, Timed};
 
-/// What a number of threads other than the recorded one means for the work.
+/// How the work is spread over a number of threads other than the recorded one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Work {
-    /// All workers together do what was recorded. What each did is cut where it held no lock and
-    /// came to one that other workers take, too, or waited; the pieces lie in the order of time,
-    /// and each worker that is free takes the next.
+    /// All workers together do the recorded work. The work of each is cut where it held no lock and
+    /// then waited, or took a lock that other workers take, too. The pieces are queued in the order
+    /// of time, and each worker that is free takes the next.
     #[default]
     Fixed,
     /// Each worker does what one recorded worker did: all work grows with their number. Which one
@@ -24,18 +24,18 @@ pub enum Work {
     PerThread,
 }
 
-/// What simulated threads do.
+/// The work of all simulated threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
     pub(crate) plan: Arc<Plan>,
     pub(crate) actors: Vec<Actor>,
-    /// What workers take from; in order.
+    /// The queues of pieces from which workers take, in order.
     pub(crate) pools: Vec<Vec<Vec<Step>>>,
     /// How often each token must be signalled.
     pub(crate) tokens: Vec<u32>,
 }
 
-/// What one simulated thread does.
+/// The work of one simulated thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Actor {
     /// These steps.
@@ -194,8 +194,8 @@ fn bare(steps: &[Timed]) -> Vec<Step> {
     steps.iter().map(|timed| timed.step).collect()
 }
 
-/// The locks that two workers or more take. What one alone takes guards its own state: another
-/// could not go on from there, as a block that is compressed bit by bit is one worker's.
+/// The locks that two or more workers take. A lock that one worker alone takes guards state of that
+/// worker, such as a block that it compresses bit by bit; no other worker could continue that work.
 fn common(plan: &Plan, role: &[usize]) -> HashSet<u32> {
     let mut taken_by: HashMap<u32, usize> = HashMap::new();
     let mut common = HashSet::new();

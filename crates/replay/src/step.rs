@@ -1,4 +1,4 @@
-//! What a thread of a plan does.
+//! A step of a thread of a plan.
 
 /// One thing that a thread does. Locks, sites and tokens are places in the tables of the
 /// [`Plan`](crate::Plan).
@@ -48,6 +48,6 @@ pub enum Step {
 pub struct Timed {
     /// Nanoseconds since the recording began.
     pub at_ns: u64,
-    /// What was done.
+    /// The step.
     pub step: Step,
 }

@@ -1,26 +1,26 @@
-//! What a replayed program gets for its locks: of each kind one, by the name of its mutex.
+//! The locks that a replayed program gets: one of each kind, named after its mutex.
 
 use antiphon_sim::Machine;
 use antiphon_trace::LockKind;
 
 use crate::locks::{FREE, IDEAL, Instance, LOCKS, SimLock};
 
-/// What most subjects have for readers-writer locks: readers that come in twice are let in.
+/// The readers-writer lock of most subjects: it lets a reader in that holds it already.
 const READERS_WRITER: &str = "shfl-rwlock+recursive";
 
 /// The subject that plays glibc's mutex: of the same kind, barging and asleep at once.
 pub const GLIBC: &str = "futex";
 
-/// What a replayed program gets for its locks.
+/// The locks that a replayed program gets.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
-    /// As its mutexes are called.
+    /// The name of its mutex.
     pub name: &'static str,
-    /// What its mutexes are.
+    /// The lock in place of mutexes.
     pub mutex: &'static SimLock,
-    /// What its spinlocks are.
+    /// The lock in place of spinlocks.
     pub spin: &'static SimLock,
-    /// What its readers-writer locks are.
+    /// The lock in place of readers-writer locks.
     pub rwlock: &'static SimLock,
 }
 

@@ -34,7 +34,7 @@ pub fn set_mask(mask: u64) {
     };
 }
 
-/// What the kernel does with a signal, as it takes it; all zero is the default.
+/// The kernel's structure for the disposition of a signal; all zero is the default.
 #[repr(C)]
 #[derive(Default)]
 struct Action {

@@ -37,7 +37,7 @@ impl FromStr for Schedule {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             let ms = value.trim().parse().ok().filter(|ms| *ms > 0.0 && *ms <= MOST_MS);
             let ms: f64 = ms.ok_or_else(|| {
-                format!("'{part}' is no time above 0 and up to 1000 ms; write period=20,slack=1")
+                format!("'{part}' is not a time above 0 and up to 1000 ms; write period=20,slack=1")
             })?;
             *match name.trim() {
                 "period" => &mut options.period_ns,

@@ -116,7 +116,8 @@ extern "C" fn note(signal: i32) {
     unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
 
-/// Makes keys come one by one, unseen, and returns how it was; `None` if there are no keys.
+/// Switches the terminal to single keys without echo, and returns the old setting; `None` if there
+/// is no keyboard.
 fn raw_keys() -> Option<libc::termios> {
     if !io::stdin().is_terminal() {
         return None;

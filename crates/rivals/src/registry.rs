@@ -15,9 +15,9 @@
 /// | order | in which order waiters are served | `classic` |
 /// | model | what may happen in its models, then its other parameters there | `classic` |
 ///
-/// What may happen in a model: `ANY` is a spurious wake, a timeout, and a spin that is cut short;
-/// `PLAIN` is none of these, for locks whose models would have no end. The parameters make a model
-/// small: without a spin, for instance, all waiters sleep.
+/// The freedom of the platform in a model: `ANY` is a spurious wake, a timeout, and a spin that is
+/// cut short; `PLAIN` is none of these, for locks whose models would have no end. The parameters
+/// make a model small: without a spin, for instance, all waiters sleep.
 ///
 /// A row of any family is in the simulator and in replays, can be validated, and has its size and
 /// exclusion tested. A row of `classic` has also its models and their test, is in `bench locks` and

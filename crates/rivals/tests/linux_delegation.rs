@@ -214,7 +214,7 @@ fn a_panic_ends_a_server_and_no_client() {
     assert_eq!(served(&lock, || lock.with(step)), 1);
 }
 
-/// Nothing stays of a thread that has ended, nor of a lock that was dropped.
+/// A thread that has ended leaves nothing behind, nor does a lock that was dropped.
 #[test]
 fn nothing_is_leaked() {
     fn nodes(use_one: fn()) -> u32 {

@@ -1,4 +1,4 @@
-//! What runtimes on many cores are made of, generic over the machine that they run on.
+//! The building blocks of runtimes on many cores, generic over the machine that they run on.
 //!
 //! Nothing here knows that Linux exists. [`message`] has active messages: a sender names an action,
 //! and the thread whose mailbox it is runs it. [`sched`] has workers that share tasks, by a policy

@@ -18,7 +18,7 @@ const MEMBERS: u64 = 10;
 /// How many of the members have nothing to do now and then; the others always have.
 const IDLERS: u64 = 3;
 const END_NS: u64 = 2_000 * MS;
-/// What wakes and switches cost, and then some.
+/// An upper bound on the cost of wakes and switches.
 const COSTS_NS: u64 = 200_000;
 
 /// A system that keeps no accounts.
@@ -122,7 +122,7 @@ fn longest_wait(release_ns: Option<u64>, beside: bool, seed: u64) -> (u64, u64) 
         simulation = simulation.thread(move || {
             let group = Group::Own;
             let member = Weighted::join(page, Nobody, Nobody, group, WEIGHT);
-            // The member has told when its timer is due, and is late for that.
+            // The member has announced when its timer is due, and is late for that.
             let ask = Ask { release_ns: Some(now() + MS), importance: Some(0) };
             let mut member = member.expect("a place");
             member.poll(ask, &mut |_: Option<u64>| ());
@@ -343,7 +343,7 @@ struct Trio {
 
 impl Trio {
     /// A member that always has work. Each time that it polls, its timer is `timer_ns` later, if it
-    /// has one. `before` its work it is told the timer.
+    /// has one. `before` is called before its work, with the timer.
     fn be(&self, timer_ns: Option<u64>, mut before: impl FnMut(Option<u64>) -> bool) {
         let accounts = Stopping { second: self.second.clone(), until_ns: self.stopped_ns.clone() };
         let member = Baton::join(self.page.clone(), accounts, Group::Own, WEIGHT);

@@ -11,10 +11,10 @@ use antiphon_sync::queue::Item;
 
 const TASKS: u64 = 400;
 const WORKERS: usize = 8;
-/// What a task takes, and what it takes to make one.
+/// The time to run a task; below, the time to make one.
 const TASK_NS: u64 = 2_000;
 const MAKE_NS: u64 = 100;
-/// The workers sleep deeply then, and need long to be awake.
+/// After this, the workers sleep deeply, and take long to wake up.
 const LATER_NS: u64 = 5_000_000;
 
 #[test]

@@ -106,7 +106,7 @@ impl Shared for Barrier {}
 ///
 /// It detects that a thread or process has died while it held the mutex, within a fraction of a
 /// second, unless the kernel has given the number of that thread to another one. The next waiter
-/// then owns the mutex, and is told by [`OwnerDied`].
+/// then owns the mutex, and gets [`OwnerDied`].
 #[repr(C)]
 pub struct Mutex<T> {
     raw: SharedMutex<Linux>,
@@ -130,7 +130,7 @@ pub struct MutexGuard<'a, T> {
 ///
 /// Each owner gets this error until one states that the value is whole, by
 /// [`recover`](Self::recover).
-#[must_use = "the mutex is held, and its value not whole"]
+#[must_use = "the mutex is held, and its value may be inconsistent"]
 pub struct OwnerDied<'a, T>(MutexGuard<'a, T>);
 
 /// A guard, with or without the notice that an owner has died.
@@ -182,14 +182,14 @@ impl<T> Mutex<T> {
 }
 
 impl<'a, T> OwnerDied<'a, T> {
-    /// The guard, for a value that the caller repairs or has found whole: later owners are not
-    /// told.
+    /// The guard, for a value that the caller repairs or has found whole: later owners do not get
+    /// this error.
     pub fn recover(self) -> MutexGuard<'a, T> {
         self.0.mutex.raw.recovered();
         self.0
     }
 
-    /// The guard. The next owner is told again.
+    /// The guard. The next owner gets this error again.
     pub fn into_guard(self) -> MutexGuard<'a, T> {
         self.0
     }
@@ -355,7 +355,7 @@ impl<T> fmt::Debug for OwnerDied<'_, T> {
 
 impl<T> fmt::Display for OwnerDied<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an owner of the mutex has died with it")
+        f.write_str("an owner of the mutex has died while it held the mutex")
     }
 }
 

@@ -15,9 +15,9 @@ use crate::deadline_after;
 /// readers wait behind a waiting writer, for a twentieth of a second.
 ///
 /// It detects that a thread or process has died while it wrote, as a [`Mutex`](super::Mutex) does;
-/// the next waiter then gets the lock, and is told by [`WriterDied`]. **Readers are not recorded: a
-/// reader that is killed stays counted, and no thread can write any more.** Where that may happen,
-/// use a mutex, or write with a timeout.
+/// the next waiter then gets the lock, with [`WriterDied`]. **Readers are not recorded: a reader
+/// that is killed stays counted, and no thread can write any more.** Where that may happen, use a
+/// mutex, or write with a timeout.
 #[repr(C)]
 pub struct RwLock<T> {
     raw: SharedRwLock<Linux>,
@@ -46,7 +46,7 @@ pub struct WriteGuard<'a, T> {
 ///
 /// Each acquisition gets this error until a writer states that the value is whole, by
 /// [`recover`](Self::recover).
-#[must_use = "the lock is held, and its value not whole"]
+#[must_use = "the lock is held, and its value may be inconsistent"]
 pub struct WriterDied<G>(G);
 
 impl<T> RwLock<T> {
@@ -133,14 +133,15 @@ fn told<G>(acquired: Acquired, guard: G) -> Result<G, WriterDied<G>> {
 }
 
 impl<G> WriterDied<G> {
-    /// The guard. The next acquisition is told again.
+    /// The guard. The next acquisition gets this error again.
     pub fn into_guard(self) -> G {
         self.0
     }
 }
 
 impl<'a, T> WriterDied<WriteGuard<'a, T>> {
-    /// The guard, for a value that the caller repairs or has found whole: later ones are not told.
+    /// The guard, for a value that the caller repairs or has found whole: later ones do not get
+    /// this error.
     pub fn recover(self) -> WriteGuard<'a, T> {
         self.0.lock.raw.recovered();
         self.0
@@ -213,7 +214,7 @@ impl<G> fmt::Debug for WriterDied<G> {
 
 impl<G> fmt::Display for WriterDied<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a writer has died with the lock")
+        f.write_str("a writer has died while it held the lock")
     }
 }
 

@@ -172,7 +172,7 @@ fn each_owner_is_told_until_one_recovers() {
     let lock_and_die = || std::mem::forget(common.mutex.lock());
     thread::spawn(lock_and_die).join().unwrap();
     let died = common.mutex.lock().expect_err("the owner is a thread that has ended");
-    assert_eq!(died.to_string(), "an owner of the mutex has died with it");
+    assert_eq!(died.to_string(), "an owner of the mutex has died while it held the mutex");
     drop(died.into_guard());
     drop(common.mutex.lock().expect_err("nobody has recovered it").recover());
     assert!(common.mutex.lock().is_ok());
@@ -297,7 +297,7 @@ fn readers_and_writers_are_told_of_a_killed_writer() {
     assert!(common.rwlock.try_read_for(Duration::from_millis(120)).is_none(), "it lives");
     kill(victim);
     let died = common.rwlock.try_read_for(LONG).expect("found in time").expect_err("told");
-    assert_eq!(died.to_string(), "a writer has died with the lock");
+    assert_eq!(died.to_string(), "a writer has died while it held the lock");
     assert_eq!(*died.into_guard(), [7, 0]);
     let died = common.rwlock.write().expect_err("nobody has recovered it");
     *died.recover() = [8, 8];

@@ -51,8 +51,8 @@ macro_rules! word {
         }
 
         impl $name {
-            /// What the calling thread would find now, without an access. Costs nothing: it is for
-            /// experiments.
+            /// The value that the calling thread would read now, without an access. Costs nothing:
+            /// it is for experiments.
             #[must_use]
             pub fn peek(&self) -> $value {
                 if simulated() {

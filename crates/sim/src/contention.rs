@@ -37,7 +37,7 @@ pub struct Contention {
 
 impl Contention {
     /// Lets the threads take `lock` over and over; each critical section writes two lines and is
-    /// one operation. The machine is told which thread owns the lock, so [`Counts`](crate::Counts)
+    /// one operation. The machine knows which thread owns the lock, so [`Counts`](crate::Counts)
     /// tells the owner's atomic instructions from those of others.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What it takes to get a line from where it is.
+//! The cost of getting a line from where it is.
 
 use crate::Machine;
 use crate::distance::Distances;
@@ -6,7 +6,7 @@ use crate::line::{Kind, Source};
 use crate::links::Links;
 use crate::random::Random;
 
-/// What prices depend on, beside the line.
+/// The things on which costs depend, beside the line.
 pub(crate) struct Costs<'a> {
     pub(crate) machine: &'a Machine,
     pub(crate) distances: &'a Distances,
@@ -15,7 +15,7 @@ pub(crate) struct Costs<'a> {
     pub(crate) now_ns: u64,
 }
 
-/// What an access takes that finds its line.
+/// The cost of an access that hits.
 pub(crate) const fn hit_ns(machine: &Machine, kind: Kind) -> u64 {
     match kind {
         Kind::ReadModifyWrite => machine.rmw_ns,
@@ -62,7 +62,7 @@ impl Costs<'_> {
         }
     }
 
-    /// What a line takes from one cluster to another, by way of its home if it has one.
+    /// Cost of a line from one cluster to another, by way of its home if it has one.
     pub(crate) fn way_ns(&self, from: u32, to: u32, home: Option<u32>) -> u64 {
         let detour_ns = home.map_or(0, |home| {
             let [from, to] = [from, to].map(|cluster| self.distances.node_of_cluster(cluster));

@@ -75,12 +75,12 @@ impl Distances {
         by_home_ns.saturating_sub(there_and_back_ns(to, from)) / 2
     }
 
-    /// What a line takes from one cluster to another.
+    /// Cost of a line from one cluster to another.
     pub(crate) fn between_ns(&self, from: u32, to: u32) -> u64 {
         self.between_ns[(from * self.clusters + to) as usize]
     }
 
-    /// What a line takes from one core of a cluster to another at the most.
+    /// The largest cost of a line from one core of a cluster to another.
     pub(crate) fn within_ns(&self, cluster: u32) -> u64 {
         self.within_ns[cluster as usize]
     }

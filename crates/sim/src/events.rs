@@ -1,4 +1,4 @@
-//! What will happen, in order of simulated time.
+//! Future events, in order of simulated time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -21,12 +21,12 @@ use crate::step::{call, step};
 use crate::thread::State;
 use crate::world::{World, suspend, with};
 
-/// What a core has to do with interrupts.
+/// The state of a core's interrupts.
 #[derive(Default)]
 pub(crate) struct Handles {
     /// The thread that handles them.
     handler: Option<usize>,
-    /// One has come that it has not been told of.
+    /// An interrupt is pending.
     pending: bool,
     /// The handler, if it is to have the core next.
     pub(crate) due: Option<usize>,
@@ -103,7 +103,10 @@ impl World {
     fn handles_next(&mut self) -> bool {
         let (me, core) = (self.me(), self.my_core());
         let Core { handles, schedule, .. } = &mut self.cores[core as usize];
-        assert!(schedule.is_none(), "a CPU whose threads a program schedules handles nothing");
+        assert!(
+            schedule.is_none(),
+            "a CPU whose threads a program schedules can't handle interrupts"
+        );
         assert!(*handles.handler.get_or_insert(me) == me, "a CPU has one handler");
         let waits = !take(&mut handles.pending);
         if waits {

@@ -29,8 +29,9 @@ impl World {
         interrupted
     }
 
-    /// What the running thread pays to interrupt another's CPU in order to wake it, and when that
-    /// has been handled there, from now. `None`: it need not.
+    /// The cost to the running thread of interrupting another thread's CPU in order to wake that
+    /// thread, and the time from now until the interrupt has been handled there. `None`: no
+    /// interrupt is needed.
     pub(crate) fn interrupt_to_wake(&mut self, thread: usize) -> Option<(u64, u64)> {
         let (mine, core) = (self.my_core(), self.threads[thread].core);
         let sends = match self.machine.interrupt.wakes {

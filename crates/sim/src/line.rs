@@ -47,7 +47,7 @@ const HOLD_FIFTHS: u64 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LineId(pub(crate) u32);
 
-/// What an access does to its line.
+/// The effect of an access on its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Load,

@@ -16,7 +16,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// None was touched yet; each word is a line by itself if they are `apart`.
+    /// No line has been touched yet. If `apart`, each word is a line by itself.
     pub(crate) fn new(apart: bool) -> Self {
         Self {
             bytes: if apart { 1 } else { LINE },

@@ -52,7 +52,7 @@ impl Nodes {
     }
 }
 
-/// What the threads of a simulation share, as those of a process do.
+/// The state that the threads of a simulation share, like those of a process.
 pub(crate) struct Process {
     pub(crate) arena: OwnLine<Arena<Sim>>,
     /// Threads that have said that they spin.

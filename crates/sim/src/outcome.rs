@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-/// What the machine did. All counts are of the whole simulation.
+/// The machine's counts, over the whole simulation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Accesses to a line that the core held.
@@ -55,26 +55,27 @@ pub struct Counts {
 pub struct Outcome {
     /// The simulated time at which the last thread ended, in nanoseconds.
     pub end_ns: u64,
-    /// What the machine did.
+    /// The machine's counts.
     pub counts: Counts,
-    /// What each thread counted by [`count`](crate::count), in the order in which they were added.
+    /// The counts that each thread made by [`count`](crate::count), in the order in which the
+    /// threads were added.
     pub operations: Vec<u64>,
     /// A hash of every step of every thread. Two simulations that went the same way have the same,
     /// whatever host processes they ran in; two that did not differ, but for the odd collision.
     pub trace_hash: u64,
-    /// What had been used at the times that were [asked for](crate::Simulation::account_at), the
-    /// earliest first; those that were not reached are missing.
+    /// The usage at the times that were [asked for](crate::Simulation::account_at), the earliest
+    /// first; times that were not reached are missing.
     pub accounts: Vec<Account>,
 }
 
-/// What had been used at a time.
+/// The usage up to a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     /// The time, in nanoseconds of simulated time.
     pub at_ns: u64,
     /// How long each thread had had a core, in nanoseconds, in the order in which they were added.
     pub ran_ns: Vec<u64>,
-    /// What the machine had done.
+    /// The machine's counts up to then.
     pub counts: Counts,
 }
 
@@ -129,22 +130,22 @@ pub struct Wait {
     pub thread: usize,
     /// The core that it is placed on.
     pub core: u32,
-    /// What it waits for.
+    /// The thing that it waits for.
     pub on: WaitsOn,
 }
 
-/// What a thread waits for.
+/// A thing that a thread waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WaitsOn {
     /// That a word changes.
     Word {
         /// The line's number, in the order of first touch.
         line: u32,
-        /// What [`name_line`](crate::name_line) called it.
+        /// Its name, from [`name_line`](crate::name_line).
         name: Option<&'static str>,
         /// Where in its line the word is, in bytes.
         offset: u8,
-        /// What the thread has seen there.
+        /// The value that the thread has seen there.
         value: u64,
         /// The thread that wrote the line last.
         writer: Option<usize>,
@@ -176,7 +177,7 @@ impl fmt::Display for Wait {
                 write!(f, ", where it saw {value:#x}")?;
                 match writer {
                     Some(writer) => write!(f, "; thread {writer} wrote that line last"),
-                    None => write!(f, "; nobody has written that line"),
+                    None => write!(f, "; no thread has written that line"),
                 }
             }
             WaitsOn::Unpark => write!(f, "is parked"),

@@ -20,8 +20,8 @@ pub(crate) enum Issued {
 }
 
 impl World {
-    /// What an access takes that hits: whole nanoseconds, now more and now less, so that it comes
-    /// to what the machine says.
+    /// The cost of an access that hits, in whole nanoseconds: rounded up or down so that the mean
+    /// is the machine's figure.
     pub(crate) fn hit_ns(&mut self, thread: usize, kind: Kind) -> u64 {
         let (ns, machine) = (hit_ns(&self.machine, kind), &self.machine);
         let rest_ps = &mut self.threads[thread].rest_ps;

@@ -19,8 +19,8 @@ use crate::step::call;
 use crate::thread::State;
 use crate::world::{World, suspend, with};
 
-/// Decides which thread has a core. It is told of its threads by their numbers in the order in
-/// which they were added to the simulation; it may not do what simulated threads do.
+/// Decides which thread has a core. It knows threads by their numbers, in the order in which they
+/// were added to the simulation; it may not do what simulated threads do.
 pub trait Schedule: 'static {
     /// A thread wants the core: it begins, or has slept.
     fn arrives(&mut self, thread: usize, now_ns: u64);
@@ -55,7 +55,7 @@ pub struct Turn {
 }
 
 /// Gives the calling thread's core away, to the thread that the core's schedule picks then, which
-/// may be the caller. Before that, `tell` is told how long the caller has had it, and the time.
+/// may be the caller. Before that, calls `tell` with how long the caller has had it, and the time.
 /// Costs a call of the system.
 ///
 /// # Panics
@@ -158,8 +158,8 @@ impl World {
         true
     }
 
-    /// The thread that has a core next, if its schedule says that: after that was told of the last
-    /// holder.
+    /// The thread that has a core next, if its schedule decides that. The schedule first learns of
+    /// the last holder.
     pub(crate) fn scheduled(&mut self, number: u32) -> Option<Option<usize>> {
         let now_ns = self.now_ns;
         let core = &mut self.cores[number as usize];
@@ -195,7 +195,10 @@ impl World {
         let (me, from) = (self.me(), self.my_core());
         assert!(to < self.machine.cores(), "no core {to}");
         let has_one = |core: u32| self.cores[core as usize].schedule.is_some();
-        assert!(!has_one(from) && !has_one(to), "who is scheduled by a program stays there");
+        assert!(
+            !has_one(from) && !has_one(to),
+            "a thread that a program schedules stays on its core"
+        );
         self.threads[me].state = State::Asleep(None);
         self.dispatch(from);
         self.migrate(me, to);

@@ -1,4 +1,4 @@
-//! What others still see of a word that a thread has stored to.
+//! The old value of a word that a thread has stored to, which others still see.
 //!
 //! The word in memory holds what the thread stored, from the moment at which the store is posted.
 //! Until its line has come, all other threads are shown the *shadow*: what was there before. So no
@@ -20,11 +20,11 @@ pub(crate) struct Shadow {
     pub(crate) by: u32,
     /// How many of its stores are under way.
     pub(crate) stores: u32,
-    /// What all others see.
+    /// The value that all others see.
     pub(crate) visible: u64,
 }
 
-/// What `thread` sees of the word at `offset`, if that is not what is in memory.
+/// The value of the word at `offset` that `thread` sees, if it differs from memory.
 pub(crate) fn seen(shadows: &mut [Shadow], offset: u8, thread: usize) -> Option<&mut u64> {
     let of_another = |shadow: &&mut Shadow| shadow.offset == offset && shadow.by != thread as u32;
     shadows.iter_mut().find(of_another).map(|shadow| &mut shadow.visible)

@@ -91,7 +91,7 @@ impl Simulation {
         self
     }
 
-    /// Adds `count` threads that run the same body; it is told the thread's number among them.
+    /// Adds `count` threads that run the same body; it gets the thread's number among them.
     pub fn threads(mut self, count: usize, body: impl FnOnce(usize) + Clone + 'static) -> Self {
         for number in 0..count {
             let body = body.clone();

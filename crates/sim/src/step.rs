@@ -204,9 +204,10 @@ pub(crate) fn compute(ns: u64) {
 }
 
 impl World {
-    /// What work of `ns` takes on the running thread's core: as its speed is, and as the other
-    /// hardware threads of the core are busy when it begins. One that spins pauses between its
-    /// looks, which is what leaves the core to the others (Intel's optimization manual, on PAUSE).
+    /// The time that work of `ns` takes on the running thread's core, by the core's speed and by
+    /// how many other hardware threads of the core are busy when it begins. A thread that spins
+    /// does not count as busy: it pauses between its loads, which leaves the core to the others
+    /// (Intel's optimization manual, on PAUSE).
     fn paced_ns(&self, ns: u64) -> u64 {
         let core = self.my_core();
         let topology = &self.machine.topology;

@@ -15,7 +15,7 @@ use crate::step::Touch;
 use crate::watch::{Look, Watch};
 use crate::{OwnLine, Owns, Sim};
 
-/// What a thread does when it has its core, or will do when it gets it back.
+/// The action of a thread that has its core, or its next action when it gets the core back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// Takes a step.
@@ -24,7 +24,7 @@ pub(crate) enum State {
     Computing { until_ns: u64 },
     /// Spins on a line.
     Watching(Watch),
-    /// Spins, and the line has changed: it is read again. As a step it is not interrupted.
+    /// Spins, and the line has changed, so it is read again. Like a step, this is not interrupted.
     Rereading(Watch),
     /// Sleeps, or has not started.
     Asleep(Option<Sleep>),
@@ -73,22 +73,22 @@ pub(crate) struct Thread {
     pub(crate) owns: Owns,
     /// It is about to wake another.
     pub(crate) wakes: bool,
-    /// What it does to words is the platform's doing.
+    /// The platform changes the words.
     pub(crate) uncounted: bool,
     pub(crate) buffer: Buffer,
     pub(crate) touch: Touch,
     /// While the thread spins: its own look, which the event loop takes in its place.
     pub(crate) look: Option<NonNull<Look<'static>>>,
-    /// What that has found, if it ends the wait.
+    /// The value that it has found, if that ends the wait.
     pub(crate) found: Option<u64>,
     pub(crate) spin: Spin,
     /// How many spins it has begun and not ended, as it has said.
     pub(crate) spins: u32,
     /// It has given its core away itself.
     pub(crate) yielded: bool,
-    /// What its accesses have taken and simulated time does not show yet, in picoseconds.
+    /// The cost of its accesses that simulated time does not include yet, in picoseconds.
     pub(crate) rest_ps: i64,
-    /// What interrupts have taken from it, to be made up for.
+    /// The time that interrupts have taken from it, and that it still has to make up for.
     pub(crate) stolen_ns: u64,
     /// It is new on its core.
     pub(crate) migrates: bool,

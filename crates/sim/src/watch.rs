@@ -26,8 +26,8 @@ pub(crate) struct Watch {
     pub(crate) deadline_ns: Option<u64>,
 }
 
-/// What a spinning thread does when its line has come again: looks at the word, and says what it
-/// holds and whether the wait goes on.
+/// The action of a spinning thread when it has its line again: it loads the word, and returns the
+/// value and whether the wait goes on.
 pub(crate) type Look<'a> = dyn Fn(&mut World, usize, LineId) -> (u64, bool) + 'a;
 
 /// How a wait for a line came out.

@@ -1,5 +1,5 @@
-//! What an access to a word does, whatever the word's size: it waits for its line, and then finds
-//! or changes the value that its thread sees.
+//! An access to a word of any size: it waits for its line, and then finds or changes the value that
+//! its thread sees.
 
 use crate::buffer::{Posting, drain};
 use crate::line::{Kind, LINE, LineId};
@@ -14,7 +14,7 @@ pub(crate) trait Native {
     fn set(&self, value: u64);
 }
 
-/// What an access came to.
+/// The result of an access.
 pub(crate) struct Done {
     pub(crate) value: u64,
     pub(crate) line: LineId,
@@ -23,14 +23,14 @@ pub(crate) struct Done {
 }
 
 impl World {
-    /// What `thread` sees of a word.
+    /// The value of a word that `thread` sees.
     pub(crate) fn seen(&mut self, thread: usize, label: LineId, word: &impl Native) -> u64 {
         let offset = (word.address() % LINE) as u8;
         let shadows = &mut self.lines.get_mut(label).shadows;
         shadow::seen(shadows, offset, thread).map_or_else(|| word.get(), |value| *value)
     }
 
-    /// What the running thread sees of a word, without an access.
+    /// The value of a word that the running thread sees, without an access.
     pub(crate) fn peek(&mut self, word: &impl Native) -> u64 {
         match self.lines.find(word.address()) {
             Some(label) => self.seen(self.me(), label, word),

@@ -110,7 +110,8 @@ impl World {
         self.words.buckets.entry(address).or_default()
     }
 
-    /// Whether the running thread has the lock; else it will when it is back, and must suspend.
+    /// Whether the running thread has the lock; otherwise it will when it is back, and must
+    /// suspend.
     #[must_use]
     fn lock(&mut self, address: usize) -> bool {
         let me = self.me();
@@ -132,7 +133,7 @@ impl World {
         }
     }
 
-    /// What it takes the running thread to get the lock's line.
+    /// The cost to the running thread of getting the lock's line.
     fn lock_ns(&mut self, address: usize) -> u64 {
         let core = self.my_core();
         match self.bucket(address).core.replace(core) {
@@ -183,7 +184,7 @@ impl World {
         (chosen, ns)
     }
 
-    /// What it takes a core to read a line that others have in their caches.
+    /// The cost to a core of reading a line that others have in their caches.
     fn line_ns(&self, cores: &mut Vec<u32>, core: u32) -> u64 {
         if cores.contains(&core) {
             return self.machine.hit_ns;

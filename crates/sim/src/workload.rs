@@ -1,4 +1,4 @@
-//! What a simulated thread can ask and do beyond the seam: compute, touch data, count.
+//! Functions of a simulated thread beyond the trait `Platform`: compute, touch data, count.
 
 use crate::line::Kind;
 use crate::step::{access_range, compute, step};
@@ -18,7 +18,7 @@ pub enum Owns {
 }
 
 /// A value on cache lines of its own, wherever the host's allocator puts it. Shared data in a
-/// simulation should be in one: else the host decides which words share a line.
+/// simulation should be in one: otherwise the host decides which words share a line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct OwnLine<T>(pub T);
@@ -31,7 +31,7 @@ impl<T> std::ops::Deref for OwnLine<T> {
     }
 }
 
-/// What [`touch`] does with the data.
+/// The access that [`touch`] makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Reads it.

@@ -2,7 +2,8 @@
 //!
 //! A simulation runs on one host thread. Its threads are coroutines, and exactly one runs at a
 //! time, at the simulated instant [`World::now_ns`]. A thread whose next step is due before any
-//! foreseen event takes it without switching (it *runs ahead*); else it suspends until its turn.
+//! foreseen event takes it without switching (it *runs ahead*); otherwise it suspends until its
+//! turn.
 //!
 //! Nothing here is borrowed while a coroutine switches or foreign code runs: each borrow lasts for
 //! one call of [`with`].

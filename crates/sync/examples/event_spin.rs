@@ -1,5 +1,5 @@
-//! What waits for an event cost and how soon they end, by how long the waiter spins before it
-//! sleeps: as the platform has learned what a sleep costs, for 20 µs, or not at all.
+//! Cost and latency of waits for an event, by how long the waiter spins before it sleeps: by the
+//! cost of a sleep that the platform has measured, for 20 µs, or not at all.
 //!
 //! A thread tells another one, each on a CPU of its own, so long after that began to wait. CPU time
 //! is all of the receiver's, and the sender's while it tells. The forms take turns. `cargo run
@@ -23,7 +23,7 @@ const GAPS_US: [u64; 8] = [3, 10, 15, 20, 30, 50, 150, 1_000];
 const TURNS: usize = 15;
 const TURN: Duration = Duration::from_millis(15);
 
-/// As the standard form, but spins for 20 µs whatever a sleep costs.
+/// Like the standard form, but spins for 20 µs whatever a sleep costs.
 struct Fixed;
 
 impl Form for Fixed {}
@@ -34,7 +34,7 @@ impl CrowdForm for Fixed {
     }
 }
 
-/// What a turn came to: each latency, and CPU time, in nanoseconds.
+/// The result of a turn: each latency, and the CPU time, in nanoseconds.
 #[derive(Default)]
 struct Seen {
     latency_ns: Vec<u64>,

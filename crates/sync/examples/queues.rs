@@ -1,4 +1,4 @@
-//! What an item costs that goes through a queue, beside crossbeam's.
+//! Cost of passing an item through a queue, compared with crossbeam's.
 //!
 //! The queues take turns, so that what a machine does meanwhile hits all of them. Times are medians
 //! of all turns, of all threads together for an item. `cargo run --release -p antiphon-sync

@@ -57,7 +57,7 @@ impl<P: Platform> Many for KFifo<P> {
 }
 
 type Queue = Box<dyn Many + Sync>;
-/// What a queue is called, and how to make it on real threads and on simulated ones.
+/// The name of a queue, and how to make it on real threads and on simulated ones.
 type Row = (&'static str, fn() -> [Queue; 2]);
 
 macro_rules! row {
@@ -88,7 +88,7 @@ struct Life {
     taken: [u64; 2],
 }
 
-/// What a thread did: to which item, whether it put that in, and when.
+/// An operation of a thread: the item, whether it was put in or taken out, and when.
 type Did = (u64, bool, [u64; 2]);
 
 fn item(number: u64) -> Item {

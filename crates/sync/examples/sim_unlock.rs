@@ -11,7 +11,7 @@ use antiphon_sync::lock::ShflMutex;
 
 const LIMIT_NS: u64 = 2_000_000;
 
-/// What the threads share.
+/// The state that the threads share.
 struct Case {
     name: &'static str,
     /// How many threads there are for each lock.

@@ -17,7 +17,7 @@ type Lock<F = Standard> = ShflRwLock<Linux, Numa, F>;
 const WRITER: u64 = 1;
 const MODE: u64 = 3 << 6;
 
-/// To be called before a lock is used.
+/// Call it before a lock is used.
 fn pretend_sockets() {
     pretend(Some(Machine { cpus: 16, sockets: 8, crowded_one_in: 0 }));
 }

@@ -44,7 +44,8 @@ fn no_node_is_found_twice() {
                     together.wait();
                     let taken: Vec<_> = (0..200).filter_map(|_| arena().take()).collect();
                     all.lock().unwrap().extend_from_slice(&taken);
-                    // Waits until all have their nodes: one that is given back may be taken again.
+                    // Waits until all have their nodes: a node that is given back earlier could be
+                    // taken again.
                     together.wait();
                     taken.into_iter().for_each(|id| arena().give(id));
                 });

@@ -1,5 +1,5 @@
-//! The answers of the locks and the condition variable to real threads can be told as one thread's
-//! story: many short histories, each of a fresh object.
+//! The answers of the locks and the condition variable to real threads can be explained by one
+//! thread that makes all calls: many short histories, each of a fresh object.
 
 use std::sync::Barrier;
 use std::thread;

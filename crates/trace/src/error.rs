@@ -37,11 +37,11 @@ impl fmt::Display for Error {
             Self::Foreign => write!(out, "not a trace: `antiphon record -- CMD` writes one"),
             Self::Version { found } => write!(
                 out,
-                "a trace of version {found}, and this program reads version {}: record anew",
+                "a trace of version {found}, but this program reads version {}: record again",
                 crate::file::VERSION,
             ),
             Self::Damaged { offset, what } => {
-                write!(out, "damaged: {what}, in the block at byte {offset}: record anew")
+                write!(out, "damaged: {what}, in the block at byte {offset}: record again")
             }
         }
     }

@@ -39,8 +39,8 @@
 //! | 13 | Off | | | blocked, queued: nanoseconds |
 //! | 14 | Asked | | | nanoseconds |
 //!
-//! What recording took of the program's time stands in `T` as [`Cost`](crate::Cost)s, one a code at
-//! most: an event's time is taken in the middle of it. Beside that, an Asked has its own.
+//! The part of the program's time that recording took stands in `T` as [`Cost`](crate::Cost)s, one
+//! a code at most: an event's time is taken in the middle of it. Beside that, an Asked has its own.
 //!
 //! Version 1 had neither the costs nor the code 14.
 //!

@@ -43,7 +43,7 @@ use serde::{Deserialize, Serialize};
 /// A recorded program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// What was recorded, and where.
+    /// The program that was recorded, and the machine.
     pub about: About,
     /// The locks and condition variables.
     pub locks: Vec<Lock>,
@@ -51,8 +51,8 @@ pub struct Trace {
     pub sites: Vec<Site>,
     /// The threads, with what they did.
     pub threads: Vec<Thread>,
-    /// What recording took of the program's time, by kind of event; of a kind that is not there,
-    /// that isn't known.
+    /// The part of the program's time that recording took, by kind of event; unknown for kinds that
+    /// are missing.
     pub costs: Vec<Cost>,
     /// Events that found no room, over all threads.
     pub dropped: u64,
@@ -83,7 +83,7 @@ impl Trace {
     }
 }
 
-/// What was recorded, and where. Known when the recording begins.
+/// The program that is recorded, and the machine. Known when the recording begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// The program and its arguments.
@@ -115,8 +115,8 @@ pub struct Tables {
     pub dropped: u64,
 }
 
-/// What an event of one kind took of the program's time, because it was recorded: a mean over some
-/// that were timed in the program.
+/// The time that recording an event of one kind took in the program: a mean over some that were
+/// timed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
     /// The kind: [`What::code`].
@@ -132,7 +132,7 @@ pub struct Cost {
 /// A lock or a condition variable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lock {
-    /// What it is.
+    /// Its kind.
     pub kind: LockKind,
     /// Where it stood, in the memory of its process.
     pub address: u64,
@@ -174,11 +174,11 @@ pub struct Thread {
     pub id: u32,
     /// As in [`Lock::process`].
     pub process: u32,
-    /// What it does: 1 + the site of the function in which it began, 0 if that isn't known.
+    /// Its role: 1 + the site of the function in which it began, 0 if that isn't known.
     pub role: u32,
     /// Events that found no room.
     pub dropped: u64,
-    /// What it did, in the order of time.
+    /// Its events, in the order of time.
     #[serde(skip)]
     pub events: Vec<Event>,
 }

@@ -108,7 +108,7 @@ impl<R: Read> Reader<R> {
         if self.fill(&mut [0])? == 0 {
             return Ok(());
         }
-        Err(Error::damaged(offset, "something comes behind the last block"))
+        Err(Error::damaged(offset, "there is data after the last block"))
     }
 
     /// Reads until the buffer is full or the file ends; how much that was.
@@ -136,7 +136,7 @@ fn take_events(block: &Block, threads: &mut Vec<Vec<Event>>) -> Result<(), Error
         return Err(damaged("events of no thread"));
     };
     if thread >= MAX_THREADS {
-        return Err(damaged("a thread that can't be"));
+        return Err(damaged("a thread with an impossible number"));
     }
     if threads.len() <= thread {
         threads.resize_with(thread + 1, Vec::new);
@@ -147,7 +147,7 @@ fn take_events(block: &Block, threads: &mut Vec<Vec<Event>>) -> Result<(), Error
     for at in 0..count {
         let event = decode(&mut rest, before_ns).ok_or_else(|| damaged("an unknown event"))?;
         if event.at_ns > MAX_NS {
-            return Err(damaged("an event at a time that can't be"));
+            return Err(damaged("an event at an impossible time"));
         }
         if at == 0 && event.at_ns < last_ns {
             return Err(damaged("events that are not in the order of time"));
@@ -178,12 +178,13 @@ fn whole(
         return Err(Error::damaged(offset, "a role that is in no table"));
     }
     if !costs.iter().all(|cost| cost.before_ps.max(cost.after_ps) <= MAX_NS) {
-        return Err(Error::damaged(offset, "an event that took longer than can be"));
+        return Err(Error::damaged(offset, "an event that took impossibly long"));
     }
     let sizes = [locks.len(), sites.len(), threads.len()];
     for (thread, events) in threads.iter_mut().zip(events) {
         if !events.iter().all(|event| is_known(event.what, sizes)) {
-            let what = format!("an event of thread {} names what is in no table", thread.id);
+            let what =
+                format!("an event of thread {} refers to an entry that is in no table", thread.id);
             return Err(Error::damaged(offset, what));
         }
         thread.events = events;
@@ -215,8 +216,8 @@ fn names(what: What) -> (Option<u32>, Option<u32>, Option<u32>) {
     }
 }
 
-/// What can be had of a trace without tables: its threads, and locks of the kinds that tells what
-/// was done to them. The file ends at `offset`.
+/// The readable part of a trace without tables: its threads, and its locks, whose kinds follow from
+/// the operations on them. The file ends at `offset`.
 fn cut_off(about: About, events: Vec<Vec<Event>>, offset: u64) -> Result<Trace, Error> {
     let whats = || events.iter().flatten().map(|event| event.what);
     let mut sizes = [0, 0, events.len()];
@@ -230,7 +231,7 @@ fn cut_off(about: About, events: Vec<Vec<Event>>, offset: u64) -> Result<Trace, 
     // before, or as what a thread does.
     let most = whats().count() + 2 * events.len();
     if sizes.iter().any(|size| *size > most) {
-        return Err(Error::damaged(offset, "an event before it names what can't be"));
+        return Err(Error::damaged(offset, "an event before it refers to an impossible entry"));
     }
     let mut locks = vec![Lock { kind: LockKind::Mutex, address: 0, process: 0 }; sizes[0]];
     for what in whats() {

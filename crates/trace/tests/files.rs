@@ -200,7 +200,7 @@ fn errors_say_what_to_do() {
 
     let mut longer = file();
     longer.push(0);
-    assert!(message(&longer).contains("behind the last block"));
+    assert!(message(&longer).contains("after the last block"));
 
     let mut enormous = file();
     enormous[13..17].copy_from_slice(&u32::MAX.to_le_bytes());

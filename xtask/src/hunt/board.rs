@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::Failure;
 
 const MAGIC: u64 = 0x746e_7568;
-/// How many workers there can be.
+/// The largest number of workers.
 const SLOTS: usize = 64;
 const OBJECTS: usize = 64;
 const COUNTS: usize = 4;

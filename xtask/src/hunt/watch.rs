@@ -34,8 +34,8 @@ pub enum Hang {
 impl fmt::Display for Hang {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::All => write!(f, "no worker gets on"),
-            Self::One(slot, role) => write!(f, "worker {slot} ({role:?}) does not get on"),
+            Self::All => write!(f, "no worker makes progress"),
+            Self::One(slot, role) => write!(f, "worker {slot} ({role:?}) makes no progress"),
         }
     }
 }

@@ -25,7 +25,7 @@ pub const VARIABLE: &str = "ANTIPHON_MUTANT";
 /// The file of the crate that all mutated ones use.
 pub const ROOT: &str = "crates/platform/src/lib.rs";
 
-/// What [`ROOT`] gets at its end: the function that asks which mutant is chosen. 0 is none.
+/// The code appended to [`ROOT`]: the function that returns the chosen mutant. 0 is none.
 pub fn root() -> String {
     format!(
         r#"

@@ -60,7 +60,7 @@ pub fn mutants(
             return Err(fail("the name is taken"));
         }
         if entry.find == entry.replace {
-            return Err(fail("it replaces a text by itself"));
+            return Err(fail("`find` and `replace` are the same"));
         }
         let source = read(&entry.file)?.ok_or_else(|| fail("the file is not text"))?;
         let mut places = source.match_indices(&entry.find);

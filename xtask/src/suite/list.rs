@@ -95,7 +95,7 @@ pub const ALL: [Suite; 5] = [
         example: None,
         documentation: false,
     },
-    // With all that a debugger can be told, functions have their names from there.
+    // With full debug information, functions get their names from it.
     Suite {
         name: "debug information",
         arguments: &[

@@ -49,7 +49,7 @@ const COOP_NAME: &str = "antiphon-preload-coop.so";
 /// The beginning of the names of versions' folders.
 const PREFIX: &str = "preload-";
 
-/// The variable by which the loader is told of libraries.
+/// The variable that names libraries for the loader to preload.
 const LD_PRELOAD: &str = "LD_PRELOAD";
 /// The values of `$LIB` for the loaders of 32-bit programs on a machine like ours.
 const NAMES_OF_32_BITS: &[&str] =

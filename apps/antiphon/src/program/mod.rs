@@ -38,22 +38,21 @@ impl Refusal {
         let no_room =
             |limit: &str| Self::NoRoom(format!("{name} was not started: {limit}; raise the limit"));
         match (error.raw_os_error(), reach::loader(program)) {
-            (Some(libc::ENOENT), Some(loader)) if !loader.exists() => Self::NotFound(format!(
-                "{name}: what is to run it is not there: {}",
-                loader.display()
-            )),
+            (Some(libc::ENOENT), Some(loader)) if !loader.exists() => {
+                Self::NotFound(format!("{name}: its interpreter is missing: {}", loader.display()))
+            }
             (Some(libc::ENOEXEC), _) if reach::is_elf(program) => Self::CannotRun(format!(
                 "{name}: a program for another kind of CPU, or a damaged one"
             )),
             (Some(libc::ENOEXEC), _) => Self::CannotRun(format!(
-                "{name}: no program, and no script that names its interpreter; begin it with a \
-                 line such as #!/bin/sh"
+                "{name}: not a program, nor a script that names its interpreter; begin it with a \
+                line such as #!/bin/sh"
             )),
             (Some(libc::ENOENT), _) => Self::NotFound(format!("{name}: {}", words(error))),
             (Some(libc::EAGAIN), _) => {
                 no_room("no process may be added (ulimit -u, or pids.max of the control group)")
             }
-            (Some(libc::ENOMEM), _) => no_room("there is no memory for one more process"),
+            (Some(libc::ENOMEM), _) => no_room("not enough memory for one more process"),
             _ => Self::CannotRun(format!("{name}: {}", words(error))),
         }
     }

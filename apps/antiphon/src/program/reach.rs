@@ -1,7 +1,7 @@
 //! Whether a preloaded library gets into a program at all.
 //!
-//! What can be told from the file is told before the run, in one line. A program that is reached
-//! may still wait in ways that no library sees: that is the report's business.
+//! If the file shows that a program can't be reached, one line says so before the run. A program
+//! that is reached may still wait in ways that no library sees; the report covers those.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -106,7 +106,7 @@ fn of_sanitizers(names: &[u8]) -> Option<(String, bool)> {
         return Some((beside(Tool::ThreadSanitizer).to_owned(), true));
     }
     let runtime = || has(names, b"\0libasan.so") || has(names, b"\0libclang_rt.asan");
-    // It is told to bear us by options of our own, unless the program has its own.
+    // Options of ours make it accept the library, unless the program has options of its own.
     let own = has(names, b"\0__asan_default_options\0") && runtime();
     let asked = std::env::var_os("ASAN_OPTIONS").unwrap_or_default();
     let bears = asked.as_bytes().windows(BEARS.len()).any(|part| part == BEARS.as_bytes());

@@ -60,7 +60,9 @@ impl Collector {
     pub fn finish(self, path: &Path) -> Result<Written, Error> {
         // Relaxed: says nothing but itself.
         self.ends.store(true, Relaxed);
-        let panicked = |_| Err(io::Error::other("the recording makes no sense").into());
+        let panicked = |_| {
+            Err(io::Error::other("the recording is damaged: CMD may have written to it").into())
+        };
         let trace = self.thread.join().unwrap_or_else(panicked)?;
         trace.finish(&self.recording, path)
     }

@@ -89,7 +89,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Collector::start(recording, writer).map_err(|error| fail(&error))
     })?;
     let written = done.watcher.finish(&path).map_err(|error| fail(&error));
-    // Also without a trace: what there is to say of CMD is not lost with it.
+    // The report on CMD is printed even if its trace could not be written.
     let told = done.seen.report().and_then(|mut report| {
         report.trace = written.as_ref().ok().cloned();
         report.notes.extend(report.trace.as_ref().and_then(Written::unseen));

@@ -156,7 +156,7 @@ impl Story {
             self.queued_before_ns = queued_ns.or(self.queued_before_ns);
             return None;
         };
-        // The time that it ran is told without the time of asking.
+        // The reported running time excludes the time of the question itself.
         let span_ns = at_ns.saturating_sub(self.last_ns).saturating_sub(asked_ns);
         let off_ns = span_ns.saturating_sub(ran_ns);
         let before_ns = self.queued_before_ns.take();

@@ -28,8 +28,8 @@ impl Written {
     pub(super) fn unseen(&self) -> Option<String> {
         (self.dropped > 0).then(|| {
             format!(
-                "{} are not in the trace: they came faster than they could be written, or were of \
-                 too many threads or processes. What `replay` makes of it has gaps.",
+                "{} are not in the trace: they came faster than they could be written, or from \
+                too many threads or processes. A replay of the trace has gaps.",
                 several(self.dropped, "event")
             )
         })

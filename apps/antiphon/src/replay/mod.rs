@@ -115,12 +115,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if plan.takes() == 0 {
         return Err(Failure::arguments(if is_part {
             format!(
-                "--takes {}: no lock that is taken in the middle of the recording is given back \
-                 there, so short is that; say more, or leave it out",
+                "--takes {}: in a part this short from the middle of the recording, no lock is \
+                both taken and released; give a larger number, or leave it out",
                 arguments.takes
             )
         } else {
-            let what = "no thread takes a lock in it: there is nothing to replay";
+            let what = "no thread takes a lock in the recording: there is nothing to replay";
             format!("{}: {what}", path.display())
         }));
     }
@@ -186,8 +186,8 @@ fn locks(list: &str) -> Result<Vec<Subject>, Failure> {
     for name in [GLIBC].into_iter().chain(list.split(',').map(str::trim)).chain([IDEAL]) {
         let Some(lock) = Subject::named(name) else {
             if SimLock::named(name).is_some_and(SimLock::delegates) {
-                let why = "critical sections are handed to it, and a recording takes locks and \
-                           gives them back; antiphon sim locks has it";
+                let why = "it runs critical sections for the callers, but a recording only has \
+                    acquisitions and releases; use antiphon sim locks for it";
                 return Err(Failure::arguments(format!("{name} can't be replayed: {why}")));
             }
             let known: Vec<_> = Subject::all().map(|subject| subject.name).collect();

@@ -22,7 +22,7 @@ pub fn all(jobs: &[Job]) -> Vec<Result<Played, String>> {
     let progress = Mutex::new(Progress::new(jobs.len()));
     let one = || {
         let mut done = Vec::new();
-        // Relaxed: each gets another number, and nothing else is told by it.
+        // Relaxed: each gets another number, and it publishes nothing else.
         while let Some((at, job)) = take(jobs, next.fetch_add(1, Relaxed)) {
             let played = job.play.play(&job.script, job.lock).map_err(|stuck| stuck.to_string());
             done.push((at, played));

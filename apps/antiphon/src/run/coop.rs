@@ -63,7 +63,7 @@ pub struct Coop {
 }
 
 impl Coop {
-    /// Opens the page by which CMD's loops are told; `None` without `--coop`.
+    /// Opens the page through which CMD's loops communicate; `None` without `--coop`.
     ///
     /// # Errors
     ///
@@ -345,7 +345,7 @@ fn words(refusal: Refusal) -> &'static str {
         }
         Refusal::Full => "the domain is full",
         Refusal::Cpu => "the thread may not run on the domain's CPU",
-        Refusal::RealTime => "not raised while late, for want of real-time rights",
+        Refusal::RealTime => "not raised while late: no real-time rights",
         Refusal::KeptFromRunning => "other threads kept it from running while it joined",
     }
 }

@@ -1,4 +1,4 @@
-//! What this process was started with, so that CMD can be started with the same.
+//! The state that this process was started with, so that CMD can be started with the same.
 //!
 //! Rust's runtime changes some of it before `main` runs, the C library when a thread is made, and
 //! this command the rest:

@@ -36,8 +36,8 @@ pub fn of(
 fn childless(run: &Run, what: &str) -> Option<String> {
     (!run.children).then(|| {
         format!(
-            "What CMD executed was left alone, as --no-children asks: its locks were not {what}, \
-             its waits are seen from outside."
+            "Programs that CMD executed were left alone, because of --no-children: their locks \
+            were not {what}, their waits are seen from outside."
         )
     })
 }

@@ -76,8 +76,9 @@ impl Seen<'_> {
     /// If the recording can't be read: that leaves CMD's end as it is.
     pub fn report(self) -> Result<Report, Failure> {
         // The recording is memory that CMD could write to: a report of it may be wrong, and CMD's
-        // exit code may not be lost with it. The panic has been told on stderr.
-        let panicked = |_| Err(io::Error::other("the recording makes no sense"));
+        // exit code may not be lost with it. The panic message is on stderr already.
+        let panicked =
+            |_| Err(io::Error::other("the recording is damaged: CMD may have written to it"));
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.read()))
             .unwrap_or_else(panicked)
             .map_err(unread)

@@ -168,7 +168,7 @@ pub fn nothing(report: &Report) -> &'static str {
     if report.unseen == 0 {
         "No thread had to wait for a lock."
     } else {
-        "No wait for a lock was recorded, but not all was seen: the lines above say what was not."
+        "No wait for a lock was recorded, but the recording is incomplete: see the lines above."
     }
 }
 

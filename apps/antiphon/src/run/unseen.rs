@@ -25,7 +25,7 @@ pub fn of(run: &Run, snapshot: &Snapshot, running: Option<usize>, refused: u64) 
     all.into_iter().flatten().collect()
 }
 
-/// Why a program may be without a recording though it was told of one.
+/// Why a program may be without a recording though its environment names one.
 const WHY_NOT: &str = "a limit on memory, a process namespace or a root directory of its own, \
                        another user, or no /proc";
 
@@ -58,8 +58,8 @@ fn not_opened(run: &Run, snapshot: &Snapshot) -> Option<String> {
     let (meant, opened) = (itself + children::reached(snapshot), snapshot.started);
     (opened < meant).then(|| {
         format!(
-            "{opened} of {} opened the recording. What the others did to their locks is not here: \
-             they could not be executed, or could not open it ({WHY_NOT}).",
+            "{opened} of {} opened the recording. The locks of the others are missing: they could \
+            not be executed, or could not open it ({WHY_NOT}).",
             several(meant, "program")
         )
     })
@@ -126,7 +126,7 @@ fn full(dropped: &Dropped) -> Option<String> {
     (!full.is_empty()).then(|| {
         format!(
             "The recording had no room for more {}, or could not be enlarged (a limit on memory): \
-             what found no place is under \"all others\".",
+            the rest is under \"all others\".",
             full.join(", ")
         )
     })

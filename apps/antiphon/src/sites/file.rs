@@ -103,7 +103,7 @@ fn entry(site: Spanned<Site>, line: impl Fn(usize) -> usize) -> Result<Entry, Wr
             place(at.get_ref()).ok_or_else(|| Wrong {
                 line: at_line,
                 what: format!(
-                    "at = {:?} is no site as a report names it: \"function+0x1f (file)\" or \
+                    "at = {:?} is not a site as a report names it: \"function+0x1f (file)\" or \
                      \"file+0x1234\"",
                     at.get_ref()
                 ),

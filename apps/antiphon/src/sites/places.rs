@@ -1,7 +1,7 @@
 //! The places of a file's sites in programs: functions are looked up in CMD and in what the loader
 //! loads with it, which the loader is asked for (`--list`); nothing of CMD is run for that.
 //!
-//! What CMD loads later, or executes, is not known beforehand: such a file is named by its path.
+//! Files that CMD loads later, or executes, are not known beforehand: name such a file by its path.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

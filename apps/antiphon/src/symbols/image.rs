@@ -83,7 +83,7 @@ impl Image {
     /// If it can't be read, or is no ELF file of 64 bits.
     pub fn of(file: File) -> io::Result<Self> {
         let (build, segments) = parse_segments(&file).map_err(|_| {
-            io::Error::new(io::ErrorKind::InvalidData, "it is no ELF file of 64 bits")
+            io::Error::new(io::ErrorKind::InvalidData, "it is not a 64-bit ELF file")
         })?;
         Ok(Self { file, build, segments, functions: OnceCell::new() })
     }

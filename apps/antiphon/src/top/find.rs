@@ -76,7 +76,7 @@ fn of_process(pid: u32) -> Result<Found, Failure> {
         Ok(None) => tape_of_program(pid).or_else(|| tape_that_names(pid)),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             let whose =
-                format!("process {pid} is another user's; as root: sudo antiphon top {pid}");
+                format!("process {pid} belongs to another user; as root: sudo antiphon top {pid}");
             return Err(Failure::missing(whose));
         }
         Err(error) => return Err(Failure::measured(format!("process {pid}: {error}"))),
@@ -108,7 +108,8 @@ fn pools_of(pid: u32, source: Option<&Source>) -> Result<Option<(Program, Pools)
             Ok(pools) => return Ok(Some((program, pools))),
             Err(Blind::Shows(error)) if error.kind() == io::ErrorKind::WouldBlock => {
                 return Err(Failure::measured(format!(
-                    "process {pid} shows its pools, but does not answer: it is stopped, perhaps"
+                    "process {pid} shows its pools, but does not answer: check whether it is \
+                    stopped"
                 )));
             }
             Err(Blind::Shows(_)) => {}
@@ -166,7 +167,7 @@ fn is_written(descriptor: &Path) -> bool {
     flags.is_some_and(|flags| flags & libc::O_ACCMODE == libc::O_RDWR)
 }
 
-/// The recording that a process was told to write, and the process that told it.
+/// The recording that a process was started to write, and the process that started it.
 fn tape_of_program(pid: u32) -> Option<(u32, PathBuf)> {
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let variable = [antiphon_record::VARIABLE.as_bytes(), b"="].concat();

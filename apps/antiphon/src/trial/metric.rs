@@ -41,11 +41,11 @@ impl Metric {
         let last = self.pattern.captures_iter(output).last();
         let number = last.and_then(|captures| captures.get(1)).map(|group| group.as_str());
         let Some(number) = number else {
-            return Err(format!("the output has nothing that matches {:?}", self.pattern.as_str()));
+            return Err(format!("nothing in the output matches {:?}", self.pattern.as_str()));
         };
         match number.replace(',', "").parse::<f64>() {
             Ok(value) if value.is_finite() && value > 0.0 => Ok(value),
-            _ => Err(format!("{} is {number:?}, which is no number above zero", self.name)),
+            _ => Err(format!("{} is {number:?}, which is not a number above zero", self.name)),
         }
     }
 }
@@ -59,7 +59,7 @@ mod tests {
         let metric = Metric::parse("req/s=([0-9.,]+) requests").unwrap();
         assert_eq!(metric.name(), "req/s");
         assert_eq!(metric.find("7 requests, then 12,000.5 requests"), Ok(12_000.5));
-        assert!(metric.find("nothing").unwrap_err().contains("nothing that matches"));
+        assert!(metric.find("nothing").unwrap_err().contains("nothing in the output matches"));
         assert!(metric.find("0 requests").unwrap_err().contains("above zero"));
     }
 

@@ -16,7 +16,7 @@ use crate::picture::{Kept, Picture, Screen};
 
 /// Calls something at a time, in a thread of its own.
 pub trait Aside {
-    /// Calls `run` at that time, in nanoseconds of the loop's clock, and tells it how late it is.
+    /// Calls `run` at that time, in nanoseconds of the loop's clock, with how late the call is.
     /// Calls come in the order of their times. Does not block.
     fn submit(&self, release_ns: u64, run: Box<dyn FnOnce(u64) + Send>);
 }

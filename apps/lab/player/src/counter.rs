@@ -1,9 +1,9 @@
 //! The frame's number, drawn in the frame, so that a program that sees a picture knows which one it
 //! is.
 //!
-//! Sixteen pairs of squares at the top left, the lowest bit first: of a bit that is set the upper
-//! square is white and the lower one black, else the other way around. A reader compares the two,
-//! so no loss of contrast misleads it, and squares that are alike are no counter.
+//! Sixteen pairs of squares at the top left, the lowest bit first: for a set bit the upper square
+//! is white and the lower one black, else the other way around. A reader compares the two, so a
+//! loss of contrast does not mislead it; squares that look alike are not a counter.
 //!
 //! ```text
 //!   bit       0  1  2  3 …      number 5
@@ -47,7 +47,7 @@ pub fn filter() -> String {
     text
 }
 
-/// The number in a picture; `None` if there is none that can be told.
+/// The number in a picture; `None` if none can be read.
 pub fn read(picture: &Picture) -> Option<u16> {
     let (width, height) = ROOM;
     if picture.width < width || picture.height < height {

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! While a person speaks into the microphone the filter learns nothing, or it would learn the
-//! voice: that is told by how loud it is beside the loudest of what was played (Geigel's detector).
+//! voice: speech is detected by its loudness, compared with the loudest sound that was played
+//! (Geigel's detector).
 
 /// Takes the echo of one loudspeaker out of one microphone. Samples are −1 to 1.
 #[derive(Clone, Debug)]

@@ -129,7 +129,7 @@ impl fmt::Display for Report {
         write!(f, "; late by {:.3} ms (half), {:.3} (99 %), ", ms(500), ms(990))?;
         write!(f, "{:.3} (all); {}", ms(1000), self.decoder)?;
         if self.is_closed {
-            f.write_str("; stopped, as its window was closed")?;
+            f.write_str("; stopped because its window was closed")?;
         }
         match &self.screen_fault {
             Some(fault) => write!(f, "; not seen to the end: {fault}"),

@@ -1,9 +1,9 @@
 //! A player that does not adapt: it decodes each frame, and shows each.
 //!
-//! What a program does that knows no importance: frames are decoded in their order, a few ahead,
-//! and shown when they are due; or as soon as they are decoded, if that is later. With too little
-//! of the CPU it falls behind, without end. It stands beside players that adapt, with a nice value
-//! that has it on time.
+//! A player that knows no importance: it decodes frames in their order, a few ahead, and shows each
+//! when it is due, or as soon as it is decoded if that is later. With too little of the CPU it
+//! falls behind, without end. It stands beside players that adapt, with a nice value that has it on
+//! time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,8 +41,8 @@ pub struct Steady<D, S> {
 }
 
 impl<D: Decode, S: Screen> Steady<D, S> {
-    /// A player that is to show `clip` on `screen`. Of the options it has no use for margin and
-    /// phase; the first frame is due a look-ahead after it has been started.
+    /// A player that shows `clip` on `screen`. It ignores the options margin and phase; the first
+    /// frame is due one look-ahead after the start.
     pub fn new(clip: Arc<Clip>, decoder: D, screen: S, options: Options) -> Self {
         let report = Report { decoder: decoder.name(), ..Report::default() };
         let mut layers = vec![Layer::Disposable; clip.frames().len()];

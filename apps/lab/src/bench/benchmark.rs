@@ -121,7 +121,7 @@ pub fn run<B: Benchmark>(family: &B, settings: &Settings) -> Result<ExitCode, Fa
 ///
 /// # Errors
 ///
-/// What went wrong with a subject.
+/// The failure of a subject.
 pub fn print<B: Benchmark>(
     family: &B,
     rows: &[RowOf<B>],
@@ -220,7 +220,7 @@ mod tests {
         let Ok(measured) = family.measure() else { panic!("nothing is started") };
         let rows = rows(&family, &measured);
         let mut objects = objects(&family, &rows);
-        // What others did is no matter of the test.
+        // The activity of other processes is not part of the test.
         objects[0]["others_cpus"].take();
         let all = json!({
             "subject": "subject", "peer": "other", "ours": true, "place": 1, "repetitions": 2,

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use antiphon_report::failure::Failure;
 
-/// What else the machine has to do.
+/// The other load on the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Load {
@@ -91,8 +91,9 @@ impl FromStr for Load {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let unknown =
-            || format!("'{text}' is no load; write idle, noisy, crowd, or crowd=1 to crowd={MOST}");
+        let unknown = || {
+            format!("'{text}' is not a load; write idle, noisy, crowd, or crowd=1 to crowd={MOST}")
+        };
         let number = |text: &str| text.parse().ok().filter(|number| (1..=MOST).contains(number));
         match text.split_once('=') {
             None if text == "idle" => Ok(Self::Idle),

@@ -24,7 +24,7 @@ pub struct Row<C, S> {
     pub others_cpus: Option<f64>,
     /// Why there are no figures, or fewer.
     pub trouble: Option<Trouble>,
-    /// What the repetitions come to.
+    /// The summary of the repetitions.
     pub summary: S,
 }
 

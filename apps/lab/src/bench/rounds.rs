@@ -16,7 +16,7 @@ use super::others::Moment;
 
 /// Under what conditions something is measured.
 pub trait Cell: Copy + PartialEq + Display {
-    /// What else the machine has to do.
+    /// The other load on the machine.
     fn load(&self) -> Load;
 }
 
@@ -43,7 +43,7 @@ impl<F> Outcome<F> {
     }
 }
 
-/// What came of one repetition; or one line: what hindered it.
+/// The result of one repetition; or, in one line, the reason why it failed.
 pub type Repeated<F> = Result<Outcome<F>, String>;
 
 /// The subjects that take turns, and how often.

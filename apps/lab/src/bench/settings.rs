@@ -72,7 +72,7 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// What went wrong with a subject.
+    /// The failure of a subject.
     pub fn print(&self, printed: Printed) -> Result<ExitCode, Failure> {
         print_or_say(self.json, || printed.json, || printed.text)?;
         if let Some(cpus) = printed.others_cpus.filter(|&cpus| cpus > 0.1) {

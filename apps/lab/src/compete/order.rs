@@ -70,7 +70,8 @@ impl<P> Role<P> {
 }
 
 impl<P> Order<P> {
-    /// Is the program: `play` is ready, is told when to begin, and plays.
+    /// The main function of the program: `play` gets ready, waits for the command to begin, and
+    /// plays.
     ///
     /// # Errors
     ///

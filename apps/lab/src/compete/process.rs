@@ -1,4 +1,4 @@
-//! A program as a process, which begins when it is told, and tells what it saw.
+//! A program as a process, which begins on command, and reports its results.
 //!
 //! ```text
 //!   its starter                        program
@@ -74,7 +74,8 @@ impl Program {
     /// One line: it has ended without.
     pub fn seen<T: DeserializeOwned>(&mut self) -> Result<T, String> {
         let line = self.line()?;
-        serde_json::from_str(&line).map_err(|error| format!("a program said no figures: {error}"))
+        serde_json::from_str(&line)
+            .map_err(|error| format!("the output of a program has no figures: {error}"))
     }
 
     /// Its lines from now on, for a reader in another thread. The first call has them.
@@ -115,7 +116,7 @@ impl Program {
         let (id, flags) = (self.child.id(), of | libc::WNOWAIT);
         // SAFETY: all zero is a value of it.
         let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-        // SAFETY: room for what is told; a child of ours.
+        // SAFETY: there is room for the status; the process is a child of ours.
         let failed = unsafe { libc::waitid(libc::P_PID, id, &raw mut info, flags) };
         // SAFETY: it was filled in for SIGCHLD, or is zero.
         let (process, status) = unsafe { (info.si_pid(), info.si_status()) };
@@ -157,7 +158,7 @@ pub fn is_ready<T: DeserializeOwned>() -> Result<T, String> {
 ///
 /// # Errors
 ///
-/// One line: it can't be told.
+/// An error of one line: the parent can't be reached.
 pub fn tell(seen: &impl Serialize) -> Result<(), String> {
     say(&serde_json::to_string(seen).map_err(|error| error.to_string())?)
 }

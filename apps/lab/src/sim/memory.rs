@@ -31,7 +31,7 @@ use antiphon_report::words::{noun, several};
 
 use super::report::{heading, print};
 
-/// What the locks of many inodes take: a lock with a part for each socket from the start, CST, the
+/// Memory of the locks of many inodes: a lock with a part for each socket from the start, CST, the
 /// kernel's mutex, ours
 #[derive(Args)]
 #[command(after_help = "\

@@ -140,7 +140,7 @@ impl Row {
             Outcome::Failed(Failed { failed: why })
             | Outcome::NotHere(NotHere { not_here: why }) => {
                 let shown = !why.is_empty() && printable(why) == *why;
-                shown.then_some(()).ok_or_else(|| format!("{why:?} is no reason"))
+                shown.then_some(()).ok_or_else(|| format!("{why:?} is not a known reason"))
             }
         }
     }

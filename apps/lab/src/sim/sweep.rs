@@ -37,8 +37,8 @@ pub fn rows(setting: &Setting, cells: &[Cell]) -> Vec<Row> {
     let (next, progress) = (AtomicUsize::new(0), Mutex::new(Progress::new(cells.len())));
     let work = || {
         let mut mine = Vec::new();
-        // Relaxed: each number is had once, and nothing else hangs on it. From the end, where those
-        // of many threads are: they take the longest.
+        // Relaxed: each number is handed out once, and publishes no other data. From the end, where
+        // those of many threads are: they take the longest.
         while let Some(place) = cells.len().checked_sub(1 + next.fetch_add(1, Relaxed)) {
             let cell = cells[place];
             let what = format!(

@@ -124,7 +124,7 @@ pub fn predict(
     let (next, done) = (AtomicUsize::new(0), Mutex::new((progress, Vec::new())));
     let all = &*cells;
     let work = || {
-        // Relaxed: each job is had once, and nothing else hangs on it.
+        // Relaxed: each job is handed out once, and the counter publishes no other data.
         while let Some(&(seed, place)) = jobs.get(next.fetch_add(1, Relaxed)) {
             if budget.is_spent(1.0) {
                 return;
@@ -188,7 +188,8 @@ impl Cell {
     }
 }
 
-/// A run before and after which a line costs what was told; `None` if there is none.
+/// A run before and after which a line costs what the machine's description says; `None` if there
+/// is none.
 fn undisturbed(
     line: Option<&mut Line>,
     run: impl Fn() -> Result<Option<native::Measured>, Failure>,

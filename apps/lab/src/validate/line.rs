@@ -1,4 +1,5 @@
-//! Whether a line still costs from one CPU to the other what the simulator was told.
+//! Checks that moving a cache line between two CPUs still costs what the machine's description
+//! says.
 //!
 //! On a virtual machine it may cost ten times as much from one second to the next: the host moves
 //! CPUs between caches and sockets. A run of two threads on another machine than the one that was
@@ -10,7 +11,7 @@ use antiphon_sim::{Description, Kind};
 use crate::pinned::Stopwatch;
 use crate::sim::calibrate;
 
-/// How far it may be off, as a part of what was told.
+/// The allowed deviation, as a part of the described cost.
 const APART: f64 = 0.25;
 /// Round-trip windows of one look; a few milliseconds at most.
 const WINDOWS: usize = 20;

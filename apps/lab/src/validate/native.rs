@@ -77,7 +77,7 @@ impl Rates {
             let windows = on_each(&places[..1], |_| {
                 (0..400).map(|_| watch.undisturbed(body)).collect::<Vec<_>>()
             })?;
-            let what = "no CPU is to be had for long enough: try when the machine is idle";
+            let what = "no CPU is free for long enough: try when the machine is idle";
             Figure::of(&windows.concat()).ok_or_else(|| Failure::measured(what))
         };
         let whole = figure(&|| _ = black_box(chain(black_box(TURNS), 1)))?;

@@ -1,5 +1,5 @@
-//! The mutex that programs have, beside the futex mutex that stands for it: measured, as it can't
-//! be simulated.
+//! The C library's mutex, measured beside the futex mutex that represents it in simulations,
+//! because the former can't be simulated.
 
 use std::cell::UnsafeCell;
 

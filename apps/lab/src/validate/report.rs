@@ -15,7 +15,7 @@ pub struct Report {
     pub model: String,
     /// Whether its latencies were measured just now, on a machine that was not quiet.
     pub noisy: bool,
-    /// Runs that were dropped because a line did not cost what was told.
+    /// Runs that were dropped because a line did not cost what the machine's description says.
     pub moved: usize,
     /// Repetitions that are whole.
     pub repetitions: usize,

@@ -81,6 +81,6 @@ fn only_seed() -> Option<u64> {
     match env::var(SEED) {
         Err(VarError::NotPresent) => None,
         Ok(seed) if seed.parse::<u64>().is_ok() => seed.parse().ok(),
-        other => panic!("{SEED} is to be a number from 0 on, as of a failure, not {other:?}"),
+        other => panic!("{SEED} takes the seed of a failure, a number from 0 on, not {other:?}"),
     }
 }

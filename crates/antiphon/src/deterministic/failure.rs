@@ -51,7 +51,7 @@ impl fmt::Display for Failure {
         writeln!(f, "seed {} fails after {whole}.{rest:03} µs (virtual): {}", self.seed, self.why)?;
         let unfinished: Vec<_> = self.schedule.unfinished().collect();
         if !unfinished.is_empty() {
-            writeln!(f, "not done, by what was last of them:")?;
+            writeln!(f, "tasks that have not ended, and their last events:")?;
             unfinished.iter().take(SHOWN).try_for_each(|step| writeln!(f, "{step}"))?;
             write_more(f, unfinished.len().saturating_sub(SHOWN))?;
         }
@@ -78,14 +78,14 @@ impl fmt::Display for Why {
         match self {
             Self::Panicked(message) => write!(f, "the closure has panicked: {message}"),
             Self::TaskPanicked { task: 0, message } => {
-                write!(f, "the policy, or what a task had to drop, has panicked: {message}")
+                write!(f, "the policy, or a destructor of a task, has panicked: {message}")
             }
             Self::TaskPanicked { task, message } => {
-                write!(f, "task {task} has panicked, and nobody has joined it: {message}")
+                write!(f, "task {task} has panicked, and was not joined: {message}")
             }
-            Self::Deadlock => write!(f, "everybody waits, and no timer is set"),
-            Self::Overrun => write!(f, "it is not over within its limit (`Runner::limit`)"),
-            Self::Lost => write!(f, "tasks are left that nobody has run"),
+            Self::Deadlock => write!(f, "all tasks wait, and no timer is set"),
+            Self::Overrun => write!(f, "it has not ended within its limit (`Runner::limit`)"),
+            Self::Lost => write!(f, "the run has ended, but some tasks were never run"),
         }
     }
 }

@@ -24,7 +24,7 @@ pub(super) struct Ongoing {
     pub(super) crew: Crew<Sim, BoxedPolicy>,
     pub(super) timers: Timers,
     pub(super) schedule: RefCell<Schedule>,
-    /// Panics of tasks that no caller has asked for so far, wherever the returned value is.
+    /// Panics of tasks that no caller has taken yet, wherever the returned value is.
     pub(super) uncaught: RefCell<Vec<(u64, String)>>,
     /// One seat for each thread.
     pub(super) seats: Box<[Seat]>,
@@ -50,7 +50,7 @@ pub(super) fn current() -> Rc<Ongoing> {
 #[track_caller]
 pub(super) fn of(id: u64) -> Rc<Ongoing> {
     let run = find().filter(|run| run.id == id);
-    run.expect("used outside of its run: on another thread, or when the run was over")
+    run.expect("used outside of its run: on another thread, or after the end of the run")
 }
 
 pub(super) fn is_current(id: u64) -> bool {
@@ -167,5 +167,5 @@ impl Caught {
 pub(super) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "a panic that is no text".to_owned())
+    text.unwrap_or_else(|| "a panic whose payload is not text".to_owned())
 }

@@ -54,7 +54,10 @@ impl Runner {
     /// If the number is 0, or above 1000.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
-        assert!((1..=MOST).contains(&workers), "{workers} workers: 1 to {MOST} are possible");
+        assert!(
+            (1..=MOST).contains(&workers),
+            "{workers} workers: the number must be from 1 to {MOST}"
+        );
         self.workers = workers;
         self
     }

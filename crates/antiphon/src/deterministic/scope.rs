@@ -52,7 +52,7 @@ impl Pool {
                 scope.left.leave();
             }
         };
-        // Were this to unwind, what its tasks borrow would be gone, and they not.
+        // If this unwound, tasks would still run after the data that they borrow is gone. So abort.
         catch_unwind(AssertUnwindSafe(wait)).unwrap_or_else(|_| abort());
         let panicked = lock(&scope.panic).take();
         match (worked, panicked) {

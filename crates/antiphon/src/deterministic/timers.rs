@@ -126,8 +126,8 @@ pub fn sleep(time: Duration) -> Sleep {
     Sleep { time, due: None }
 }
 
-const OUTSIDE: &str = "`deterministic::sleep` is of a run's virtual time: await it in a task of \
-    one (see `Runner::run`), and elsewhere a timer of the runtime that is there";
+const OUTSIDE: &str = "`deterministic::sleep` uses the virtual time of a run: await it in a task \
+    of a run (see `Runner::run`); elsewhere, use a timer of your runtime";
 
 /// The future that [`sleep`] returns.
 #[derive(Debug)]

@@ -52,13 +52,14 @@ struct Sleeper(Ticket);
 
 impl Sleeper {
     fn waker(&self) -> Waker {
-        // SAFETY: the functions of the table take the bits of a ticket for what they are, from any
-        // thread and at any time (BLOCK-2), and nothing is owned.
+        // SAFETY: the functions of the table only need the bits of a ticket; they may be called
+        // from any thread and at any time (BLOCK-2), and own nothing.
         unsafe { Waker::from_raw(raw(ptr::without_provenance(self.0.get() as usize))) }
     }
 
     fn sleep(&self) {
-        // How it ended is of no matter (BLOCK-1). SAFETY: of `begin`, and not ended with.
+        // The reason for its end does not matter (BLOCK-1). SAFETY: the ticket is from `begin`, and
+        // has not been ended.
         let _ = unsafe { Park::<Linux>::NEW.sleep(self.0, None) };
     }
 }

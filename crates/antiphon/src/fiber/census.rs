@@ -1,5 +1,5 @@
-//! What the fibers of a pool do: [`Pool::fibers`](crate::pool::Pool::fibers). Each thread answers
-//! for its own fibers.
+//! A snapshot of the fibers of a pool: [`Pool::fibers`](crate::pool::Pool::fibers). Each thread
+//! answers for its own fibers.
 //!
 //! ```text
 //!   the asker                   a thread of the pool            a fiber that waits
@@ -30,15 +30,15 @@ use crate::observe::{self, Trace};
 pub use crate::observe::{Frame, Place};
 use crate::unpoisoned::lock;
 
-/// What the fibers of a pool did at the time of [`Pool::fibers`](crate::pool::Pool::fibers). Its
-/// `Display` names the places where fibers wait, with the number that waits at each.
+/// The activity of the fibers of a pool at the time of [`Pool::fibers`](crate::pool::Pool::fibers).
+/// Its `Display` names the places where fibers wait, with the number that waits at each.
 #[derive(Debug)]
 pub struct Census {
     /// One entry for each thread of the pool that exists.
     pub threads: Vec<Hosted>,
 }
 
-/// What the fibers of a thread did.
+/// The activity of the fibers of one thread.
 #[derive(Debug)]
 pub struct Hosted {
     /// The name of the thread.
@@ -123,7 +123,7 @@ pub(super) struct Desk {
     mail: &'static Ready<Linux>,
     /// Whether it has no fibers: it does not read its mail then.
     has_none: AtomicBool,
-    /// Whether none of its tasks begins, for want of a stack.
+    /// Whether none of its tasks can begin, because no stack can be had.
     is_dry: AtomicBool,
     /// Questions to this thread. A question may be answered already, or its asker gone.
     asked: Mutex<Vec<Question>>,
@@ -233,7 +233,7 @@ impl Desk {
         self.has_none.store(has_none, Relaxed);
     }
 
-    /// Whether none of the thread's tasks begins from now on, for want of a stack.
+    /// Whether from now on no task of the thread can begin, because no stack can be had.
     #[inline]
     pub(super) fn is_dry(&self, is_dry: bool) {
         // Relaxed: as where it is read.

@@ -14,7 +14,7 @@
 //!   timed. One of each kind was: before, none is skipped.
 //! - CLOCKED-3: a wait that was skipped is [cut](Clocked::cut) by a look of its thread: each, but
 //!   for those that come within 32 µs of one that did. So what is split is short, or a look was
-//!   late; and that is told apart by ticks, of a pool with a patience; else in proportion.
+//!   late; and that is told apart by ticks, of a pool with a patience; otherwise in proportion.
 //!
 //! ```text
 //!            is due ┌──────┐                        goes_on

@@ -256,7 +256,7 @@ impl Fiber {
         unsafe { self.0.byte_add(offset_of!(Control, timer)) }.cast()
     }
 
-    /// The mail by which its thread is told that it may go on. On any thread.
+    /// The mailbox by which its thread learns that it may go on. On any thread.
     ///
     /// # Safety
     ///
@@ -350,7 +350,7 @@ impl Fiber {
     pub(super) unsafe fn free(self) {
         // SAFETY: the caller's.
         let said = unsafe { self.switch(Order::End) };
-        debug_assert!(said.is_none(), "an idle one ends when it is told to");
+        debug_assert!(said.is_none(), "an idle fiber ends by `Order::End`");
         let stack = self.get().stack.take();
         // SAFETY: no other code has it any more, and the stack is there still.
         unsafe { self.0.drop_in_place() };

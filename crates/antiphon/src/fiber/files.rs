@@ -2,8 +2,8 @@
 //! fiber has to wait for the first time, and stays so until the file is closed.
 //!
 //! Fibers of several threads may wait for one file, and each thread has it registered for itself:
-//! so no fiber depends on another thread to be told. A thread that has a ring registers nothing: it
-//! asks the kernel for each wait.
+//! so no fiber depends on another thread to be notified. A thread that has a ring registers
+//! nothing: it asks the kernel for each wait.
 
 use std::cell::Cell;
 use std::io::{self, ErrorKind::WouldBlock};

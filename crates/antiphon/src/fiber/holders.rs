@@ -1,9 +1,9 @@
 //! Fibers that may hold the locks that other fibers wait for.
 //!
 //! A lock does not know its owner. But a fiber that holds it, and waits, has a guard on its stack,
-//! which has the lock's address. So of the fibers that wait, those are found that may hold a lock;
-//! and others, too, that only know where it is. The result is shown to people, as they can tell
-//! these apart, and is used for nothing else.
+//! which has the lock's address. So a search of the stacks of waiting fibers finds those that may
+//! hold a lock, and also some that only have its address. The result is only shown to people: they
+//! can tell the two apart.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -35,7 +35,7 @@ const _: () = assert!(align_of::<EventFd>() > BELL as usize);
 const EXTERNAL: u64 = 2;
 const _: () = assert!(align_of::<Header>() > (BELL | EXTERNAL) as usize);
 
-/// What the budget of ready steps asks of fibers.
+/// The functions that the budget of ready steps needs from fibers.
 static FIBERS: Fibers = Fibers { turn: host::turn, yield_now: others_go_on };
 
 /// Directs waits of fibers here, for good.
@@ -62,7 +62,7 @@ fn others_go_on() {
 /// If there can't be any of that size; or there is another fiber runtime in the process.
 pub(crate) fn stacks(bytes: usize) -> io::Result<Stacks> {
     let stacks = Stacks::new(bytes).map_err(io::Error::other)?;
-    // One at least: without any, tasks would be no fibers, and the caller would not be told.
+    // At least one: with none, tasks would not be fibers, and the caller would get no error.
     drop(stacks.take().map_err(io::Error::other)?);
     installed().map_err(|_| {
         io::Error::other("another fiber runtime has its waits go through antiphon's locks")

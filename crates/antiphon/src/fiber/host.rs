@@ -76,11 +76,11 @@ pub(crate) struct Host {
 pub(crate) enum Next {
     /// Begins a task, if it has one; then others go on.
     Task,
-    /// As `Task`; or else it begins a task from elsewhere, if there is one.
+    /// As `Task`; if there is none, it begins a task from elsewhere, if there is one.
     AnyTask,
     /// Waits: some fibers do, and none may go on.
     Wait,
-    /// As `Wait`, and it begins no task, for want of a stack: it looks for one again at that time,
+    /// As `Wait`, but it begins no task, because no stack can be had. It tries again at that time,
     /// by the monotonic clock.
     Dry(u64),
     /// The thread has no fibers.
@@ -174,7 +174,7 @@ impl Host {
         self.desk.is_dry(dry.is_some());
     }
 
-    /// Whether no task is to begin, for want of a stack.
+    /// Whether no task may begin, because no stack can be had.
     #[cold]
     fn is_dry(&self, Dry { until, .. }: Dry) -> bool {
         if self.idle.borrow().is_empty() {
@@ -427,12 +427,12 @@ impl Host {
         (self.mail.awaited(), next.map(|ns| Deadline { clock: Clock::Monotonic, ns }))
     }
 
-    /// Sleeps until a fiber may go on, the thread is told of something, or that time.
+    /// Sleeps until a fiber may go on, the thread is notified, or that time.
     pub(crate) fn wait_until(&self, ns: u64) {
         self.wait(Some(Deadline { clock: Clock::Monotonic, ns }));
     }
 
-    /// Sleeps until a fiber may go on, the thread is told of something, or that deadline.
+    /// Sleeps until a fiber may go on, the thread is notified, or that deadline.
     pub(crate) fn wait(&self, deadline: Option<Deadline>) {
         let (awaited, next) = self.awaited();
         // Both deadlines by one clock.
@@ -441,7 +441,7 @@ impl Host {
         self.resumed(now());
     }
 
-    /// The mail by which the thread is told.
+    /// The mailbox by which the thread is notified.
     pub(crate) fn mail(&self) -> &'static Ready<Linux> {
         self.mail
     }
@@ -460,7 +460,7 @@ impl Host {
         // SAFETY: idle for a task, and suspended to go on: it was of the list of such.
         let said = unsafe { fiber.switch(order) };
         current::set_current(None);
-        said.expect("it ends only when it is told to")
+        said.expect("the fiber ends only by `Order::End`")
     }
 
     #[inline(always)]

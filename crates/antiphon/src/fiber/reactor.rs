@@ -178,8 +178,8 @@ impl Reactor {
         self.side(seat, way, |side| side.waiters.borrow_mut().retain(|&other| other != handle));
     }
 
-    /// Waits for edges, or a notification, until the deadline; one in the past is a look. `wake` is
-    /// told of the fibers that waited for these; how many there were.
+    /// Waits for edges, or a notification, until the deadline; a deadline in the past means a poll.
+    /// Calls `wake` for each fiber that waited for these, and returns how many there were.
     ///
     /// # Panics
     ///

@@ -82,7 +82,7 @@ pub(super) enum Asks {
 /// The bells of rings that have ended, and the epochs of their processes: FILE-6.
 static BELLS: Mutex<Vec<(u32, &'static EventFd)>> = Mutex::new(Vec::new());
 
-const _: () = assert!(align_of::<Request>() > 1, "an address is no key of the ring's own");
+const _: () = assert!(align_of::<Request>() > 1, "an address can't be one of the ring's own keys");
 
 impl Ring {
     /// The ring of the calling thread.

@@ -31,8 +31,8 @@ const WAITED: u8 = 1;
 const FOUND: u8 = 2;
 
 impl Hints {
-    // Relaxed, here and below: a reader of a stale value tries in vain, or waits where there is
-    // something, and is told so at once.
+    // Relaxed, here and below: a reader of a stale value tries in vain, or waits though there is
+    // something, and is notified at once.
     fn is_emptied(&self) -> bool {
         self.emptied.load(Relaxed)
     }
@@ -95,7 +95,7 @@ impl Suspends<'_> {
     }
 
     fn received(&self, seats: &Seats, room: usize, got: io::Result<usize>) -> io::Result<usize> {
-        // A result of 0 bytes is the end, which is told each time.
+        // A result of 0 bytes is the end, which is reported each time.
         seats.hints.set_emptied(matches!(got, Ok(bytes) if 0 < bytes && bytes < room));
         self.after(got)
     }

@@ -76,7 +76,7 @@ pub(crate) fn enter(pool: Weak<dyn Looked>) {
     }
     let wanted = env::var_os(VARIABLE).is_some_and(|value| !value.is_empty() && value != "0");
     if wanted && let Err(error) = open() {
-        eprintln!("antiphon: {VARIABLE} is set, and nobody can look at this program: {error}");
+        eprintln!("antiphon: {VARIABLE} is set, but the socket for `antiphon top` failed: {error}");
     }
 }
 

@@ -73,7 +73,7 @@ fn answer(socket: &mut UnixStream, turns: &mut Turns) -> io::Result<()> {
         // If the socket is closed with an unread request in it, the other program does not get the
         // answer.
         let _: io::Result<String> = ask(socket, STRANGERS);
-        return say(socket, &text::error("this program is another user's"));
+        return say(socket, &text::error("this program belongs to another user"));
     }
     let request = ask(socket, PATIENCE)?;
     let version = request.strip_prefix("antiphon-look ").map(str::trim);

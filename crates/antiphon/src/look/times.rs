@@ -11,9 +11,10 @@ use super::text::{array, fields, frame_object, object, or_null, string};
 use crate::observe::{Frame, Latency, Part, Recording, Spawned, Timed, Times, users};
 use crate::pool::Hog;
 
-/// The number of places that have spawned tasks and are told one by one; the others are summed up.
+/// How many of the places that have spawned tasks are reported one by one; the others are summed
+/// up.
 const PLACES: usize = 32;
-/// The number of tasks that are told one by one.
+/// How many tasks are reported one by one.
 const WORST: usize = 16;
 
 /// Tasks that were too long, the latest first, of those that have the oldest first.

@@ -22,7 +22,7 @@ impl Wake for Bell {
     }
 }
 
-/// Time between two looks of a waiter that is not told, in nanoseconds.
+/// Time between two checks of a waiter that is not notified, in nanoseconds.
 const LOOK_NS: u64 = 10_000_000;
 
 /// Blocks until the file is ready, or the wait is over; returns whether the file is ready. May
@@ -35,7 +35,7 @@ pub(super) fn wait(file: BorrowedFd<'_>, way: Way, until: &Until<'_>) -> io::Res
     let deadline = until.deadline();
     let Some(by) = until.token else { return files::wait(file, way, deadline) };
     let bell = Arc::new(Bell(EventFd::new()?));
-    // `None`: it was told already.
+    // `None`: it was notified already.
     let Some(left) = by.told.leave_waker(bell.clone().into()) else { return Ok(false) };
     if left.is_told() {
         return files::wait_beside(file, way, bell.0.as_fd(), deadline);

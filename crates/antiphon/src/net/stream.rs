@@ -106,7 +106,7 @@ impl TcpStream {
         if room == 0 {
             return Ok(0);
         }
-        // A result of 0 bytes is the end, which is told once.
+        // A result of 0 bytes is the end, which is reported once.
         let drained = |&read: &usize| 0 < read && read < room;
         self.socket.until_by(Way::Read, until, read, drained)
     }

@@ -1,4 +1,4 @@
-//! How long the cycles of a fiber took that were timed: by that those between are told apart.
+//! How long the timed cycles of a fiber took. From these the cycles in between are estimated.
 //!
 //! ```text
 //!   goes on    waits       may go on      goes on

@@ -8,7 +8,7 @@ use antiphon_runtime::flight::{Event, What};
 use super::timed::{Part, Timed};
 use crate::deadline::nanos;
 
-/// What the workers of a pool have done recently: see
+/// The recent events of the workers of a pool: see
 /// [`Pool::recording`](crate::pool::Pool::recording).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

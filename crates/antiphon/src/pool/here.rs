@@ -162,7 +162,7 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
         };
         // A thread that has fibers that have begun runs tasks on stacks only: see
         // `Host::run_or_adopt`.
-        debug_assert!(!has_begun(item), "on the thread's stack, nobody would see to it");
+        debug_assert!(!has_begun(item), "on the thread's stack, it would never be resumed");
         // SAFETY: all items of the crew are of `Shared::put`, and it hands each out once.
         run(unsafe { Task::from_item(item) });
         true

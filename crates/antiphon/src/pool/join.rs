@@ -79,7 +79,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         match handle.take() {
             Some(Ok(returned)) => returned,
             Some(Err(panic)) => resume_unwind(panic),
-            None => panic!("the pool's policy has panicked, and with it went the task"),
+            None => panic!("the pool's policy has panicked, and the task is lost"),
         }
     }
 }

@@ -69,7 +69,7 @@ impl Ledger {
             (book.ended.iter().map(|timed| timed.copy(spans)).collect::<Vec<_>>(), open)
         };
         let open = open.iter().map(|account| account.read(now_ns, spans));
-        // One task may have ended meanwhile: its record from before that is told.
+        // One task may have ended meanwhile: its earlier record is reported.
         let mut all: Vec<_> = ended.into_iter().chain(open).collect();
         all.sort_by_key(|timed| timed.number);
         all

@@ -1,4 +1,5 @@
-//! What a pool shows: to programs that [look](crate::look) at a live program, and to its own.
+//! The introspection data of a pool, for its own program and for programs that [look](crate::look)
+//! at a live one.
 
 use std::time::Instant;
 
@@ -11,7 +12,7 @@ use crate::fiber::census::Census;
 use crate::look::{Looked, Seen};
 use crate::observe::{Recorded, Recording, Spans};
 
-/// The number of the latest hogs that are told.
+/// How many of the latest hogs are reported.
 const HOGS: usize = 32;
 
 impl<Y: Policy<Linux>> Shared<Y> {

@@ -1,4 +1,4 @@
-//! What the workers of a pool have done recently: [`Pool::recording`](super::Pool::recording).
+//! The recent events of the workers of a pool: [`Pool::recording`](super::Pool::recording).
 //!
 //! A [`Recording`] has the [`Event`]s of each worker and the tasks that were [`Timed`]. It sums
 //! them up ([`Latency`], [`Spawned`]), and writes them as a timeline.

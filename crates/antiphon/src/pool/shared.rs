@@ -203,9 +203,9 @@ impl<Y: Policy<Linux>> Shared<Y> {
         }
     }
 
-    /// What the caller has done for its task that waits for room, or is to do: a worker of the pool
-    /// runs tasks of its own, and the one that waits if it has none; a fiber of the pool lets
-    /// others run; other threads and fibers sleep.
+    /// Does something useful while the caller's task waits for room, or says what the caller is to
+    /// do: a worker of the pool runs a task of its own, or the waiting task if it has none; a fiber
+    /// of the pool lets others run; other threads and fibers sleep.
     fn meanwhile(&self) -> Meanwhile {
         if fiber::is_fiber() {
             // A fiber that unwinds can't let others run.

@@ -137,7 +137,8 @@ impl Bench {
         seat
     }
 
-    /// Waits for a seat, or until `sleep` is over for another reason: it is when the host is told.
+    /// Waits for a seat, or until `sleep` ends for another reason, such as a notification of the
+    /// host.
     pub(super) fn wait_beside(
         &self,
         host: &'static Ready<Linux>,

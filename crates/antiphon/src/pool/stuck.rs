@@ -37,7 +37,7 @@ pub struct Stuck {
     waits: Waits,
 }
 
-/// The closure that is told of it.
+/// The closure to call with the report.
 #[derive(Clone)]
 pub(super) struct Teller(pub(super) Arc<dyn Fn(&Stuck) + Send + Sync>);
 

@@ -10,7 +10,7 @@ use super::Select;
 use super::cases::{Cases, sealed};
 use crate::alarm::Alarm;
 
-/// The number of things that need no allocation beside that of a waker, as for threads.
+/// Up to this number of cases, a wait allocates nothing but its waker; it is the same for threads.
 const FEW: usize = 8;
 
 impl<R, C: Cases<R>> Select<'_, R, C> {

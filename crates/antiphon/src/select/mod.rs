@@ -75,7 +75,7 @@ pub(crate) use cases::{Then, ThenOf, as_inner};
 pub(crate) use future::polled;
 
 /// The cases to wait for; [`wait`](Self::wait) starts the wait.
-#[must_use = "it waits when it is told to"]
+#[must_use = "a select does nothing until one of its `wait` methods is called"]
 pub struct Select<'a, R, C = ()> {
     cases: C,
     lot: Option<&'a Lot>,

@@ -107,10 +107,7 @@ fn a_deadlock_is_told_with_who_waits() {
     let unfinished: Vec<_> = failure.schedule.unfinished().map(|step| step.task).collect();
     assert_eq!(unfinished, [0, 2]);
     let told = failure.to_string();
-    assert!(
-        told.contains("everybody waits") && told.contains("task 2 waits to be woken"),
-        "{told}"
-    );
+    assert!(told.contains("all tasks wait") && told.contains("task 2 waits to be woken"), "{told}");
 }
 
 #[test]
@@ -224,7 +221,7 @@ fn exploring_says_how_to_have_it_again() {
     // The replay runs that seed only, and prints the whole schedule.
     let told = said(name, Some(&failure.seed.to_string()));
     assert!(told.contains(&failure.schedule.to_string()) && told.contains(&replay), "{told}");
-    assert!(said(name, Some("x")).contains("ANTIPHON_SEED is to be a number"));
+    assert!(said(name, Some("x")).contains("ANTIPHON_SEED takes the seed"));
 }
 
 #[test]

@@ -220,5 +220,5 @@ fn a_sleep_elsewhere_says_where_it_is_at_home() {
     let mut poll = || pin!(sleep(MS)).poll(&mut context);
     let told = catch_unwind(AssertUnwindSafe(&mut poll)).expect_err("it is outside");
     let told = told.downcast_ref::<String>().expect("text");
-    assert!(told.contains("await it in a task of one"), "{told}");
+    assert!(told.contains("await it in a task of a run"), "{told}");
 }

@@ -16,7 +16,7 @@ use super::{SHORT, echo, in_fiber, pair, pool};
 /// About as long as a message takes.
 const SOON: Duration = Duration::from_micros(40);
 
-/// The result of `attempt`, and how often it was told first that the time was over.
+/// The result of `attempt`, and how often it returned first that the time was over.
 fn patiently<R>(mut attempt: impl FnMut() -> io::Result<R>) -> (R, u32) {
     let mut late = 0;
     loop {
@@ -59,8 +59,8 @@ fn a_read_that_is_late_loses_no_bytes() {
     }
 }
 
-/// One of two waiters gets the byte. The other was told, too, and has tried in vain: if its time
-/// began anew, the task that is due between would see it.
+/// One of two waiters gets the byte. The other was notified, too, and has tried in vain: if its
+/// time began anew, the task that is due between would see it.
 #[test]
 fn who_tries_again_waits_no_longer_for_that() {
     const TIME: Duration = Duration::from_secs(2);

@@ -135,7 +135,7 @@ fn one_that_fails_all_the_time_leaves_others_their_turns() {
     other.join().expect("no panic");
 }
 
-/// While a thread rests for its sockets, it is told of all other events.
+/// While a thread rests for its sockets, it is notified of all other events.
 #[test]
 fn a_thread_that_rests_for_sockets_wakes_for_all_else() {
     let pool = pool(1);

@@ -152,7 +152,7 @@ fn a_wait_that_is_given_up_loses_nothing() {
     assert_eq!(sum, VALUES * (VALUES + 1) / 2);
 }
 
-/// A future that was told, and is dropped, passes it on to another.
+/// A future that was notified, and is dropped, passes the notification on to another.
 #[test]
 fn what_a_future_was_told_is_passed_on() {
     let (sender, receiver) = bounded(1);

@@ -243,7 +243,7 @@ impl Cooperate for Seated {
     }
 
     fn tell(&mut self, release_ns: Option<u64>) {
-        // The holder of the baton need not be told.
+        // The holder of the baton needs no notification.
         if let Seat::Boost(boosted, _) = &mut *self.0.borrow_mut() {
             boosted.tell(release_ns);
         }

@@ -1,4 +1,5 @@
-//! Linearizability: whether what threads saw of an object can be told as one thread's story.
+//! Linearizability: whether the calls of all threads on an object can be explained by one thread
+//! that makes them one after the other.
 //!
 //! A history is a set of operations, each with its answer and with those that had returned before
 //! it was called. It is linearizable if its operations can be put in one order that keeps that one
@@ -30,23 +31,23 @@ pub const MOST: usize = 64;
 
 /// An object as one thread sees it.
 pub trait Sequential: Clone + Eq + Hash {
-    /// What can be asked of it.
+    /// A call with its arguments.
     type Operation;
-    /// What it may say.
+    /// A return value.
     type Answer;
 
-    /// Does `operation`, if it can be done now and this may be its answer; says whether. An
-    /// operation that would wait can't be done. If `false`, what is left of the object means
-    /// nothing.
+    /// Does `operation` if it is possible now and may return `answer`; returns whether it did. An
+    /// operation that would wait is not possible. After `false`, the state of the object is
+    /// undefined.
     fn step(&mut self, operation: &Self::Operation, answer: &Self::Answer) -> bool;
 }
 
 /// An operation of a history.
 #[derive(Clone, Debug)]
 pub struct Call<O, A> {
-    /// What was asked.
+    /// The call with its arguments.
     pub operation: O,
-    /// What was said.
+    /// The value that it returned.
     pub answer: A,
     /// The calls that had returned when this one began: a bit each, by their place in the history.
     pub after: u64,

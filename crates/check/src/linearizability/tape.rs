@@ -1,4 +1,4 @@
-//! What real threads did, in time.
+//! A recording of the calls of real threads, in the order of time.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -101,7 +101,8 @@ impl Ring {
         self.ring.cancel(key + FIRST);
     }
 
-    /// Other code waits for the loop, and is told if there is something, or as soon as there is.
+    /// Other code waits for the loop, and is notified if there is something, or as soon as there
+    /// is.
     pub(super) fn arm(&mut self) -> io::Result<()> {
         let told = &self.bell.told;
         // Relaxed: set here only.
@@ -109,8 +110,8 @@ impl Ring {
             self.ring.notify(told)?;
             self.bell.is_told.store(true, SeqCst);
         }
-        // Events from here on are told; those that have come before are found below.
-        // SAFETY: of `begin`, and no thread sleeps there.
+        // Events from here on cause a notification; earlier ones are found below. SAFETY: of
+        // `begin`, and no thread sleeps there.
         unsafe { told.end(told.begin()) };
         if self.ring.begin()? {
             told.notify(Ticket::MIN);

@@ -82,7 +82,7 @@ fn a_file_is_told_of_as_long_as_it_is_ready_or_once() {
             assert!(context.ready().read && !context.ready().write);
             count.set(count.get() + 1);
             if edge {
-                // Time enough to be told again.
+                // Time enough to be notified again.
                 let id = context.id();
                 let cancels = Event::timer(now_ns() + 5 * MS, move |context| {
                     assert!(context.cancel(id));

@@ -32,7 +32,7 @@ impl Watchdog {
         let pause = (limit / 4).max(Duration::from_micros(100));
         let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         let watch = move || {
-            // The beginning of the call that was told of last.
+            // The beginning of the call that was reported last.
             let mut told = None;
             while gone.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 if let Some(seen) = lookout.sight()
@@ -49,7 +49,8 @@ impl Watchdog {
 }
 
 impl Drop for Watchdog {
-    /// Waits for the thread to end, which is at most what it is told.
+    /// Waits for the thread to end, which takes at most as long as one call of the reporting
+    /// closure.
     fn drop(&mut self) {
         self.alive = None;
         if let Some(thread) = self.thread.take() {

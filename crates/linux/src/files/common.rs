@@ -29,7 +29,7 @@ use super::user;
 ///
 /// # Errors
 ///
-/// What the kernel says; `PermissionDenied` where the directory is another's, or open to others.
+/// The kernel's error; `PermissionDenied` where the directory is another's, or open to others.
 pub fn own_directory() -> io::Result<(File, PathBuf)> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let owned = |path: &PathBuf| {
@@ -60,8 +60,8 @@ fn directory(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 ///
-/// What the kernel says; `PermissionDenied` where the file is another's, open to others, has
-/// another name beside this one, or is none.
+/// The kernel's error; `PermissionDenied` where the file is another's, open to others, has another
+/// name beside this one, or is none.
 pub fn open_own(directory: &File, name: &str) -> io::Result<File> {
     if name.is_empty() || name.contains('/') || name.starts_with('.') {
         return Err(Error::new(ErrorKind::InvalidInput, "not the name of a file"));
@@ -79,7 +79,10 @@ pub fn open_own(directory: &File, name: &str) -> io::Result<File> {
     let file = beyond_standard(file, libc::F_DUPFD_CLOEXEC)?;
     let found = file.metadata()?;
     if !found.is_file() || found.nlink() != 1 {
-        return Err(Error::new(ErrorKind::PermissionDenied, "no file with one name"));
+        return Err(Error::new(
+            ErrorKind::PermissionDenied,
+            "not a regular file with exactly one name",
+        ));
     }
     own(found.uid(), found.mode())?;
     Ok(file)
@@ -91,7 +94,7 @@ pub fn open_own(directory: &File, name: &str) -> io::Result<File> {
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn nameless(title: &CStr, bytes: u64) -> io::Result<File> {
     // SAFETY: a string that ends in zero.
     let made = |flags| match unsafe { libc::memfd_create(title.as_ptr(), flags) } {
@@ -120,8 +123,8 @@ pub fn nameless(title: &CStr, bytes: u64) -> io::Result<File> {
 ///
 /// # Errors
 ///
-/// What the kernel says; `PermissionDenied` where it is another's, or open to others;
-/// `InvalidInput` where it is another file by now.
+/// The kernel's error; `PermissionDenied` where it is another's, or open to others; `InvalidInput`
+/// where it is another file by now.
 pub fn reopen_nameless(number: u32, title: &CStr) -> io::Result<File> {
     let name = format!("/memfd:{} (deleted)", title.to_string_lossy());
     let is_that = |number| match fs::read_link(nameless_path(number)) {
@@ -168,7 +171,7 @@ fn own(owner: u32, mode: u32) -> io::Result<()> {
         return Err(Error::new(ErrorKind::PermissionDenied, "it belongs to another user"));
     }
     if mode & 0o077 != 0 {
-        let hint = "others may use it: take that away with `chmod go=`";
+        let hint = "other users have access: remove it with `chmod go=`";
         return Err(Error::new(ErrorKind::PermissionDenied, hint));
     }
     Ok(())
@@ -192,7 +195,7 @@ impl Mapping {
     ///
     /// # Errors
     ///
-    /// What the kernel says; `InvalidData` where the file has another size.
+    /// The kernel's error; `InvalidData` where the file has another size.
     pub fn new(file: &File, bytes: usize) -> io::Result<Self> {
         if file.metadata()?.size() != bytes as u64 {
             return Err(Error::new(ErrorKind::InvalidData, "the file has another size"));

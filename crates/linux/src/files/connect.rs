@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 ///
 /// # Errors
 ///
-/// What the kernel says at once: nothing there is reachable; too many files are open.
+/// The kernel's immediate error: the address is unreachable; too many files are open.
 pub fn connect(address: &SocketAddr) -> io::Result<TcpStream> {
     let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;

@@ -75,7 +75,7 @@ impl Epoll {
     ///
     /// # Errors
     ///
-    /// What the kernel says: too many files are open.
+    /// The kernel's error: too many files are open.
     pub fn new() -> io::Result<Self> {
         // SAFETY: takes a number.
         let file = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
@@ -94,8 +94,8 @@ impl Epoll {
     ///
     /// # Errors
     ///
-    /// What the kernel says: it is a file that is always ready, and can't be waited for; or there
-    /// is no memory, or no room (`fs.epoll.max_user_watches`).
+    /// The kernel's error: it is a file that is always ready, and can't be waited for; or there is
+    /// no memory, or no room (`fs.epoll.max_user_watches`).
     ///
     /// # Panics
     ///
@@ -154,13 +154,14 @@ impl Epoll {
         };
     }
 
-    /// Waits until a file is ready, or another thread notifies, or until the deadline; one in the
-    /// past is a look. May return early, with nothing. For one thread at a time; else it is
-    /// undefined which thread is told what.
+    /// Waits until a file is ready, or another thread notifies, or until the deadline; a deadline
+    /// in the past means a poll. May return early, with nothing. Use it from one thread at a time:
+    /// otherwise it is undefined which thread gets which event.
     ///
     /// # Errors
     ///
-    /// What the kernel says, which is that the program has closed files that are not its own.
+    /// The kernel's error. It means that the program has closed file descriptors that it does not
+    /// own.
     pub fn wait(&self, events: &mut Events, deadline: Option<Deadline>) -> io::Result<()> {
         events.ready = 0;
         let left = left(deadline);

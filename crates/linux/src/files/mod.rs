@@ -54,7 +54,7 @@ pub enum Way {
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn wait(file: BorrowedFd<'_>, way: Way, deadline: Option<Deadline>) -> io::Result<bool> {
     wait_for(&mut [asks(file, way)], deadline)
 }
@@ -64,7 +64,7 @@ pub fn wait(file: BorrowedFd<'_>, way: Way, deadline: Option<Deadline>) -> io::R
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn wait_beside(
     file: BorrowedFd<'_>,
     way: Way,
@@ -99,7 +99,7 @@ fn wait_for(files: &mut [libc::pollfd], deadline: Option<Deadline>) -> io::Resul
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn set_nonblocking(file: BorrowedFd<'_>, nonblocking: bool) -> io::Result<()> {
     let file = file.as_raw_fd();
     // SAFETY: a file that is open, and no pointers.
@@ -120,7 +120,7 @@ pub fn set_nonblocking(file: BorrowedFd<'_>, nonblocking: bool) -> io::Result<()
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn set_backlog(listener: BorrowedFd<'_>, most: i32) -> io::Result<()> {
     // SAFETY: a file that is open, and no pointers.
     match unsafe { libc::listen(listener.as_raw_fd(), most) } {

@@ -13,8 +13,8 @@
 //! - RING-2: the kernel takes entries in the order in which they were put in: an entry that takes
 //!   back another comes after it, and before whatever has the same key later.
 //!
-//! Others end a wait by an [`EventFd`], of which the ring is told each write, and which no thread
-//! reads.
+//! Other threads end a wait by an [`EventFd`]: the ring polls it for writes, and no thread reads
+//! it.
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd};
@@ -71,7 +71,7 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// What the kernel says: it has no rings, or none of this kind (before Linux 6.1); they are not
+    /// The kernel's error: it has no rings, or none of this kind (before Linux 6.1); they are not
     /// allowed (`kernel.io_uring_disabled`, a filter); too many files are open.
     pub fn new(bell: &EventFd) -> io::Result<Self> {
         let mut builder = IoUring::builder();
@@ -178,7 +178,7 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn notify(&mut self, told: &EventFd) -> io::Result<()> {
         self.ring.submitter().register_eventfd(told.as_fd().as_raw_fd())
     }
@@ -213,7 +213,8 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// What the kernel says, which is that the program has closed files that are not its own.
+    /// The kernel's error. It means that the program has closed file descriptors that it does not
+    /// own.
     pub fn wait(
         &mut self,
         deadline: Option<Deadline>,
@@ -279,7 +280,7 @@ impl Done {
     }
 }
 
-/// What a call says that is made again in any case, but for what will not pass.
+/// The result of a call that is repeated in any case: only errors that will not pass are returned.
 fn passing(said: io::Result<usize>) -> io::Result<()> {
     let passes = |code| matches!(code, libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY);
     match said {

@@ -30,8 +30,8 @@ impl Signals {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` for what is no signal, or can't be blocked; else what the kernel says: too
-    /// many files are open.
+    /// `InvalidInput` if a number is not a signal, or is one that can't be blocked; otherwise the
+    /// kernel's error, such as too many open files.
     pub fn new(numbers: &[i32]) -> io::Result<Self> {
         let mut set = 0_u64;
         for &number in numbers {

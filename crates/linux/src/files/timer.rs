@@ -15,7 +15,7 @@ impl TimerFd {
     ///
     /// # Errors
     ///
-    /// What the kernel says: too many files are open.
+    /// The kernel's error: too many files are open.
     pub fn new() -> io::Result<Self> {
         let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
         // SAFETY: takes two numbers.

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! The handler copies and does nothing else: it takes no lock, allocates nothing, calls no
-//! unwinder, and reads no address that is not of the stack that it was told of. The observer finds
-//! out what the copy means: it has [modules] for that.
+//! unwinder, and reads no address outside the stack that it was given. The observer finds out what
+//! the copy means: it has [modules] for that.
 //!
 //! - GLANCE-1: the copy belongs to the handler from `TAKING` on, and otherwise to the observer, of
 //!   which there is one at a time.
@@ -91,13 +91,14 @@ impl Glances {
     ///
     /// # Errors
     ///
-    /// `TimedOut`: it has not answered: it blocks the signal, or has no CPU. `NotFound`: it is no
-    /// more, or its stack is not known. `AlreadyExists`: the program has taken the signal.
+    /// `TimedOut`: the thread has not answered, because it blocks the signal or has no CPU.
+    /// `NotFound`: it has ended, or its stack is not known. `AlreadyExists`: the program has a
+    /// handler of its own for the signal.
     ///
     /// # Safety
     ///
-    /// On that thread, in a handler, `top` says 0, or the end of what may be read from the stack
-    /// pointer on.
+    /// Called in a signal handler on that thread, `top` returns 0, or the end of the memory that
+    /// may be read from the stack pointer upwards.
     pub unsafe fn take(
         &self,
         thread: ThreadId,
@@ -138,8 +139,8 @@ pub fn own_id() -> ThreadId {
     thread::current()
 }
 
-/// Where the calling thread's stack is, the lowest address and the one behind the highest; `None`
-/// if the C library does not say. Not in a signal handler.
+/// The lowest address of the calling thread's stack, and the one behind the highest; `None` if the
+/// C library does not say. Do not call it in a signal handler.
 #[must_use]
 pub fn own_stack() -> Option<(usize, usize)> {
     let mut attributes = core::mem::MaybeUninit::uninit();

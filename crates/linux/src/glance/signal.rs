@@ -41,7 +41,7 @@ pub(super) fn is_ours(number: c_int) -> bool {
 }
 
 pub(super) fn taken() -> io::Error {
-    let what = "the program has handlers for the signals that threads could be looked at by";
+    let what = "the program has handlers for all signals that could be used to look at threads";
     io::Error::new(io::ErrorKind::AlreadyExists, what)
 }
 

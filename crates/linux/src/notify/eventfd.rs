@@ -18,7 +18,7 @@ impl EventFd {
     ///
     /// # Errors
     ///
-    /// What the kernel says: too many files are open.
+    /// The kernel's error: too many files are open.
     pub fn new() -> io::Result<Self> {
         // SAFETY: takes two numbers.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };

@@ -1,5 +1,5 @@
-//! Ways to sleep and be told, other than being parked: for owners of mailboxes that wait in system
-//! calls of their own.
+//! Ways to sleep and be notified, other than being parked: for owners of mailboxes that wait in
+//! system calls of their own.
 //!
 //! | way | a notification is | the owner may wait in |
 //! |---|---|---|

@@ -26,7 +26,7 @@ const SET: usize = 8;
 /// The signals that programs may use as they like.
 const USABLE: [i32; 3] = [libc::SIGUSR1, libc::SIGUSR2, libc::SIGURG];
 
-/// Sleeps in `rt_sigtimedwait`, and is told by a signal.
+/// Sleeps in `rt_sigtimedwait`, and is notified by a signal.
 #[derive(Debug)]
 pub struct Signal {
     number: i32,
@@ -45,7 +45,7 @@ impl Signal {
     /// so too. A handler of ours would let it end system calls, and children that `exec` die of it.
     pub fn new(number: i32) -> io::Result<Self> {
         if !USABLE.contains(&number) {
-            let what = "not a signal to be told by: take SIGUSR1, SIGUSR2 or SIGURG";
+            let what = "not a signal that can notify: use SIGUSR1, SIGUSR2 or SIGURG";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         let mut old = MaybeUninit::<libc::sigaction>::zeroed();

@@ -196,7 +196,7 @@ fn attributes(thread: ThreadId) -> Result<libc::sched_attr, Refused> {
     let args = [thread.0 as usize, (&raw mut read) as usize, size, 0];
     // SAFETY: the structure is ours to write, and as large as we say.
     unsafe { sys::call(libc::SYS_sched_getattr, args) }.map_err(Refused::by)?;
-    // What the kernel filled in; it is what we have room for.
+    // The length that the kernel has filled in, and at most that of our structure.
     read.size = read.size.min(size as u32);
     Ok(read)
 }

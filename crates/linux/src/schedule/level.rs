@@ -42,8 +42,8 @@ pub fn level() -> Level {
 
 impl Level {
     /// Whether this is a group that the calling process has for itself: the threads that it
-    /// competes with are in others. `false`, too, where that can't be told. Reads files of `/proc`
-    /// and `/sys`; of a session, one of each process.
+    /// competes with are in others. `false` also if that is not known. Reads files of `/proc` and
+    /// `/sys`; of a session, one of each process.
     #[must_use]
     pub fn is_own(&self) -> bool {
         let me = process::id();

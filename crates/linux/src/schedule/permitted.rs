@@ -1,4 +1,4 @@
-//! What the kernel lets this process do with its threads.
+//! The scheduling rights that the kernel grants this process.
 
 use core::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +16,7 @@ pub struct Refused {
     asked: Asked,
 }
 
-/// What was refused, as far as the way to get it hangs on that.
+/// The right that was refused. The advice on how to get it depends on this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     /// Nothing that a limit is for.
@@ -102,7 +102,7 @@ impl From<std::io::Error> for Refused {
     }
 }
 
-/// What this process may do with its own threads.
+/// The scheduling rights of this process over its own threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Permitted {
     /// Real-time priorities: `SCHED_FIFO` with priority 3, so that there are two below.
@@ -113,8 +113,9 @@ pub struct Permitted {
     pub weight: Result<(), Refused>,
 }
 
-/// What this process may do, and whether its threads may have a nice value that is lower by
-/// `steps`: tried on a thread that is started for that, and then ends. Blocks until it has.
+/// The scheduling rights of this process, and whether its threads may have a nice value that is
+/// lower by `steps`. This is tried on a thread that is started for it; blocks until that thread has
+/// ended.
 #[must_use]
 pub fn permitted(steps: i32) -> Permitted {
     let me = ThreadId(0);

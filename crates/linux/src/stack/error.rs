@@ -1,4 +1,4 @@
-//! What a source of stacks refuses.
+//! The errors of a source of stacks.
 
 use core::error::Error;
 use core::fmt;
@@ -46,7 +46,7 @@ impl fmt::Display for NoStack {
             Self::Mappings => {
                 "the kernel refuses to guard another stack: each is two mappings here, so raise \
                  vm.max_map_count (sysctl) and any limit of memory (ulimit -d), or use \
-                 Linux 6.13 or later, whose guards are none"
+                 Linux 6.13 or later, whose guards need no mappings"
             }
         })
     }

@@ -41,9 +41,9 @@
 //! of a page, and wait, every fourth would touch a second one. For the second level stacks are an
 //! odd number of pages apart.
 //!
-//! **Guards** are markers in the page table (Linux 6.13) where possible. Else each stack is two
-//! mappings, and by default (`vm.max_map_count`) there can be some 32 000. A frame of more than a
-//! page may step over a guard, if its compiler does not probe; that of Rust does, and C's with
+//! **Guards** are markers in the page table (Linux 6.13) where possible. Otherwise each stack is
+//! two mappings, and by default (`vm.max_map_count`) there can be some 32 000. A frame of more than
+//! a page may step over a guard, if its compiler does not probe; that of Rust does, and C's with
 //! `-fstack-clash-protection`.
 //!
 //! A source is one mutex of `std`, held for a few instructions, or for the system calls that make a

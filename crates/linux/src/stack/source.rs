@@ -7,7 +7,7 @@ use super::NoStack;
 use super::shape::Shape;
 use super::slab::{Guards, Slab};
 
-/// What all clones and stacks of a source share.
+/// The state that all clones and stacks of a source share.
 pub(super) struct Source {
     pub(super) shape: Shape,
     /// How the next slab is guarded, if that can be had.

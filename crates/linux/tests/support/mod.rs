@@ -1,4 +1,4 @@
-//! What several tests need: nodes, deadlines, child processes.
+//! Helpers of several tests: nodes, deadlines, child processes.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use antiphon_linux::Linux;
@@ -114,7 +114,7 @@ pub fn set_errno(value: i32) {
     unsafe { *libc::__errno_location() = value }
 }
 
-/// What a [`filter`] may do: the call fails.
+/// An action of a [`filter`]: the call fails.
 pub const REFUSE: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
 
 /// Makes the kernel do `action` for each of `calls` from now on, in this thread and its children.

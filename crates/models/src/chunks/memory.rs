@@ -64,7 +64,7 @@ words! {
     U64: u64;
 }
 
-/// What may happen to a thread, once.
+/// An event that may happen to a thread, once.
 type Stop = Box<dyn FnOnce()>;
 
 thread_local! {
@@ -100,7 +100,7 @@ pub fn interrupted(handler: impl FnOnce() + 'static, work: impl FnOnce()) {
     stoppable(Box::new(handler), work);
 }
 
-/// What ends a thread that is killed.
+/// The panic payload that ends a thread that is killed.
 struct Killed;
 
 /// Runs `work`, in the middle of which the calling thread may be killed; says whether it was.

@@ -17,7 +17,7 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// Sleeps until it is told, which each ticket is once at most.
+/// Sleeps until it is notified, which happens at most once for each ticket.
 struct Once {
     tickets: <Check as Atomics>::U32,
     told: [<Check as Atomics>::U32; 8],

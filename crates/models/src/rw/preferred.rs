@@ -114,10 +114,10 @@ pub fn asking_the_excused() -> Program {
     })
 }
 
-/// What a reader does that may have overtaken a writer: it stays until the writer says that it
-/// waits, so that a wish which was taken away for good is a deadlock.
+/// Run by a reader that may have overtaken a writer. It stays until the writer has announced that
+/// it waits: so, if that announcement were lost, the model would deadlock.
 fn overtaking(state: &<Check as Atomics>::U64, written: &<Check as Atomics>::U8) {
-    // Relaxed: of a writer that was in before us, we know by the lock.
+    // Relaxed: if a writer was in before us, the lock's own ordering shows it to us.
     if written.load(Relaxed) == 0 {
         probe("overtook");
         state.wait_while(Relaxed, |state| state & WAITING == 0);

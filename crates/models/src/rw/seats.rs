@@ -126,7 +126,7 @@ fn seats(readers: u32, writers: u32, rounds: u32) -> Program {
     })
 }
 
-/// Like [`seats`], where a waiter spins, is told of a crowd, or wakes for no reason.
+/// Like [`seats`], but a waiter may spin, find the machine crowded, or wake for no reason.
 fn spinning() -> Program {
     Program::new(2, 2, |scope| {
         let lock = scope.share(Lock::<Spinning>::NEW);

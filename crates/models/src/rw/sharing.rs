@@ -63,7 +63,7 @@ fn share<'scope, F: RwForm, Q: Policy>(
     });
 }
 
-/// What a reader does that is in. `inside` is no part of the model: threads switch at visible
+/// The work of a reader that is in. `inside` is not part of the model: threads switch at visible
 /// operations, of which the fence is one.
 pub fn look_around(inside: &Cell<u32>, data: &Data<u32>) {
     inside.set(inside.get() + 1);

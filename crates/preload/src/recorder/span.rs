@@ -48,7 +48,7 @@ pub(super) enum Asked {
 }
 
 impl Span {
-    /// Whether no event was told yet.
+    /// Whether no event was written yet.
     pub(super) fn is_first(&self) -> bool {
         self.last.load(Relaxed) == 0
     }

@@ -1,4 +1,4 @@
-//! What a recording's file says of events: the chunks, and what their notes name.
+//! The events in a recording's file: the chunks, and the objects that their notes name.
 
 use core::mem::{offset_of, size_of};
 use std::io;
@@ -17,7 +17,7 @@ use crate::reader::Recording;
 pub struct Place {
     /// The record of its process.
     pub process: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Where it stood.
     pub address: u64,

@@ -32,7 +32,7 @@ pub trait Word<T>: Sized {
     ///
     /// # Errors
     ///
-    /// What it held instead.
+    /// The value that it held instead.
     fn compare_exchange(
         &self,
         current: T,

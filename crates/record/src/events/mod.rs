@@ -1,4 +1,4 @@
-//! What each thread did, event by event: the part of a recording of [`Scope::Events`].
+//! The events of each thread: the part of a recording of [`Scope::Events`].
 //!
 //! Behind the tables, the file has [`CHUNKS`] chunks of 64 KiB. A thread claims one, fills it with
 //! events in the order of time, and claims the next; it shares it with no other, so an event is
@@ -22,8 +22,8 @@
 //! - **CHUNK-3** The child of a fork, whose pen still names the parent's chunk, does not write
 //!   there: the chunk names its owner.
 //! - **CHUNK-4** One writer at a time writes to a chunk: a signal handler that finds its thread in
-//!   the middle of writing drops its event. Else it could fill the chunk, and the thread that it
-//!   came upon would go on in a chunk that is another's by then.
+//!   the middle of writing drops its event. Otherwise it could fill the chunk, and the thread that
+//!   it came upon would go on in a chunk that is another's by then.
 //! - **CHUNK-5** A chunk is sound whenever its thread is killed: its owner stands there after the
 //!   rest of its head, and an event is counted after it was written. One that was claimed and not
 //!   named stays without an owner, with nothing in it.
@@ -81,7 +81,7 @@ pub(crate) const CHUNK: Section = {
 /// A chunk that processes share.
 pub(crate) type Shared = Chunk<Mapped, EVENTS>;
 
-/// What stands before the chunks. All zero at first.
+/// The header of the chunks. All zero at first.
 #[repr(C)]
 pub struct RollHead<M: Memory = Mapped, const COUNT: usize = CHUNKS> {
     _reserved: u32,

@@ -1,6 +1,6 @@
 //! The notes of a thread, and how they are written.
 
-/// What a thread did, as it is noted in passing: objects are numbers of the recording.
+/// An action of a thread, as it is noted: objects are numbers of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
     /// The time, in ticks; for [`Code::Asked`] a number of ticks; for [`Code::Ran`] and

@@ -15,7 +15,7 @@ const BUSY: u32 = 1;
 /// The thread has said that it ends. What it does after that keeps no chunk.
 const ENDED: u32 = 2;
 
-/// What a thread keeps to write with. All zero at first.
+/// The state of a thread that writes. All zero at first.
 #[repr(C)]
 pub struct Pen<M: Memory = Mapped> {
     /// 1 + the chunk, 0 for none.

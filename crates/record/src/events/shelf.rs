@@ -77,7 +77,7 @@ pub struct Head {
 pub struct Batch {
     /// The owner of the events.
     pub of: Head,
-    /// What it did, in the order of time, but for signal handlers.
+    /// Its events, in the order of time, except those of signal handlers.
     pub notes: Vec<Note>,
 }
 

@@ -11,7 +11,7 @@ use antiphon_sync::policy::Policy;
 
 use super::delegated::Sections;
 
-/// What words are declared behind.
+/// A lock with words declared behind it.
 pub trait Guards {
     /// Accesses the six words that are declared behind it, which are on its line if it leaves
     /// them room. Takes its time.
@@ -22,8 +22,8 @@ pub trait Guards {
 ///
 /// # Safety
 ///
-/// What excludes what is the implementation's to keep: `unlock` and `unlock_read` release what
-/// `lock`, `try_lock` and `read` acquired, with the orderings that exclusion needs.
+/// The implementation keeps exclusion: `unlock` and `unlock_read` release what `lock`, `try_lock`
+/// and `read` acquired, with the orderings that exclusion needs.
 pub unsafe trait Simulated: Sections {
     /// Takes it for writing.
     fn lock(&self);
@@ -41,7 +41,7 @@ pub unsafe trait Simulated: Sections {
     ///
     /// # Safety
     ///
-    /// The caller came by this seat, from this lock.
+    /// The caller got this seat from `read` of this lock.
     unsafe fn unlock_read(&self, seat: Seat);
 }
 
@@ -52,7 +52,7 @@ pub type Instance = Box<dyn Simulated>;
 #[must_use = "a reader leaves by its seat"]
 pub struct Seat(pub(super) Way);
 
-/// What each lock has for it.
+/// The way that each lock records it.
 pub(super) enum Way {
     /// All leave alike.
     Any,

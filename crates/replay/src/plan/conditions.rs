@@ -15,7 +15,7 @@ struct Notified {
     all: bool,
 }
 
-/// A condition variable, as far as the events have been told.
+/// A condition variable, as far as the events have been read.
 #[derive(Default)]
 struct Condition {
     /// The threads that sleep on it, and since when.

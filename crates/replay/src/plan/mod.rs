@@ -37,14 +37,14 @@ pub struct Plan {
     pub sites: usize,
     /// How often each token must be signalled until its waiter goes on.
     pub tokens: Vec<u32>,
-    /// What did not belong together.
+    /// Events that did not fit together and were left out.
     pub cleaned: Cleaned,
 }
 
 /// A lock of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lock {
-    /// What it is.
+    /// Its kind.
     pub kind: LockKind,
     /// Its place in the table of the trace.
     pub traced: u32,
@@ -58,26 +58,27 @@ impl Lock {
     }
 }
 
-/// What one thread does.
+/// The steps of one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
     /// Its place in the trace.
     pub traced: u32,
     /// The process and the function in which it began: threads of one role do the same.
     pub role: (u32, u32),
-    /// Whether another thread made it; else it is the first of its process, or its begin is lost.
+    /// Whether another thread made it; otherwise it is the first of its process, or its begin is
+    /// lost.
     pub made: bool,
     /// When it began and when it ended, in nanoseconds since the recording began.
     pub lived_ns: (u64, u64),
     /// The token of its end, if there is one.
     pub end: Option<u32>,
-    /// What it does, in order.
+    /// Its steps, in order.
     pub steps: Vec<Timed>,
-    /// What recording took of its time, which is in no step.
+    /// The part of its time that recording took, which is in no step.
     pub left_out_ns: u64,
 }
 
-/// What was left out of a trace to have a plan that runs.
+/// Events that were left out of a trace to get a plan that runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
     /// Takings of a lock that are never given back.
@@ -144,14 +145,15 @@ impl Plan {
         })
     }
 
-    /// What recording took of the time of all threads, as far as that is known: it was left out.
+    /// The time that recording took of all threads, as far as that is known. The plan leaves it
+    /// out.
     #[must_use]
     pub fn recorder_ns(&self) -> u64 {
         self.threads.iter().fold(0, |sum, thread| sum.saturating_add(thread.left_out_ns))
     }
 
-    /// The same with all that is done while a lock is held that was taken at `site` in half the
-    /// time.
+    /// The same plan, but with half the time for work done while a lock is held that was taken at
+    /// `site`.
     #[must_use]
     pub fn with_half_the_hold(&self, site: u32) -> Self {
         let mut plan = self.clone();
@@ -170,7 +172,7 @@ impl Plan {
     }
 }
 
-/// What ties the threads of a trace together.
+/// The links between the threads of a trace.
 struct Links {
     /// The tokens that an event signals.
     signals: HashMap<conditions::Place, Vec<u32>>,
@@ -181,7 +183,7 @@ struct Links {
     ends: HashMap<usize, u32>,
     /// How often each must be signalled.
     tokens: Vec<u32>,
-    /// What events took to be recorded.
+    /// The cost of recording each kind of event.
     recorder: Recorder,
 }
 

@@ -1,4 +1,4 @@
-//! Which events take a lock and which give it back, where both are told.
+//! Which events take a lock and which give it back, if both are in the trace.
 //!
 //! A release belongs to the latest taking of that lock by that thread which has none yet. The rest
 //! is damage (events that found no room, a mutex that another thread unlocked): a section without
@@ -50,7 +50,8 @@ fn outermost(events: &[Event], end_of: &HashMap<usize, usize>) -> Vec<bool> {
     kept
 }
 
-/// Whether it is one lock, and not all that had no place in the recorder's table.
+/// Whether it is a single lock, and not the entry for all locks that had no place in the recorder's
+/// table.
 fn is_one(trace: &Trace, lock: u32) -> bool {
     let kind = trace.locks.get(lock as usize).map(|lock| lock.kind);
     matches!(kind, Some(LockKind::Mutex | LockKind::Spin | LockKind::RwLock))

@@ -9,14 +9,14 @@ use crate::step::{Step, Timed};
 #[derive(Default)]
 struct Steps {
     steps: Vec<Timed>,
-    /// Until when the recording has been told.
+    /// The time up to which the recording has been read.
     last_ns: u64,
     /// The time after that: how long the thread was away of its own accord, and how long others had
     /// its CPU.
     off: (u64, u64),
-    /// What recording took of its time, and has still to be left out.
+    /// The part of its time that recording took, and has still to be left out.
     recorder_ps: u64,
-    /// What was left out.
+    /// The time that was left out.
     left_out_ns: u64,
 }
 
@@ -40,7 +40,7 @@ impl Steps {
         self.recorder_ps = self.recorder_ps.saturating_add(ps);
     }
 
-    /// It computes for that long, from what was told last.
+    /// The thread computes from the last event that was read for that long.
     fn computes(&mut self, ns: u64) {
         if ns == 0 {
             return;
@@ -60,7 +60,7 @@ impl Steps {
 }
 
 impl Links {
-    /// What a thread does, from `begun_ns` on, when the first of all began.
+    /// The steps of a thread, from `begun_ns` on, when the first of all threads began.
     pub(super) fn program(
         &self,
         thread: usize,

@@ -132,12 +132,12 @@ impl Play {
     }
 }
 
-/// What all actors share.
+/// The state that all actors share.
 struct Stage {
     script: Arc<Script>,
     locks: Vec<Instance>,
     data: Vec<Vec<OwnLine<[u64; 8]>>>,
-    /// What the system takes of a sleep before and after it.
+    /// The time that the system adds to a sleep, before and after it.
     overhead_ns: u64,
     /// Not borrowed across a simulated step.
     state: RefCell<State>,

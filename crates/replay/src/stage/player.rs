@@ -33,7 +33,7 @@ pub(super) struct Player<'a> {
     stage: &'a Stage,
     actor: usize,
     id: WaiterId,
-    /// What it sleeps on, other than for locks.
+    /// The node that it sleeps on, other than for locks.
     node: &'static Waiter<Sim>,
     name: WaiterRef,
     held: Vec<Held>,

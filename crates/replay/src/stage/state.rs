@@ -1,4 +1,4 @@
-//! What all actors of a replay share, and whether they get on.
+//! The state that all actors of a replay share, and whether they make progress.
 
 use antiphon_platform::WaiterRef;
 use antiphon_sim::now;
@@ -13,7 +13,7 @@ pub(super) struct State {
     pub(super) next: Vec<usize>,
     /// Which actors have a lock.
     pub(super) owners: Vec<Vec<usize>>,
-    /// What an actor waits for.
+    /// The thing that each actor waits for.
     pub(super) waits: Vec<Waits>,
     /// How many steps were done: whether anything goes on.
     pub(super) steps: u64,
@@ -25,12 +25,12 @@ pub(super) struct State {
     pub(super) end_ns: u64,
     pub(super) readers_writer_wait_ns: u64,
     pub(super) sites: Vec<SiteTimes>,
-    /// What each actor did, if that is wanted.
+    /// The events of each actor, if they are wanted.
     pub(super) told: Option<Vec<Vec<Event>>>,
 }
 
-/// What an actor waits for, until that is there. An actor that wants a core and has none waits for
-/// nothing: it gets one.
+/// The thing that an actor waits for, until that is there. An actor that wants a core and has none
+/// waits for nothing: it gets one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waits {
     No,

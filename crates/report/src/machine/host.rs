@@ -1,6 +1,6 @@
-//! This machine as a machine file: what `sim calibrate` has measured, if it has. Else its topology
-//! from sysfs, its costs those of the nearest kind that there is a file of: then all of them are
-//! estimates, and say so.
+//! This machine as a machine file: what `sim calibrate` has measured, if it has. Otherwise its
+//! topology from sysfs, its costs those of the nearest kind that there is a file of: then all of
+//! them are estimates, and say so.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

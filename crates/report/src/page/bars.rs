@@ -20,8 +20,8 @@ pub struct Bar {
     pub name: String,
     /// How long it is; `None` if there is nothing to draw.
     pub value: Option<f64>,
-    /// The text about the bar. It stands behind a bar without a length, and else is shown to a
-    /// reader that points at it.
+    /// The text about the bar. If the bar has no length, the text stands behind it; otherwise it is
+    /// shown while the mouse points at the bar.
     pub about: String,
 }
 

@@ -54,7 +54,8 @@ impl Histogram {
         self.weighted_quantile(q, |_| 1.0)
     }
 
-    /// The value that a share `q` of the *sum* of all values is not above; 0 if there is none.
+    /// The value `v` for which the values up to `v` make up a share `q` of the *sum* of all values;
+    /// 0 if there are no values.
     #[must_use]
     pub fn length_biased_quantile(&self, q: f64) -> f64 {
         self.weighted_quantile(q, |value| value)

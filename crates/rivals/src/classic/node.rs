@@ -85,7 +85,7 @@ impl<P: Platform> Node<P> {
     pub(crate) fn of_owner(word: &P::U32) -> Self {
         // Relaxed: written by the owner, which is us.
         let Some(me) = Self::at(word.load(Relaxed)) else {
-            unreachable!("who owns the lock has left its name")
+            unreachable!("the owner of the lock has left its name")
         };
         me
     }
@@ -104,13 +104,13 @@ impl<P: Platform> Node<P> {
     pub(crate) fn sleep_while(&self, asleep: u32) {
         // Acquire: pairs with the release of the thread that ends the sleep.
         while self.waiter.status.load(Acquire) == asleep {
-            // The reason for its return does not matter: the status tells.
+            // The reason for its return does not matter: the loop checks the status.
             let _ = P::park(self.waiter, None);
         }
     }
 
-    /// The waiter to wake, if it sleeps. To be asked before the waiter is told that it may go on:
-    /// after that the node may change hands.
+    /// The waiter to wake, if it sleeps. Call it before the waiter is allowed to go on: after that
+    /// the node may have another owner.
     pub(crate) fn reference(&self) -> Option<WaiterRef> {
         arena::<P>().reference(self.id.index())
     }

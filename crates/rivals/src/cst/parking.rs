@@ -97,7 +97,7 @@ pub(super) fn list<P: Platform>(list: &P::U32, me: &Node<P>) {
 }
 
 /// The waiters that were on a parking list and are to be woken.
-#[must_use = "who was taken off the list is to be woken"]
+#[must_use = "the waiter that was taken off the list must be woken"]
 pub(super) struct Sleepers(pub(super) u32);
 
 /// Takes all waiters off a parking list.

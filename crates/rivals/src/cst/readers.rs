@@ -150,7 +150,7 @@ impl<P: Platform> Readers<P> {
 }
 
 /// Readers that slept, one per socket, chained by `called`.
-#[must_use = "who was taken off the list is to be woken"]
+#[must_use = "the waiter that was taken off the list must be woken"]
 pub(super) struct Leaders(u32);
 
 impl Leaders {

@@ -30,12 +30,12 @@
 //!
 //! - DSM-1: there is one combiner: the thread that has found the queue empty, until it closes the
 //!   queue or tells another that it leads.
-//! - DSM-2: sections are run in the order in which their nodes joined, each once. A waiter is told
-//!   after the combiner has looked at its link: its node changes hands then.
+//! - DSM-2: sections are run in the order in which their nodes joined, each once. A waiter is
+//!   notified after the combiner has looked at its link: its node changes hands then.
 //! - DSM-3: a combiner runs `BOUND` sections, its own among them, and then tells the next to lead.
 //! - DSM-4: after that, and after the closing of the queue, the combiner touches nodes and not the
 //!   lock.
-//! - DSM-5: a waiter that is told and sleeps is woken.
+//! - DSM-5: a waiter that is notified and sleeps is woken.
 
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
@@ -157,7 +157,7 @@ impl<T, P: Platform, const BOUND: u32, const SPIN_NS: u32> DsmSynch<T, P, BOUND,
         me.waiter.queue.store(section.bits(), Relaxed);
     }
 
-    /// Waits until the caller is told, and returns what it is told.
+    /// Waits until the combiner has answered, and returns the answer.
     fn wait(me: &Node<P>) -> u32 {
         let status = &me.waiter.status;
         let spun = spin::<P, u32>(status, SPIN_NS, |seen| seen == WAITING);

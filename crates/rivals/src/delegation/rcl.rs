@@ -188,7 +188,7 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Drop for Rcl<T, P, C
 
 /// The right to serve a lock: the thread that runs it is lent to the lock. Dropped, it is given
 /// back.
-#[must_use = "nobody is served before it runs"]
+#[must_use = "no section is served before the server runs"]
 pub struct Server<'a, T, P: Platform, const CPUS: usize, const SPIN_NS: u32> {
     lock: &'a Rcl<T, P, CPUS, SPIN_NS>,
 }

@@ -32,8 +32,8 @@ impl Name {
     /// # Safety
     ///
     /// This is the name of a section on a `T` that was not run before. The section's owner waits,
-    /// and does not look at the section before it was told, after this. What the owner did happens
-    /// before.
+    /// and does not look at the section until it is notified, after this. What the owner did
+    /// happens before.
     pub(super) unsafe fn run<T, P: Platform>(self, data: &mut T) {
         let head = ptr::with_exposed_provenance::<Head<T, P>>(self.0 as usize);
         // SAFETY: a section begins with a `Head`, and its function is made for its type.
@@ -97,7 +97,7 @@ impl<T, P: Platform, F: FnOnce(&mut T) -> R, R> Section<T, P, F, R> {
         match self.state.into_inner() {
             State::Done(result) => result,
             State::Begun => panic!("the critical section has panicked on the thread that ran it"),
-            State::Asked(_) => unreachable!("who was told has been served"),
+            State::Asked(_) => unreachable!("a notified waiter has been served"),
         }
     }
 
@@ -108,7 +108,7 @@ impl<T, P: Platform, F: FnOnce(&mut T) -> R, R> Section<T, P, F, R> {
     /// If the section was run.
     pub(super) fn refused(self) -> F {
         let State::Asked(section) = self.state.into_inner() else {
-            unreachable!("who was refused was not served")
+            unreachable!("a refused section was not served")
         };
         section
     }

@@ -45,15 +45,15 @@ use antiphon_sync::lock::Lock;
 /// The status of a waiter that was handed both locks.
 const OWNS: u32 = 1;
 
-/// `holder` of a lock that was acquired by a try: no queue has to be told.
+/// `holder` of a lock that was acquired by a try: no queue has to be notified.
 const NO_SOCKET: u16 = u16::MAX;
 
 /// A lock that any thread may release for the thread that has acquired it.
 ///
 /// # Safety
 ///
-/// [`Lock::unlock`] works in any thread that comes after the thread that has locked. A thread that
-/// is told by [`is_held`](Self::is_held) that the lock is free comes after its last owner.
+/// [`Lock::unlock`] works in any thread that comes after the thread that has locked. A thread for
+/// which [`is_held`](Self::is_held) returns `false` comes after the last owner.
 pub unsafe trait Oblivious: Lock {
     /// Whether the lock is held.
     fn is_held(&self) -> bool;
@@ -158,7 +158,7 @@ impl<P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32>
         unsafe { self.global.unlock() };
     }
 
-    /// Whether the lock is held. A caller that is told that it is free comes after the last owner.
+    /// Whether the lock is held. A caller that gets `false` comes after the last owner.
     pub(super) fn is_held(&self) -> bool {
         self.global.is_held()
     }

@@ -97,7 +97,7 @@ impl<P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32, const P
         self.readers[number].0.fetch_add(1, Relaxed);
         // RWC-1: pairs with the fence in `write`.
         P::fence(SeqCst);
-        // What the last writer has done comes before, by the acquire in there.
+        // The work of the last writer happens before this, by the acquire in there.
         if self.writers.is_held() {
             self.leave(&seat);
             return None;

@@ -185,7 +185,9 @@ impl<P: Platform> LinuxMutex<P> {
             // Relaxed: as where it was written.
             list.first().map(|first| (first.reference(), first.waiter.wants.load(Relaxed)))
         });
-        let Some((first, thread)) = first else { unreachable!("flags say that somebody sleeps") };
+        let Some((first, thread)) = first else {
+            unreachable!("the flags say that a waiter sleeps")
+        };
         let mut seen = self.owner.load(Relaxed);
         loop {
             let given = if seen & HANDOFF != 0 { thread | PICKUP } else { 0 };

@@ -10,10 +10,10 @@
 //!   closed looks once more, and waits for senders in the middle of a send; the receiver that takes
 //!   the last value tells the others.
 //! - CHAN-3 (no lost wake behind a slot): where a sender is stopped in the middle of a send,
-//!   receivers that are told of later values find nothing, and wait again. So a receiver that takes
-//!   a value out tells another one if the next is there; and likewise for room. Both sides have a
-//!   fence between what they write, an end of the ring or a slot, and what they read of the
-//!   other's: either the receiver sees the next value, or the waiter that was told of that sees
+//!   receivers that are notified of later values find nothing, and wait again. So a receiver that
+//!   takes a value out tells another one if the next is there; and likewise for room. Both sides
+//!   have a fence between what they write, an end of the ring or a slot, and what they read of the
+//!   other's: either the receiver sees the next value, or the waiter that was notified of that sees
 //!   that the end has moved.
 
 mod ring;

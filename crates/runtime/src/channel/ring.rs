@@ -19,7 +19,7 @@
 //! - SLOT-2: a thread that was stopped in between makes the slot look as it was. The ring may be
 //!   said to be full or empty then, when it isn't, because what was done behind that slot can't be
 //!   reached. When that thread goes on, it tells the waiters afterwards; and a thread that gets
-//!   past the slot tells the waiters that were told of what is behind it in vain (CHAN-3).
+//!   past the slot tells the waiters that were notified of what is behind it in vain (CHAN-3).
 
 use alloc::boxed::Box;
 use core::cell::UnsafeCell;
@@ -58,7 +58,7 @@ impl<P: Platform, T> Ring<P, T> {
     pub(super) fn new(room: usize) -> Self {
         assert!(
             (1..=1 << 31).contains(&room),
-            "a channel with room for {room}: 1 to 2^31 there can be"
+            "a channel with room for {room}: it must be from 1 to 2^31"
         );
         let room = room.next_power_of_two();
         let slot = || Slot { lap: P::U64::ZERO, value: UnsafeCell::new(MaybeUninit::uninit()) };

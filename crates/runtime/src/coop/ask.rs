@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-/// What a thread tells its scheduler when it gives the CPU away.
+/// The message of a thread to its scheduler when it gives the CPU away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ask {
     /// When the thread's earliest timer is due, in nanoseconds of the monotonic clock.
@@ -12,7 +12,7 @@ pub struct Ask {
     pub importance: Option<u64>,
 }
 
-/// What a thread is told about the others when it goes on.
+/// The state of the other threads, which a thread receives when it continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The earliest release of all other cooperative threads.
@@ -112,7 +112,7 @@ pub(super) enum Then {
 }
 
 impl Pause {
-    /// What was asked.
+    /// The ask that began this pause.
     #[must_use]
     pub const fn ask(&self) -> Ask {
         self.ask

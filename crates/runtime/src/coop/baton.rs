@@ -376,7 +376,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
 /// The result of a visit to the table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Visit {
-    /// What was done stands.
+    /// The change is valid.
     Stands,
     /// Others have given up on the caller, or it did not get there.
     GivenUp,

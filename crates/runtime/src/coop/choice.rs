@@ -21,7 +21,7 @@ pub enum Pick {
         /// When the slice of the thread ends: it is to poll then. The CPU is not taken away before
         /// that.
         slice_end_ns: u64,
-        /// When the scheduler is to be told that the thread is late
+        /// When the driver has to report to the scheduler that the thread is late
         /// ([`expire`](super::Scheduler::expire)).
         until_ns: u64,
     },
@@ -48,8 +48,8 @@ impl<T: Table> Scheduler<T> {
         }
     }
 
-    /// Picks the earliest release first; else the least virtual time, and of its group the most
-    /// important.
+    /// Picks the earliest release first; otherwise the least virtual time, and of its group the
+    /// most important.
     pub(super) fn choose(&mut self, now_ns: u64) -> Pick {
         let due = self
             .ready()

@@ -180,7 +180,7 @@ impl<P: SharedWait> Page<P> {
         self.now.turns.load(Relaxed)
     }
 
-    /// The member in a place, as far as can be told from outside.
+    /// The member in a place, as far as it is visible from outside.
     pub fn member(&self, place: usize) -> Option<Member> {
         self.thread(place)?;
         // Relaxed, all: a guess.

@@ -88,7 +88,7 @@ impl<'a, P: SharedWait> Lines<'a, P> {
         }
     }
 
-    /// Writes what a thread that goes on is told.
+    /// Writes the answer for a thread that continues.
     pub(super) fn tell(&self, id: usize, release_ns: Option<u64>, importance: Option<u64>) {
         if let Some(line) = self.line(id) {
             put::<P>(&line.others_release, pack(release_ns));

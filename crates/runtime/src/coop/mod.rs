@@ -41,9 +41,9 @@
 //! | demoted, `slept` | it sleeps otherwise than by polling | it polls |
 //! | demoted, `share` | it is ahead of the least by more than the threshold | it is not |
 //!
-//! A cooperative thread whose release time has passed runs first: the earliest release of all. Else
-//! the thread with the least virtual time runs, until a cooperative thread's release or for
-//! `period / N`.
+//! A cooperative thread whose release time has passed runs first: the earliest release of all.
+//! Otherwise the thread with the least virtual time runs, until a cooperative thread's release or
+//! for `period / N`.
 //!
 //! # Invariants
 //!

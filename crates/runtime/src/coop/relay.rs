@@ -129,8 +129,9 @@ impl<P: SharedWait> Relay<P> {
         None
     }
 
-    /// Calls the thread that sleeps at `turn`, and was given the baton or is to watch its holder.
-    /// Call it after the table was left: else that thread would wake to a guard that is not free.
+    /// Wakes the thread that sleeps at `turn`, which was given the baton or is to watch its holder.
+    /// Call it after releasing the table: otherwise that thread would wake up and find the guard
+    /// still taken.
     pub fn call(turn: &P::U32) {
         // Release: BATON-2, pairs with the acquire in `look`. An exchange: whatever count is read,
         // what was done before all calls up to it is seen.
@@ -138,7 +139,7 @@ impl<P: SharedWait> Relay<P> {
         P::wake_shared(turn, 1);
     }
 
-    /// How often the thread that sleeps at `turn` was called, and the present holder of the CPU.
+    /// How often the thread that sleeps at `turn` was woken, and the present holder of the CPU.
     pub fn look(&self, turn: &P::U32) -> (u32, Held) {
         // Acquire: BATON-2, pairs with the release in `call`. Read before the baton: if we were
         // called after that, the word is another and we don't sleep; if before, we see the baton.
@@ -182,8 +183,8 @@ impl<P: SharedWait> Drop for AtTable<'_, P> {
     fn drop(&mut self) {
         let guard = &self.relay.guard;
         let mut seen = guard.load(Relaxed);
-        // Only as the thread that came in: else the table is another's (BATON-1). Again, because
-        // another thread has marked it.
+        // Only as the thread that came in: otherwise the table is another's (BATON-1). Again,
+        // because another thread has marked it.
         for _ in 0..3 {
             if seen & !SLEEPERS != self.word {
                 return;

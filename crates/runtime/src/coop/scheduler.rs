@@ -7,10 +7,10 @@ use super::table::{Members, Table};
 
 /// The scheduler of one CPU: which thread is to run, until when, and which threads are believed.
 ///
-/// It has no clock and no threads. Its driver has, and tells it what they do; each call is linear
-/// in the number of members, of which a CPU has few. `now_ns` is any clock that does not go back,
-/// the same in all calls; `ran_ns` is the CPU time that the running thread has had since the last
-/// call that told of it.
+/// It has no clock and no threads. Its driver has them, and reports their actions to it; each call
+/// is linear in the number of members, of which a CPU has few. `now_ns` is any clock that does not
+/// go back, the same in all calls; `ran_ns` is the CPU time that the running thread has had since
+/// the last call that told of it.
 #[derive(Clone, Debug, Default)]
 pub struct Scheduler<T: Table = Members> {
     pub(super) table: T,

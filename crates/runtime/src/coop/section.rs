@@ -88,9 +88,9 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         self.scheduler.wake(place);
     }
 
-    /// When this is done, a thread has the baton, if any wants it: the present holder if it is in
-    /// time; else another, and the late holder does not want the baton at once. For the caller,
-    /// which is at place `place`.
+    /// When this returns, a thread has the baton, if any wants it: the present holder if it is in
+    /// time; otherwise another one, and the late holder does not ask for the baton again at once.
+    /// The caller is at place `place`.
     pub(super) fn settle(&mut self, place: usize) {
         for _ in 0..=PLACES {
             let mut kept_from_running = false;
@@ -169,7 +169,7 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         done
     }
 
-    /// BATON-4: the present watcher goes on, as long as it waits for its turn. Else the caller
+    /// BATON-4: the present watcher goes on, as long as it waits for its turn. Otherwise the caller
     /// watches, or another thread, which is to be called. The thread that has just lost the baton
     /// may still run: it becomes the watcher only where there is no other.
     fn appoint(&self, place: usize, before: Option<usize>, holder: Option<usize>) -> Option<usize> {

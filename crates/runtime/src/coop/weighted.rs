@@ -131,8 +131,8 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: Weigh> Weighted<
         steps
     }
 
-    /// The next release of any other member, and when a weight is to be chosen anew. No importance
-    /// is told: a poll does not decide which thread runs.
+    /// The next release of any other member, and when a weight is to be chosen anew. It has no
+    /// importance: a poll does not decide which thread runs.
     fn answer(&self, now_ns: u64) -> Answer {
         let releases = self.seat.others().filter_map(|(_, line)| line.told().release_ns);
         // An overdue release is about to be dispatched: the caller can't wait for it.
@@ -169,8 +169,8 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: Weigh> Drop
     }
 }
 
-/// What the thread of a line has told. Relaxed, all: a guess, for a thread that is not at the
-/// table.
+/// The values that the thread of a line has published. Relaxed, all: a guess, for a thread that
+/// does not hold the table's lock.
 pub(super) struct Told {
     pub group: Group,
     pub weight: u32,

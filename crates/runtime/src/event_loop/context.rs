@@ -14,9 +14,9 @@ pub trait Callback<W: Wait>: 'static {
     /// Does a part of the event, or all of it.
     fn call(&mut self, context: &mut Context<'_, W>) -> Step;
 
-    /// Asks the callback to let its event be forgotten; returns whether it may be dropped now. Else
-    /// it stays, is called when it is woken or due as before, and says [`Step::Done`] as soon as it
-    /// may go. May be asked again.
+    /// Asks the callback to let its event be forgotten; returns whether it may be dropped now.
+    /// Otherwise it stays, is called when it is woken or due as before, and says [`Step::Done`] as
+    /// soon as it may go. May be asked again.
     fn cancel(&mut self) -> bool {
         true
     }

@@ -62,7 +62,7 @@
 //!
 //! - An event may go on in steps, as a timer or as work, or sleep until it is woken; sources and
 //!   futures are such events.
-//! - A callback is told its budget, by which it may do more than one piece.
+//! - A callback knows its budget, by which it may do more than one piece.
 //! - The loop does not poll after each event, but when its slice has ended, others are due, or
 //!   another's work is more important than its own.
 
@@ -194,7 +194,7 @@ impl<W: Wait> EventLoop<W> {
     /// Shares the CPU by `tier` from now on.
     pub fn cooperate_by(&mut self, tier: Box<dyn Cooperate>) {
         self.cooperate = tier;
-        // At once: the tier has been told nothing yet.
+        // At once: the tier knows nothing yet.
         self.answer = Answer { poll_at_ns: Some(0), ..Answer::default() };
         self.cooperates = true;
     }

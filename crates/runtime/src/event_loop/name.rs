@@ -1,4 +1,4 @@
-//! What a report calls an event.
+//! The name of an event in reports.
 
 use core::fmt;
 use core::panic::Location;
@@ -13,7 +13,7 @@ pub enum Name {
 }
 
 impl Name {
-    /// Whether they are one, if that can be told at a glance.
+    /// Whether they are the same, if a quick comparison shows it.
     pub(super) fn is_at_once(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Given(one), Self::Given(two)) => core::ptr::eq(*one, *two),

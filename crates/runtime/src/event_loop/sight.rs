@@ -1,4 +1,4 @@
-//! What a loop is at, for other threads to see.
+//! The callback that a loop is running, visible to other threads.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -10,11 +10,12 @@ const TIME: u64 = (1 << TIME_BITS) - 1;
 /// Names that can be told apart; the last is that of all others.
 const KINDS: u64 = (1 << (64 - TIME_BITS)) - 1;
 
-/// The callback that a loop is in: 0 if it is in none; else the low 48 bits of when it was called,
-/// and above these the place of its name, plus one. Times are apart by less than three days then.
+/// The callback that a loop is in: 0 if it is in none; otherwise the low 48 bits of when it was
+/// called, and above these the place of its name, plus one. So times must be less than three days
+/// apart.
 pub(super) struct Sight<P: Platform>(P::U64);
 
-/// What was seen.
+/// A callback that was seen running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seen(u64);
 
@@ -25,7 +26,7 @@ impl<P: Platform> Sight<P> {
     #[inline]
     pub(super) fn begin(&self, kind: usize, now_ns: u64) {
         let kind = (kind as u64 + 1).min(KINDS);
-        // Relaxed: all that is told is in the word.
+        // Relaxed: the word is all that is published.
         self.0.store(kind << TIME_BITS | now_ns & TIME, Relaxed);
     }
 
@@ -36,7 +37,7 @@ impl<P: Platform> Sight<P> {
         self.0.store(0, Relaxed);
     }
 
-    /// What the loop is at.
+    /// The callback that the loop is running.
     pub(super) fn look(&self) -> Option<Seen> {
         // Relaxed: as above.
         let word = self.0.load(Relaxed);

@@ -158,7 +158,7 @@ impl Local {
                 return;
             }
             let waker = first.remove();
-            // What the waker does may come here.
+            // The waker's code may call back into this list.
             drop(sleepers);
             if !waker.will_wake(own) {
                 waker.wake();
@@ -173,7 +173,7 @@ struct Sleeper<'a>(&'a Local, (u64, u64));
 impl Drop for Sleeper<'_> {
     fn drop(&mut self) {
         let waker = self.0.sleepers.borrow_mut().remove(&self.1);
-        // What it drops may come here.
+        // Dropping the waker may call back into this list.
         drop(waker);
     }
 }

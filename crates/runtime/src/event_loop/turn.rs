@@ -21,7 +21,7 @@
 //!   that were there and due when the last poll was over: so neither those that come due meanwhile,
 //!   however many, nor one that is later and later, keeps others waiting for longer.
 //! - ROUND-4: a loop that always has something to do polls a tier that has told nothing yet, or
-//!   knows of no others: others may be there that have to be told of the loop.
+//!   knows of no others: there may be others that have to learn of the loop.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -53,7 +53,7 @@ pub struct Turn {
     pub end: Option<End>,
 }
 
-/// A turn of a loop inside another: the outer loop, which waits for it, is told when there is
+/// A turn of a loop inside another: the outer loop, which waits for it, is notified when there is
 /// something to do, however the turn ends.
 struct Inside<'a, W: Wait> {
     events: &'a mut EventLoop<W>,
@@ -159,8 +159,8 @@ impl<W: Wait> EventLoop<W> {
         if now { Some(0) } else { self.agenda.release_ns() }
     }
 
-    /// Makes sure that the outer loop of a loop inside another is told when there is something to
-    /// do.
+    /// Makes sure that the outer loop of a loop inside another is notified when there is something
+    /// to do.
     pub(super) fn arm(&mut self) {
         if self.nested && self.current.is_none() {
             // Only after this does the loop look for posts: POST-1.

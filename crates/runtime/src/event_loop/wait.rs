@@ -8,8 +8,8 @@ use antiphon_platform::Platform;
 /// Ends a wait that is on, or the next one.
 pub type Ring = Arc<dyn Fn() + Send + Sync>;
 
-/// What a loop has beside its events: a clock, a way to sleep, and sources that say when something
-/// is to be done.
+/// The environment of a loop: a clock, a way to sleep, and sources that say when something is to be
+/// done.
 pub trait Wait: 'static {
     /// The platform of the words by which other threads submit.
     type Platform: Platform;
@@ -42,7 +42,7 @@ pub trait Wait: 'static {
     /// Stops waiting for the source of that key.
     fn remove(&mut self, key: u64);
 
-    /// Says that another waiter waits for the loop, and is to be told at that time: at once if it
-    /// has passed. For waits that another one can wait for; others do nothing.
+    /// Says that another waiter waits for the loop, and is to be notified at that time: at once if
+    /// it has passed. For waits that another one can wait for; others do nothing.
     fn arm(&mut self, _until_ns: Option<u64>) {}
 }

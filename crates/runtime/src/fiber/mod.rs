@@ -1,4 +1,5 @@
-//! What a thread needs that runs fibers, on any machine: stacks are switched elsewhere.
+//! The parts of a thread that runs fibers which are the same on any machine; the switching of
+//! stacks is elsewhere.
 //!
 //! A fiber that has begun stays on its thread: what a compiler keeps of a thread's own state across
 //! a call would be another thread's after it. So what others do with it is to say that it may go

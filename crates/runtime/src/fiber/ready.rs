@@ -7,8 +7,9 @@
 //! | | `bell` | the owner, a poster | how the owner sleeps |
 //!
 //! - READY-1 (no lost fiber): a poster that posts where nothing was sets `told` afterwards; the
-//!   owner clears `told` before it looks, and rests while it is 0. So the owner is told of a fiber
-//!   that it has not found: by `told`, or by an earlier poster whose fiber was not found either.
+//!   owner clears `told` before it looks, and rests while it is 0. So the owner is notified of a
+//!   fiber that it has not found: by `told`, or by an earlier poster whose fiber was not found
+//!   either.
 //! - READY-2: a poster may be late to tell, and the owner, and the fiber, gone. So this is never
 //!   freed, and a late poster tells the thread that owns it by then, in vain.
 

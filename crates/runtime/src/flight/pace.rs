@@ -4,8 +4,8 @@
 /// in `most` turns at least.
 ///
 /// Between two readings only the number of turns is known. So a turn that takes long is alone
-/// between two readings, if those before it took long, too; and else together with at most `most`
-/// others.
+/// between two readings, if those before it took long, too; and otherwise together with at most
+/// `most` others.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     /// The time from one reading to the next, about.

@@ -9,7 +9,7 @@
 //! - FORK-2: a note is made a task where a worker has nothing to do, and a beat after the last one,
 //!   or after the tree of forks was begun: a tree that takes less wakes no worker.
 //! - FORK-3: a fork leaves a note while fewer than [`KEPT`] are there, so that there is one near
-//!   the root; and else when it is time to look at the clock. The others are two calls.
+//!   the root; and otherwise when it is time to look at the clock. The others are two calls.
 
 use core::cell::Cell;
 use core::marker::PhantomData;

@@ -13,7 +13,7 @@
 //! After Acar, Charguéraud, Guatto, Rainey and Sieczkowski, "Heartbeat scheduling: provable
 //! efficiency for nested parallelism" (PLDI 2018). There a signal, and in others' libraries a
 //! thread, tells of the beat; here the thread looks at the clock after a number of forks that makes
-//! this a small part of a beat. Nothing is to be told where all work.
+//! this a small part of a beat. While all workers are busy, no notification is needed.
 
 mod forks;
 mod note;

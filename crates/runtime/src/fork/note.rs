@@ -71,7 +71,7 @@ where
         if F::forks(|forks| forks.pop(&note.link)) {
             core::mem::forget(self);
             F::forks(super::Forks::tick::<F>);
-            return Some(F::run(note.work.take().expect("nobody else has it")));
+            return Some(F::run(note.work.take().expect("no other thread has taken it")));
         }
         self.wait();
         note.handle.take().expect("it was made a task").take()

@@ -73,8 +73,8 @@ impl<P: Platform, N: Notify> Mailbox<P, N> {
     }
 
     /// For owners that sleep in a call of their own, such as the `epoll_wait` of an event loop:
-    /// until what this returns is dropped, the [notifier](Doze::notifier) is told of what is put
-    /// in. `None` if something is there already: poll, and do not sleep.
+    /// until what this returns is dropped, the [notifier](Doze::notifier) is notified of what is
+    /// put in. `None` if something is there already: poll, and do not sleep.
     #[must_use]
     pub fn doze(&mut self) -> Option<Doze<'_, P, N>> {
         let ticket = self.shared.notify.begin();

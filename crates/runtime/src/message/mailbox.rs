@@ -179,7 +179,7 @@ impl<P: Platform, N: Notify> Mailbox<P, N> {
     }
 
     /// Closes the mailbox, and returns the messages that were not delivered, in their order. Posts
-    /// are refused from now on, and posters that wait for room are told. Pending signals are
+    /// are refused from now on, and posters that wait for room are notified. Pending signals are
     /// dropped.
     ///
     /// Waits for posters that are in the middle of a post, which is a few instructions.

@@ -101,14 +101,14 @@ pub(super) const MOST: usize = 1 << 31;
 pub(super) struct Cursor {
     /// The position to be read next.
     next: u64,
-    /// What `head` holds.
+    /// The value of `head`.
     freed: u64,
 }
 
 impl<P: Platform> Ring<P> {
     /// A ring of at least `capacity` slots: the next power of two. Panics beyond [`MOST`].
     pub(super) fn new(capacity: usize) -> Self {
-        assert!(capacity <= MOST, "a mailbox for {capacity} messages: {MOST} at most");
+        assert!(capacity <= MOST, "a mailbox for {capacity} messages: at most {MOST} are possible");
         let slot = |_| Slot {
             stamp: P::U32::ZERO,
             action: P::U32::ZERO,

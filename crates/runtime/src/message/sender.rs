@@ -83,7 +83,7 @@ impl<P: Platform, N: Notify> Sender<P, N> {
                 last = self.finish(entry) || nap::passed::<P>(deadline);
                 tried = self.post(message);
             } else {
-                // Whether it was notified too is of no matter: it has taken a place.
+                // Whether it was notified, too, does not matter: it has taken a place.
                 let _ = self.finish(entry);
             }
         }
@@ -141,7 +141,9 @@ impl fmt::Display for NotPosted {
         f.write_str(match self {
             Self::Full(_) => "the mailbox is full: post again later, or wait",
             Self::Closed(_) => "the mailbox is closed",
-            Self::ForSignals(_) => "no message runs that: name an action that `register` has named",
+            Self::ForSignals(_) => {
+                "no message can run this action: use one that `register` has returned"
+            }
         })
     }
 }

@@ -181,9 +181,9 @@ impl<P: Platform> Idlers<P> {
         }
     }
 
-    /// Puts worker `me`, which may be a searcher and has nothing to do, to rest until it is told,
-    /// or not at all if `seen` returns true. The argument of `seen` says whether no other worker
-    /// searches. If another does, `seen` need not look for work, but only for what
+    /// Puts worker `me`, which may be a searcher and has nothing to do, to rest until it is
+    /// notified, or not at all if `seen` returns true. The argument of `seen` says whether no other
+    /// worker searches. If another does, `seen` need not look for work, but only for what
     /// [`notify_all`](Self::notify_all) tells of. The worker is a searcher when this returns.
     ///
     /// First spins for as long as `spin` says, then sleeps.
@@ -238,14 +238,14 @@ impl<P: Platform> Idlers<P> {
         }
     }
 
-    /// Waits until the seat's worker is told, or something else has ended its rest.
+    /// Waits until the seat's worker is notified, or something else has ended its rest.
     fn sleep(&self, seat: &Seat<P>, until: &Until<'_, P>) {
         let Until { spin, awaited, deadline } = *until;
         let over = || awaited.is_some_and(Awaited::is_over);
         let mut left = spin.ns;
         loop {
             let slice = if awaited.is_some() { left.min(SLICE_NS) } else { left };
-            // Relaxed, here and below: a worker that is told looks into queues, which acquire.
+            // Relaxed, here and below: a worker that is notified looks into queues, which acquire.
             let told = seat.state.spin_while(Relaxed, Budget::ns(slice), |state| state == RESTS);
             if told.is_ok() || over() {
                 return;
@@ -334,7 +334,7 @@ impl<P: Platform> Idlers<P> {
     }
 }
 
-/// The ends of a rest, beside being told.
+/// The ends of a rest, other than a notification.
 pub(super) struct Until<'a, P: Platform> {
     /// How long the worker spins before it sleeps.
     pub(super) spin: Budget,
@@ -353,7 +353,7 @@ struct Rest<'a, P: Platform> {
 impl<P: Platform> Drop for Rest<'_, P> {
     fn drop(&mut self) {
         let (counts, seat) = (&self.idlers.counts.0, &self.idlers.seats[self.me].0);
-        // Relaxed: IDLE-2, a worker that was told is counted as a searcher.
+        // Relaxed: IDLE-2, a worker that was notified is counted as a searcher.
         if seat.state.load(Relaxed) == TOLD {
             counts.fetch_sub(self.rester, Relaxed);
         } else {

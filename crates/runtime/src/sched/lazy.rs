@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use crate::sched::{Crew, Lifo, Put, Scheme, Share, Steal};
 
-    /// What became of three tasks that a worker made, and what it was counted.
+    /// Whether the worker's own queue accepted each of three tasks, and how many it refused.
     fn made(wake_ns: u64) -> ([bool; 3], u64) {
         let scheme = Scheme::new(Lifo, Steal { share: Share::Half });
         let crew = Crew::<Linux, _>::new(Lazy::new(scheme, wake_ns), 1, 8);

@@ -1,4 +1,4 @@
-//! What the workers of a crew do now, for observers.
+//! A snapshot of the workers of a crew, for observers.
 //!
 //! The figures are read from words that exist for other reasons, and no worker is stopped: so they
 //! cost workers nothing. Each figure stands by itself; no two are of the same moment.
@@ -11,7 +11,7 @@ use antiphon_sync::queue::WorkQueue;
 use super::crew::Crew;
 use super::policy::Policy;
 
-/// What a crew does now.
+/// The present activity of a crew.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look {
     /// The workers that are there.
@@ -25,7 +25,7 @@ pub struct Look {
     pub policy_has_tasks: bool,
 }
 
-/// What a worker does.
+/// The activity of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Working {
     /// The number of the worker among all workers that may be there, with a seat and without: from

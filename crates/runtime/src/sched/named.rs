@@ -34,7 +34,8 @@ const AGE_NS: u64 = 1_000_000;
 /// | `steal-half`, `steal-one` | [`Steal`] |
 /// | `neighbours-N` | [`Neighbours`] of the range `N`, half |
 ///
-/// With `/blocks`, a worker has its tasks [`InBlocks`], and else in a deque; `lifo-slot` has none.
+/// With `/blocks`, a worker has its tasks [`InBlocks`], and otherwise in a deque; `lifo-slot` has
+/// none.
 impl<P: Platform> FromStr for BoxedPolicy<P> {
     type Err = UnknownPolicy;
 

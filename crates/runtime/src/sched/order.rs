@@ -23,14 +23,14 @@ pub enum End {
 
 /// An order of tasks.
 pub trait Order: Send + Sync {
-    /// What a worker remembers from one task to the next.
+    /// The state that a worker keeps from one task to the next.
     type State: Default + Send;
 
     /// Which end is next.
     fn next(&self, state: &mut Self::State, ask: &impl Ask) -> End;
 }
 
-/// What an order may ask.
+/// The questions that an order may ask its worker.
 pub trait Ask {
     /// A number that looks random.
     fn random(&self) -> u32;
@@ -132,7 +132,7 @@ pub struct Adaptive {
     pub age_ns: u64,
 }
 
-/// What a worker of an [`Adaptive`] order remembers.
+/// The state of a worker of an [`Adaptive`] order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mark {
     /// How many of the worker's tasks were there then, at most: thieves take from these, unseen.

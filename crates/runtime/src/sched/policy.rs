@@ -51,8 +51,8 @@ use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen, WorkQueue};
 pub unsafe trait Policy<P: Platform>: Send + Sync {
     /// The queue of each worker.
     type Queue: WorkQueue + Send + Sync;
-    /// What each worker remembers from one decision to the next; it holds no tasks. The next worker
-    /// in the same seat begins with a default one.
+    /// The state that each worker keeps from one decision to the next; it holds no tasks. The next
+    /// worker in the same seat begins with a default one.
     type State: Default + Send;
 
     /// An empty queue.

@@ -16,7 +16,7 @@ pub struct Put<'a> {
     /// A deadline, a priority, a stage: what a rank means is up to the policy, and most policies
     /// ignore it.
     pub rank: Option<u64>,
-    /// What happens if there is no room.
+    /// The action if there is no room.
     pub room: Room,
     /// When resting workers are woken.
     pub wake: Wake<'a>,
@@ -24,7 +24,7 @@ pub struct Put<'a> {
     pub outside: bool,
 }
 
-/// What happens to a task for which there is no room.
+/// The treatment of a task for which there is no room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Room {
     /// The caller gets it back.

@@ -65,7 +65,8 @@ impl<P: Platform> Several<P> {
     }
 }
 
-/// As one queue: to put in, the one that was put in last; else whichever has something.
+/// As one queue. A task is put into the queue of the last policy; a task is taken from whichever
+/// queue has one.
 impl<P: Platform> WorkQueue for Several<P> {
     unsafe fn push(&self, item: Item) -> Result<(), Full> {
         // SAFETY: of the caller; so too below.

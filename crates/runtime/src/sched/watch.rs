@@ -34,7 +34,7 @@ use super::policy::Policy;
 use super::seats::Turn;
 use crate::sleep::{Bell, Park};
 
-/// What a crew and its watchdog share.
+/// The state that a crew and its watchdog share.
 pub(super) struct Watch<P: Platform> {
     there: P::U32,
     work: Bell<P>,
@@ -51,7 +51,7 @@ pub struct Watchdog<'a, P: Platform, Y: Policy<P>> {
     seen: Box<[Option<Seen>]>,
 }
 
-/// A worker that is in a task for too long, and has a seat that another may have.
+/// A worker that is in a task for too long, and whose seat may be given to another thread.
 pub struct Hog<'a, P: Platform, Y: Policy<P>> {
     crew: &'a Crew<P, Y>,
     worker: usize,

@@ -182,7 +182,8 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
             worker.pop().or_else(|| {
                 let (task, _) = worker.look()?;
                 worker.taken += 1;
-                // What came with the task is where it was not seen before.
+                // Other tasks that were stolen with this one are now in a queue where no worker has
+                // seen them.
                 worker.crew.idlers.notify(worker.me);
                 Some(task)
             })
@@ -241,7 +242,7 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         self.crew.counters[self.me].0.take(self.taken);
     }
 
-    /// Records a further event of the worker, if it still has its seat: else two threads would
+    /// Records a further event of the worker, if it still has its seat: otherwise two threads would
     /// write to the record of another worker.
     pub fn record(&mut self, event: Event) {
         if self.seat.enter() {

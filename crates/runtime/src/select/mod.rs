@@ -12,9 +12,9 @@
 //! ```
 //!
 //! - SELECT-1: one is taken, or none; what the others have stays theirs: they are not tried.
-//! - SELECT-2 (no lost wake): a waiter that is told of something and does not try it passes that on
-//!   (SEVERAL-2). What it was told before it tries is used up by that, whatever it finds: so it is
-//!   for a waiter for that thing alone.
+//! - SELECT-2 (no lost wake): a waiter that is notified of something and does not try it passes
+//!   that on (SEVERAL-2). A notification from before it tries is used up by the attempt, whatever
+//!   it finds: so it is for a waiter for that thing alone.
 //! - SELECT-3 (fair): the order in which all are tried is drawn by lot, anew each time.
 
 mod polled;
@@ -40,33 +40,33 @@ pub trait Source<P: Platform> {
     /// Begins a wait. `None`: there was something, and it is taken.
     fn stand<'a>(&'a self, several: &'a Several<P>) -> Option<Stand<'a, P>>;
 
-    /// The time from when on there is something, whichever thread tells it.
+    /// The time from which on there is something, whichever thread notifies the waiter.
     fn deadline(&self) -> Option<Deadline> {
         None
     }
 }
 
 /// A wait for one of several things; ended when it is dropped.
-#[must_use = "who waits is told of what others wait for"]
+#[must_use = "a pending wait takes notifications away from others: end it"]
 pub struct Stand<'a, P: Platform>(Told<'a, P>);
 
 enum Told<'a, P: Platform> {
     /// To look when told.
     Looks(Place<'a, P>),
-    /// A waiter that is told has it.
+    /// A waiter that is notified has it already.
     Had(Place<'a, P>),
     Rung(Awaited<'a, P>),
-    /// No thread tells it: it has a deadline.
+    /// No thread notifies it: it has a deadline.
     Timed,
 }
 
 impl<'a, P: Platform> Stand<'a, P> {
-    /// For a place in which a waiter that is told tries to take it.
+    /// For a place in which a waiter that is notified tries to take it.
     pub fn looks(place: Place<'a, P>) -> Self {
         Self(Told::Looks(place))
     }
 
-    /// For a place in which a waiter that is told has taken it.
+    /// For a place in which a waiter that is notified has taken it.
     pub fn had(place: Place<'a, P>) -> Self {
         Self(Told::Had(place))
     }
@@ -92,8 +92,8 @@ impl<'a, P: Platform> Stand<'a, P> {
         }
     }
 
-    /// SELECT-2: what was told before the source is tried now is used up. Returns whether the
-    /// source is had by that.
+    /// SELECT-2: uses up a notification from before the source is tried now. Returns whether that
+    /// notification has already taken the source.
     fn use_up(&mut self) -> bool {
         match &mut self.0 {
             Told::Looks(place) => {
@@ -256,8 +256,8 @@ fn wait<P: Platform, F: CrowdForm>(
             || None,
             count,
             |stands| {
-                // The wait is begun with all sources before one is tried: what comes meanwhile is
-                // told.
+                // The wait is begun with all sources before one is tried: what comes meanwhile
+                // causes a notification.
                 let had = first(order, lot, |number| {
                     stands[number] = sources.source(number).stand(&several);
                     stands[number].is_none()

@@ -59,7 +59,7 @@ where
                 let Some(left) = several.leave_waker(waker) else { continue };
                 let _alarm = timed.map(|(until, waker)| A::new(until, waker));
                 pending().await;
-                // Where no thread tells it, it looks for itself.
+                // If no thread notifies it, it checks for itself.
                 if !left.is_told() || nap::passed::<P>(until) {
                     break;
                 }
@@ -72,7 +72,7 @@ where
     }
 }
 
-/// SELECT-2: takes what is there of one source, or what it was told of.
+/// SELECT-2: takes what one source has, or what came with its notification.
 fn take<P: Platform>(
     sources: &impl Sources<P>,
     stands: &mut [Option<Stand<'_, P>>],

@@ -9,7 +9,7 @@
 //! - BELL-1 (no lost wake): a thread puts something in, and then looks for a ticket; the owner
 //!   leaves a ticket, and then looks for something. At least one of them sees the other.
 //! - BELL-2 (one notification): the thread that takes a ticket away notifies, and no other does. So
-//!   however much is put in while the owner sleeps, it is told once.
+//!   however much is put in while the owner sleeps, it is notified once.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 

@@ -1,4 +1,4 @@
-//! The sleep of a thread that is told when there is something to do: the owner of a mailbox, a
+//! The sleep of a thread that is notified when there is something to do: the owner of a mailbox, a
 //! worker.
 //!
 //! | file | what is in it |

@@ -97,7 +97,7 @@ impl<P: Platform> Spin<P> {
 
 impl<P: Platform> Notify for Spin<P> {
     fn begin(&self) -> Ticket {
-        // Relaxed, all: the owner looks by itself at what it is told of.
+        // Relaxed, all: after a notification the owner checks for itself what there is.
         self.told.store(0, Relaxed);
         Ticket::MIN
     }

@@ -64,7 +64,10 @@ impl<P: Platform, T: Send> Stage<P, T> {
     #[must_use]
     pub fn new(room: usize, width: usize) -> Self {
         let most = (CLOSED - 1) as usize;
-        assert!((1..=most).contains(&width), "a stage {width} wide: 1 to 2^30 - 1 it can be");
+        assert!(
+            (1..=most).contains(&width),
+            "a stage {width} wide: the width must be from 1 to 2^30 - 1"
+        );
         Self { items: Channel::new(room), state: Lines(P::U32::ZERO), width: width as u32 }
     }
 

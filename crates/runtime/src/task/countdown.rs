@@ -53,8 +53,8 @@ impl<P: Platform> Countdown<P> {
         }
     }
 
-    /// The maker makes no more: `None` if all tasks are done, else what to wait for before it
-    /// [leaves](Self::leave). Once.
+    /// Says that the maker makes no more tasks. `None` if all tasks are done, else what to wait for
+    /// before it [leaves](Self::leave). Call it once.
     pub fn close(&self) -> Option<Awaited<'_, P>> {
         // Acquire: COUNT-1.
         let last = self.left.fetch_sub(1, AcqRel) == 0;

@@ -135,7 +135,7 @@ impl<P: Platform, T> Handle<P, T> {
     }
 }
 
-/// What the task has returned; `None` if it has panicked, or was dropped.
+/// The value that the task has returned; `None` if it has panicked, or was dropped.
 impl<P: Platform, T> Future for Handle<P, T> {
     type Output = Option<T>;
 

@@ -8,8 +8,8 @@ use core::ptr::NonNull;
 ///
 /// # Safety
 ///
-/// What `allocate` returns is as large and as aligned as its layout says, and belongs to no other
-/// until it is freed.
+/// Memory that `allocate` returns has the size and alignment of its layout, and has one owner until
+/// it is freed.
 pub unsafe trait Memory: 'static {
     /// A place for a task of this layout, the size of which is not 0.
     fn allocate(layout: Layout) -> NonNull<u8>;

@@ -26,7 +26,7 @@ impl<P: Platform, T: Send + 'static> Promise<P, T> {
     /// A promise, and a handle to wait for its value.
     #[must_use]
     pub fn new() -> (Self, Handle<P, T>) {
-        let never: fn() -> T = || unreachable!("nobody has it as a task");
+        let never: fn() -> T = || unreachable!("a promise is never run as a task");
         // SAFETY: `'static`.
         let header = unsafe { allocate::<P, Heap, _, _>(never, OWED | AWAITED) };
         // SAFETY: of something that returns `T`, and `AWAITED` is ours.

@@ -7,18 +7,19 @@ use std::thread;
 use antiphon_linux::Linux;
 use antiphon_runtime::message::{Actions, Mailbox, Message, NotPosted, Park};
 
-/// What came of it.
+/// The result of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Tally {
     /// Messages that were delivered.
     pub delivered: u64,
-    /// Messages that were not the next of their poster's: lost ones before, or delivered twice.
+    /// Messages that were not the next one of their poster: because some were lost, or delivered
+    /// twice.
     pub out_of_order: u64,
     /// Posts that found no room.
     pub refused: u64,
 }
 
-/// What one thread expects of each: the number of its next message.
+/// For each poster, the number of the next message that one thread expects from it.
 type Expected = Vec<AtomicU64>;
 
 struct Counts {

@@ -3,7 +3,7 @@
 
 use super::{Interrupt, Machine, Wakes};
 
-/// What threads cost a program that is the kernel, in nanoseconds.
+/// The cost of threads to a program that is the kernel, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
     /// The waker, until a thread is on the run queue of its CPU.

@@ -37,8 +37,8 @@ pub struct Machine {
     pub topology: Topology,
     /// A load or store of a line that the core holds.
     pub hit_ns: u64,
-    /// What `hit_ns` leaves out, in picoseconds; less than none if that is too much. Each thread
-    /// makes up for it every now and then.
+    /// Correction of `hit_ns`, in picoseconds; negative if `hit_ns` is too large. Each thread adds
+    /// up the difference and corrects its time now and then.
     pub hit_rest_ps: i64,
     /// From one look of a spinning waiter to the next: what it pauses. 0: it looks as soon as its
     /// line has changed.
@@ -58,11 +58,11 @@ pub struct Machine {
     pub link: Option<Link>,
     /// A sequentially consistent fence.
     pub fence_ns: u64,
-    /// What a heavy fence costs for each running core.
+    /// The cost of a heavy fence for each running core.
     pub heavy_fence_ns_per_cpu: u64,
     /// An interrupt that one CPU sends to another.
     pub interrupt: Interrupt,
-    /// What threads cost a program that is the kernel, if that is known.
+    /// The cost of threads to a program that is the kernel, if that is known.
     pub kernel: Option<Kernel>,
     /// Reading the clock, or the counter of a CPU.
     pub clock_ns: u64,
@@ -83,9 +83,9 @@ pub struct Machine {
     /// The cost of a call of the system by itself: the part of it in going to sleep and waking. A
     /// call that wakes several pays that once.
     pub call_ns: u64,
-    /// What going to sleep costs the sleeper, before its core is free.
+    /// The cost of going to sleep to the sleeper, before its core is free.
     pub park_ns: u64,
-    /// What waking a sleeping thread costs the waker.
+    /// The cost to the waker of waking a sleeping thread.
     pub wake_ns: u64,
     /// From there until the woken thread wants its core, if that is not in an idle state.
     pub wake_latency_ns: u64,
@@ -93,7 +93,7 @@ pub struct Machine {
     pub wake_jitter_ns: u64,
     /// Each thread starts late by at most this, at random.
     pub start_jitter_ns: u64,
-    /// What it costs a thread to go on on another CPU, beside the lines that it misses there.
+    /// The cost to a thread of continuing on another CPU, beside the lines that it misses there.
     pub migrate_ns: u64,
     /// How often the system evens out its run queues.
     pub balance_ns: u64,
@@ -110,16 +110,16 @@ pub struct Link {
     pub transfers: u32,
 }
 
-/// What an interrupt between CPUs takes, in nanoseconds.
+/// Cost of an interrupt between CPUs, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupt {
-    /// The sender, until it can go on.
+    /// Time that the sender is busy with it.
     pub send_ns: u64,
-    /// From there until the receiver is interrupted, where the distance says nothing else.
+    /// Time from then until the receiver is interrupted, unless the distance has a time of its own.
     pub deliver_ns: u64,
-    /// The receiver, until it goes on with what it did.
+    /// Time that the receiver spends on it before it resumes its work.
     pub handle_ns: u64,
-    /// The wakes of threads of other CPUs that send one.
+    /// Which wakes of threads on other CPUs send an interrupt.
     pub wakes: Wakes,
 }
 
@@ -161,7 +161,7 @@ impl Machine {
 
     /// The same costs on another number of sockets and cores, one hardware thread each. A socket is
     /// a NUMA node of the machine; what lies within it is as far apart as the node's CPUs. Hops are
-    /// kept if the number of sockets is; else all sockets are one hop apart.
+    /// kept if the number of sockets is; otherwise all sockets are one hop apart.
     ///
     /// # Panics
     ///
@@ -198,7 +198,7 @@ impl Machine {
         self.topology.cpus()
     }
 
-    /// What a line costs from the cache of one CPU to another's, in nanoseconds.
+    /// Cost of a line from the cache of one CPU to another's, in nanoseconds.
     #[must_use]
     pub fn transfer_ns(&self, from: u32, to: u32) -> u64 {
         self.topology.transfer_ns(from, to)

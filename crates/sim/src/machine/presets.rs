@@ -7,7 +7,7 @@ use super::{Description, Machine};
 /// A machine that comes with the crate.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
-    /// What it is called, and its file.
+    /// Its name and its file.
     pub name: &'static str,
     /// The text of its file.
     pub text: &'static str,

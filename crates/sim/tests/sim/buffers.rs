@@ -10,8 +10,8 @@ use antiphon_sim::{Machine, Memory, Model, OwnLine, Sim, Simulation, now, work};
 
 use crate::{Word, small, time, word};
 
-/// What `one` and `other` return that run against each other on two words that both have in their
-/// caches, one of them 150 ns late and the other at each instant up to 700.
+/// The results of `one` and `other`, run against each other on two words that both have in their
+/// caches: one starts at 150 ns, the other at each instant up to 700.
 fn outcomes(
     memory: Memory,
     one: fn(&[OwnLine<Word>; 2]) -> u32,
@@ -112,8 +112,8 @@ fn a_thread_sees_its_own_stores_at_once() {
     assert_eq!(outcome.counts.posted, 3);
 }
 
-/// A store is seen when its line has come. In the meantime all others see what was there, and may
-/// change it.
+/// A store becomes visible when its line has arrived. Until then all other threads see the old
+/// value, and may change it.
 #[test]
 fn others_see_what_was_there_until_the_line_has_come() {
     let m = Machine { invalidate_ns: 500, ..small().shape(3, 2) };

@@ -18,7 +18,7 @@ fn what_costs_less_farther_out_is_doubted_where_it_stands() {
     let found = doubts(near, "transfer = { ns = 121, measured = \"within\" }");
     let [(line, what)] = &found[..] else { panic!("{found:?}") };
     assert!(line.contains("across"), "{line}");
-    let words = "level.machine.transfer is 120 ns, and nearer in level.socket.transfer is 121 ns";
+    let words = "level.machine.transfer is 120 ns, but the nearer level.socket.transfer is 121 ns";
     assert!(what.starts_with(words), "{what}");
     assert_eq!(doubts(near, "transfer = { ns = 120, measured = \"within\" }"), []);
     let memory = doubts("ns = 150, recalled", "ns = 89, recalled");
@@ -42,7 +42,7 @@ fn each_further_hop_is_farther_out() {
     assert_eq!(of(&hops(120, 130)), []);
     let doubts = of(&hops(130, 120));
     assert_eq!(doubts.len(), 1);
-    assert!(doubts[0].what.contains("level.machine.transfer[1] is 120 ns, and nearer in level."));
+    assert!(doubts[0].what.contains("level.machine.transfer[1] is 120 ns, but the nearer level."));
 }
 
 /// A cluster of efficient cores is slower within than the ring is between.

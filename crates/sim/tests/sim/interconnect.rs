@@ -1,4 +1,4 @@
-//! What the sockets' caches and the ways between them add to an access.
+//! The costs that the sockets' caches and the links between them add to an access.
 
 use std::cell::Cell;
 use std::rc::Rc;

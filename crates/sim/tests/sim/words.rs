@@ -31,7 +31,8 @@ fn wake(word: &Long, places: u32, count: u32) -> u32 {
 }
 
 /// Threads on CPUs from 1 on, which come one after the other, sleep in these places until they are
-/// woken once. Those that are back, in that order, are told to `waker`, which comes last, on CPU 0.
+/// woken once. The waker, which comes last, on CPU 0, gets the list of those that are back, in that
+/// order.
 fn sleepers(
     machine: Machine,
     places: &[u32],
@@ -110,7 +111,8 @@ fn a_deadline_ends_the_sleep_in_either_clock_and_leaves_nobody_behind() {
     let _ = simulation.run(0).expect("deadlines pass");
 }
 
-/// The deadline passes while the wake is under way: a sleeper that was chosen is not told so.
+/// The deadline passes while the wake is under way: a sleeper that was chosen does not return a
+/// timeout.
 #[test]
 fn who_was_chosen_has_not_timed_out() {
     for late_ns in 0..2_000 {

@@ -149,7 +149,7 @@ impl<'a, P: Platform, S: Stamps, const N: usize> Transaction<'a, P, S, N> {
     ///
     /// # Errors
     ///
-    /// If the value can't be told at this transaction's time; to be passed on.
+    /// If the value at this transaction's time is not known; pass this error on.
     ///
     /// # Panics
     ///

@@ -17,7 +17,7 @@ use antiphon_platform::{Platform, RANK};
 
 use super::{Boost, Distance, None, Numa, Policy, Priority, Scl, Waiting, WakeUp, priority};
 
-/// The policy of this crate that a lock was told to have.
+/// The policy of this crate that was set for a lock.
 ///
 /// It is the default of locks. It costs a branch where a waiter is sorted, and nothing where no
 /// thread waits. A choice among a user's own policies is a type like this one, with

@@ -74,7 +74,8 @@ pub trait Policy: Copy + Default + PartialEq + Send + Sync + 'static {
         Self::default()
     }
 
-    /// The byte for this policy in a lock that [was told](crate::lock::ShflMutex::set_policy).
+    /// The byte for this policy in a lock whose policy [was
+    /// set](crate::lock::ShflMutex::set_policy).
     fn byte(self) -> u8 {
         0
     }

@@ -26,8 +26,8 @@
 //!   up. `top` is not below any `tail` that could be seen after the owner has last moved on. So no
 //!   thief gets an item at or above `limit = head + (top - head + 1) / 2`.
 //! - DEQUE-2: between the owner's moving `tail` on and its moving `head` on, the queue seems to
-//!   hold more than it can, whatever thieves take meanwhile: thieves that look are told to come
-//!   back, never that it is empty.
+//!   hold more than it can, whatever thieves take meanwhile: thieves that look are asked to retry,
+//!   and never see it empty.
 //!
 //! Stealing half and a fast end for the owner are in Hendler and Shavit, "Non-blocking steal-half
 //! work queues" (2002), whose owner exchanges a range at each power of two. The dissertation's

@@ -30,7 +30,7 @@ pub(super) struct Ends<P: Platform> {
     pub(super) slots: Slots<P>,
 }
 
-/// What a thief has seen.
+/// The state that a thief has seen.
 pub(super) struct There<'a, P: Platform> {
     pub(super) head: u64,
     pub(super) size: u64,

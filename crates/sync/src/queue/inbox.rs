@@ -43,7 +43,7 @@ impl<P: Platform> Inbox<P> {
         Self { posted: Lines(P::U64::ZERO), sorted: Lines(P::U64::ZERO), links: PhantomData };
 
     /// Puts an item in; returns whether there was none after the owner's last look, so that the
-    /// owner might want to be told. Does not block.
+    /// owner might want to be notified. Does not block.
     ///
     /// # Safety
     ///

@@ -97,8 +97,8 @@ pub trait WorkQueue {
     /// The caller is the owner.
     unsafe fn push(&self, item: Item) -> Result<(), Full>;
 
-    /// Whether thieves find no more items that were put in than at the last call: there is nothing
-    /// to tell them of.
+    /// Whether thieves would find no more items than at the last call: then there is nothing to
+    /// notify them of.
     ///
     /// # Safety
     ///

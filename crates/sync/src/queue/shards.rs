@@ -28,8 +28,8 @@ pub(super) struct Shards<P: Platform, S> {
 
 /// A queue of many that is one of several.
 pub(super) trait Shard {
-    /// Takes an item out. A caller that is told that there is none sees what was put in elsewhere
-    /// before the item which it has seen to be taken out.
+    /// Takes an item out. A caller that gets `None` sees all items that were put in elsewhere
+    /// before an item whose removal it has seen.
     fn pop(&self) -> Option<Item>;
 
     /// How often a producer has begun to put in: this only grows.
@@ -88,8 +88,8 @@ impl<P: Platform, S> Shards<P, S> {
         (from..count).chain(0..from).map(|at| self.get(at))
     }
 
-    /// The first `count` of them; and then, for a producer that finds no room in those, one by one
-    /// all that may be: other threads may have added some meanwhile, and this adds the rest.
+    /// The first `count` shards; then, for a producer that finds no room in those, all others up to
+    /// the maximum, one by one. Other threads may have added some meanwhile; this adds the rest.
     pub(super) fn growing(&self, lot: &mut Lot, shard: impl Fn() -> S) -> impl Iterator<Item = &S> {
         let count = self.count();
         let later = (count..).map_while(move |at| self.grow(at, &shard));
@@ -104,8 +104,8 @@ impl<P: Platform, S> Shards<P, S> {
         let word = self.later.get(grown)?;
         let new = Box::into_raw(Box::new(Lines(shard())));
         let address = new.expose_provenance() as u64;
-        // AcqRel: SHARDS-3, what is in it, for a thread that has lost and counts it; and in
-        // another's.
+        // AcqRel: SHARDS-3. Release: a thread that loses the race, and counts this shard, sees its
+        // contents. Acquire: if we lose, we see those of the other's shard.
         let address = match word.compare_exchange(0, address, AcqRel, Acquire) {
             Ok(_) => address,
             Err(theirs) => {

@@ -14,7 +14,7 @@
 //!   thread that takes it out.
 //! - SLOTTED-2: the slot is not free while its item moves to the deque: the next is there already.
 //!   So a thread that looks first at the slot, and then at the deque, sees what is there.
-//! - SLOTTED-3: thieves leave an item that is younger than `age_ns`, and are told to come back.
+//! - SLOTTED-3: thieves leave an item that is younger than `age_ns`, and are asked to retry.
 //!
 //! The slot is that of Go and Tokio, where thieves don't take it, or only from a worker that
 //! sleeps; that of Kotlin's coroutines may be stolen when it is 100 µs old. The time is a hint: a

@@ -43,7 +43,7 @@ impl<P: SharedWait, F: Form> SharedLatch<P, F> {
     /// If `count` is more than [`MAX_COUNT`].
     #[must_use]
     pub const fn new(count: u32) -> Self {
-        assert!(count <= MAX_COUNT, "a latch can't count so far");
+        assert!(count <= MAX_COUNT, "the count of a latch is too large");
         Self { word: P::U32::ZERO, beside: count.wrapping_sub(1), form: PhantomData }
     }
 

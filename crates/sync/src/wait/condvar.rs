@@ -121,7 +121,7 @@ impl<P: Platform> Condvar<P> {
         (end, notified)
     }
 
-    /// Puts the caller on the list. To be called with the mutex held.
+    /// Puts the caller on the list. The caller holds the mutex.
     pub fn prepare(&self) -> Entry<P> {
         self.enlist(|_| {})
     }

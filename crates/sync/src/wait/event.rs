@@ -267,8 +267,8 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
             }
             let next = list.take::<Q, F>(1);
             if next != 0 {
-                // Release: as `look` says. An exchange: an arriving waiter that sees `QUEUED` off
-                // next, and an older `taken`, must not take that still.
+                // Release: as `look` says. An exchange: an arriving waiter that then sees `QUEUED`
+                // cleared, but an older `taken`, must fail to take the set again.
                 self.taken.swap(sets.count(), Release);
             }
             self.dequeue(list);

@@ -45,7 +45,7 @@ pub struct EventCount<P: Platform, Q: Policy = Distance, F: CrowdForm = Standard
 
 /// A wait that was prepared; cancels it when dropped. A wait that is forgotten stays on the list,
 /// and takes a notification from others.
-#[must_use = "a wait that was prepared is to be waited, or cancelled if there is no need any more"]
+#[must_use = "a prepared wait takes notifications: wait by it, or cancel it"]
 pub struct Key<'a, P: Platform, Q: Policy = Distance, F: CrowdForm = Standard> {
     count: &'a EventCount<P, Q, F>,
     /// `None`: there was no node, or the wait is over.
@@ -97,8 +97,8 @@ impl<P: Platform, Q: Policy, F: CrowdForm> EventCount<P, Q, F> {
     }
 
     /// Notifies `count` waiters that have prepared, or as many as there are, in the order in which
-    /// they did. To be called when the condition is true. Never blocks for longer than others hold
-    /// the list; where no thread waits, it is a fence and a load.
+    /// they did. Call it when the condition is true. Never blocks for longer than others hold the
+    /// list; where no thread waits, it is a fence and a load.
     #[inline]
     pub fn notify(&self, count: u32) {
         // EC-1: pairs with the fence in `enlist`.

@@ -82,7 +82,7 @@ impl<P: Platform, F: CrowdForm> Latch<P, F> {
     /// If `count` is more than [`MAX_COUNT`].
     #[must_use]
     pub const fn new(count: u32) -> Self {
-        assert!(count <= MAX_COUNT, "a latch can't count so far");
+        assert!(count <= MAX_COUNT, "the count of a latch is too large");
         let beside = count.wrapping_sub(1);
         Self { state: P::U32::ZERO, beside, list: List::NEW, form: PhantomData }
     }

@@ -154,7 +154,7 @@ impl<P: Platform, F: CrowdForm> Once<P, F> {
         let _ = me.stand_before(seen.waiters());
         // Release: our node; pairs with the acquire in `end`.
         match self.word.compare_exchange(seen.0, joined.0, Release, Relaxed) {
-            // Whatever it was told: the caller checks the word.
+            // Whatever the notification says: the caller checks the word.
             Ok(_) => {
                 let (Told::Gone(_) | Told::Lost) = me.wait::<F>();
             }

@@ -11,7 +11,7 @@
 //! - SEVERAL-1 (no lost wake): the node of a place is asleep from the start for a thread that lets
 //!   it go, so that this thread wakes the lead after it has told the place (TOGETHER-4). The waiter
 //!   looks at all places before it parks; and a park does not begin where a wake came first.
-//! - SEVERAL-2: a place that was told and not used passes that on when it is dropped, as its
+//! - SEVERAL-2: a place that was notified and not used passes that on when it is dropped, as its
 //!   primitive has it (EC-3, EVENT-5).
 //! - SEVERAL-3: the lead's node is given back after all places are gone: they borrow it. A wake
 //!   that comes later than that wakes the next user of the node for no reason.
@@ -34,31 +34,31 @@ use super::together::{CrowdForm, Member};
 use crate::lock::Standard;
 use crate::nap;
 
-/// A wait of the caller's for several things, which tell it by their [places](Place), or by the
-/// [ticket](Self::ticket). For one time: another wait needs another `Several`.
+/// A wait of the caller for several things, which notify it by their [places](Place), or by the
+/// [ticket](Self::ticket). It is used once: another wait needs another `Several`.
 pub struct Several<P: Platform> {
     /// `None`: there was no node.
     lead: Option<Member<P>>,
     lent: Cell<bool>,
-    /// Whether a place has no node, so that no thread tells it.
+    /// Whether a place has no node, so that no thread notifies it.
     short: Cell<bool>,
 }
 
 /// A place on the list of one of [several](Several) things.
-#[must_use = "who has a place is told of what others wait for"]
+#[must_use = "a place takes notifications away from others: end it"]
 pub struct Place<'a, P: Platform> {
     of: &'a dyn Stands<P>,
-    /// `None`: there was no node, or the place was told.
+    /// `None`: there was no node, or the place was notified.
     me: Option<Member<P>>,
     told: bool,
 }
 
 /// An object that has a list with places.
 pub(super) trait Stands<P: Platform>: Sync {
-    /// Ends the wait of a member; returns whether it was told.
+    /// Ends the wait of a member; returns whether it was notified.
     fn withdraw(&self, me: Member<P>) -> bool;
 
-    /// SEVERAL-2: passes on, to another waiter, what a member was told.
+    /// SEVERAL-2: passes a member's notification on to another waiter.
     fn pass_on(&self);
 }
 
@@ -157,7 +157,7 @@ fn spin<P: Platform, F: CrowdForm>(
     P::hint(Hint::SpinBegin);
     let status = &lead.node.status;
     for _ in 0..pieces {
-        // Acquire: a place that was told is looked at again, which acquires it.
+        // Acquire: a place that was notified is looked at again, which acquires it.
         let told = || status.spin_while(Acquire, PIECE, Member::<P>::waits).is_ok();
         if is_over() || nap::passed::<P>(deadline) || told() {
             break;
@@ -209,8 +209,8 @@ impl<'a, P: Platform> Place<'a, P> {
         None
     }
 
-    /// Whether the place was told, and that is not used up; if so, what was done before happens
-    /// before the return.
+    /// Whether the place has a notification that is not used up. If so, what was done before the
+    /// notification happens before the return.
     pub fn look(&mut self) -> bool {
         if let Some(me) = self.me.take_if(|me| me.is_over()) {
             self.told = self.of.withdraw(me);
@@ -218,9 +218,9 @@ impl<'a, P: Platform> Place<'a, P> {
         self.told
     }
 
-    /// Uses up what the place was told, which is then not passed on; returns whether it had been
-    /// told at the last [look](Self::look). For an event count: the caller checks its condition
-    /// after this.
+    /// Uses up the notification of the place, which is then not passed on; returns whether there
+    /// had been one at the last [look](Self::look). For an event count: the caller checks its
+    /// condition after this.
     pub fn use_up(&mut self) -> bool {
         core::mem::take(&mut self.told)
     }

@@ -239,7 +239,7 @@ fn one_policy_decides_where_the_other_is_silent() {
     assert_eq!(case().served::<ShflMutex<Sim, Both>>(), expected);
 }
 
-/// A lock that was told before any thread comes is as good as one whose type says so.
+/// A policy that is set before any thread comes is as good as one in the lock's type.
 #[test]
 fn a_policy_that_is_chosen_does_what_the_type_does() {
     fn chosen(case: Case, choose: fn(&ShflMutex<Sim>)) -> Vec<usize> {

@@ -109,7 +109,8 @@ pub fn end_all(end: Instant) -> Vec<String> {
 
 /// Forgets adopted processes that have ended.
 fn reap() {
-    // SAFETY: no status is asked for. No `Child` is left, by the contract of `end_all`.
+    // SAFETY: the pointer to the status may be null. No `Child` is left whose process this could
+    // reap, by the contract of `end_all`.
     while unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } > 0 {}
 }
 

@@ -66,7 +66,7 @@ impl Seen {
         names.into_iter().find_map(|name| match (self.0.get(name), other.0.get(name)) {
             (Some(one), Some(two)) => differ(name, one, two),
             (Some(_), None) => Some(format!("{name} is missing")),
-            (None, _) => Some(format!("{name} was not there without")),
+            (None, _) => Some(format!("{name} exists only with antiphon")),
         })
     }
 }
@@ -136,7 +136,7 @@ mod tests {
         assert!(other("stdout", "one\n").contains("at byte 4"));
         assert!(other("stdout", "one\ntwo\nthree\n").contains("at byte 8"));
         assert!(other("file a", "").contains("file a differs"));
-        assert_eq!(other("file b", ""), "file b was not there without");
+        assert_eq!(other("file b", ""), "file b exists only with antiphon");
         assert_eq!(other("trouble", "still runs"), "still runs");
         let fewer = seen(&[("exit", "code 0"), ("stdout", "one\ntwo\n")]);
         assert_eq!(plain.difference(&fewer), Some("file a is missing".to_owned()));

@@ -128,7 +128,7 @@ impl Place {
         copy.arg("-a").arg(self.prepared().join(".")).arg(self.work());
         match copy.status()?.success() {
             true => Ok(()),
-            false => Err("what was prepared can't be copied".into()),
+            false => Err("the prepared files can't be copied".into()),
         }
     }
 }
@@ -273,7 +273,7 @@ impl Run<'_> {
         }
         add_ending(seen, name, ended);
         if self.mode.is_none() && ended.and_then(|ended| ended.code()) == Some(NOT_FOUND) {
-            seen.add_trouble("a program of it is not there");
+            seen.add_trouble("one of its programs is missing");
         }
         Ok(())
     }

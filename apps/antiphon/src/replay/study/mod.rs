@@ -35,7 +35,7 @@ pub struct Asked {
     pub is_part: bool,
 }
 
-/// All that is to be told.
+/// All results to report.
 pub struct Study {
     pub asked: Asked,
     pub command: Vec<String>,

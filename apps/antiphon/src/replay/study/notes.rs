@@ -25,7 +25,7 @@ impl Study {
             notes.push(format!("{} found no room in the recording", several(dropped, "event")));
         }
         if cut_off {
-            notes.push("the recording has no end: its recorder was killed".to_owned());
+            notes.push("the recording is incomplete: its recorder was killed".to_owned());
         }
         if self.cleaned.total() > 0 {
             let Cleaned {
@@ -52,7 +52,7 @@ impl Study {
         let fallbacks = fallbacks.fold(0.0, f64::max);
         if fallbacks > 0.0 {
             notes.push(format!(
-                "{:.2} % of the waits went otherwise than recorded, at most",
+                "at most {:.2} % of the waits differed from the recording",
                 fallbacks * 100.0
             ));
         }
@@ -66,7 +66,9 @@ impl Study {
 /// The note about the recorder's own time, if that is more than a detail.
 fn recorder(recorder_ns: Option<u64>, program_ns: u64) -> Option<String> {
     let Some(recorder_ns) = recorder_ns else {
-        return Some("what recording took is not in the trace: it counts as the program's".into());
+        return Some(
+            "the cost of recording is not in the trace: it counts as the program's time".into(),
+        );
     };
     let share = recorder_ns as f64 / (recorder_ns + program_ns).max(1) as f64;
     (share >= NOTICEABLE).then(|| {

@@ -207,7 +207,7 @@ fn parsed(pid: u32, text: &str) -> Result<Pools, Failure> {
     let answer = Answer::deserialize(&told).map_err(|_| garbled())?;
     match answer.error {
         Some(error) if error.contains("another user") => Err(Failure::missing(format!(
-            "process {pid} is another user's; as root: sudo antiphon top {pid}"
+            "process {pid} belongs to another user; as root: sudo antiphon top {pid}"
         ))),
         Some(error) => Err(Failure::measured(format!("process {pid} says: {error}"))),
         None => Ok(Pools { told: told["pools"].clone(), pools: answer.pools }),
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn what_is_no_answer_is_refused() {
         let newer = r#"{"antiphon_look":2,"pools":[]}"#;
-        let denied = r#"{"antiphon_look":1,"error":"this program is another user's"}"#;
+        let denied = r#"{"antiphon_look":1,"error":"this program belongs to another user"}"#;
         for (text, words) in [
             ("", "garbled"),
             ("[]", "garbled"),

@@ -59,8 +59,8 @@ impl Pool {
     fn times(&self, most: usize) -> Vec<Part> {
         let missing = match &self.latency {
             Some(Some(latency)) => return latency.parts(most),
-            Some(None) => "times: none, as the pool's recorder is off",
-            None => "times: the program is of an earlier version of antiphon, and does not tell",
+            Some(None) => "times: none, because the pool's recorder is off",
+            None => "times: unknown, because the program uses an earlier version of antiphon",
         };
         vec![Part::Line(missing.to_owned())]
     }

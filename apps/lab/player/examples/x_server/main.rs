@@ -11,9 +11,9 @@
 //! the server minds the time, or by a timer of its own, on the server's CPU.
 //!
 //! Behind each frame the client sets a counter of the server's. A thread with a connection of its
-//! own, on another CPU, first in line there if that is permitted, is told when the server has done
-//! so: how late that is, by the clock, is the frame's tardiness. It has the server's way through
-//! the frame in it, and the event's way back.
+//! own, on another CPU, first in line there if that is permitted, is notified when the server has
+//! done so: how late that is, by the clock, is the frame's tardiness. It has the server's way
+//! through the frame in it, and the event's way back.
 //!
 //! | file | what |
 //! |---|---|

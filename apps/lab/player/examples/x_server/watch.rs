@@ -1,4 +1,4 @@
-//! The watcher, which is told when the server has shown a frame.
+//! The watcher, which is notified when the server has shown a frame.
 
 use std::thread::{self, JoinHandle};
 

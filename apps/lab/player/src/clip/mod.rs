@@ -195,7 +195,7 @@ impl Clip {
     }
 
     /// How long a frame is shown, in nanoseconds: as the stream says, from a millisecond to 10 s;
-    /// else a thirtieth of a second.
+    /// otherwise a thirtieth of a second.
     pub fn frame_ns(&self) -> u64 {
         self.frame_ns
     }

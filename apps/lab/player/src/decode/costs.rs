@@ -49,7 +49,7 @@ impl Costs {
             }
         }
         if tries == 0 {
-            return Err(Error::Parameter("what is measured is tried at least once"));
+            return Err(Error::Parameter("the number of measurements must be at least 1"));
         }
         Self::measured(ns, clip)
     }
@@ -61,10 +61,10 @@ impl Costs {
     /// [`Error::Parameter`] if there is not one for each frame of the clip, or one is 0.
     pub fn measured(ns: Vec<u64>, clip: &Clip) -> Result<Self, Error> {
         if ns.len() != clip.frames().len() {
-            return Err(Error::Parameter("a trace has a cost for each frame"));
+            return Err(Error::Parameter("a trace needs one cost for each frame"));
         }
         if ns.contains(&0) {
-            return Err(Error::Parameter("no frame is decoded in no time"));
+            return Err(Error::Parameter("the decoding cost of a frame must be above 0"));
         }
         Ok(Self { ns })
     }

@@ -75,7 +75,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
         }
     }
 
-    /// Forgets the bytes of a frame that is decoded or dropped: they are of no use any more.
+    /// Frees the bytes of a frame that is decoded or dropped.
     pub(super) fn forget_bytes(&mut self, number: u64) {
         if self.schedule.clip().is_in_parts() {
             let frame = self.schedule.split(number).0;

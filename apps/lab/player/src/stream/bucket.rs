@@ -16,7 +16,7 @@ impl Bucket {
     ///
     /// If the rate is 0.
     pub fn new(bytes_per_second: u64, burst_ns: u64) -> Self {
-        assert!(bytes_per_second > 0, "a link carries something");
+        assert!(bytes_per_second > 0, "the rate of a link must be above 0");
         let byte_ns = 1e9 / bytes_per_second as f64;
         Self { byte_ns, burst_ns: burst_ns as f64, paid_ns: 0.0 }
     }

@@ -243,7 +243,8 @@ impl<S: Screen + 'static> State<S> {
                         None => self.received.late += 1,
                     }
                     if held > HELD {
-                        return Err("the server sends more ahead than is held here".to_owned());
+                        return Err("the server sends more frames ahead than this client can hold"
+                            .to_owned());
                     }
                 }
                 (Said::Frame(..), None) => {}

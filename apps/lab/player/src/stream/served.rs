@@ -66,10 +66,10 @@ impl fmt::Display for Served {
         match &self.parting {
             Parting::Played => f.write_str("to the end"),
             Parting::HungUp => f.write_str("it hung up"),
-            Parting::Garbage => f.write_str("it sent what no client sends"),
+            Parting::Garbage => f.write_str("it sent an invalid message"),
             Parting::OtherVersion => f.write_str("it speaks another version"),
             Parting::Silent => f.write_str("it did not say what it wants"),
-            Parting::Stalled => f.write_str("it took nothing any more"),
+            Parting::Stalled => f.write_str("it stopped reading"),
             Parting::Failed(why) => f.write_str(why),
         }
     }

@@ -19,8 +19,9 @@ use crate::player::Options;
 /// How a server serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerOptions {
-    /// The window: frames are sent so long before they are due, at the most, in milliseconds; 10 to
-    /// 60 000. The first one is due a window after a client was told what comes.
+    /// The window: how long before they are due frames are sent, at the most, in milliseconds; 10
+    /// to 60 000. The first frame is due one window after the client has received the description
+    /// of the stream.
     pub window_ms: u32,
     /// How long before it is due a frame expires, in nanoseconds: the time that it takes from here
     /// to a picture, with all that was sent before and is on its way.
@@ -86,8 +87,8 @@ pub struct Server {
 type Shared = Rc<RefCell<Server>>;
 
 impl Server {
-    /// Makes `events` serve the clients that come to `address`; `left` is told of each client that
-    /// has gone. Returns the address, with the port that it has.
+    /// Makes `events` serve the clients that come to `address`; `left` is called for each client
+    /// that has gone. Returns the address, with the port that it has.
     ///
     /// # Errors
     ///
@@ -138,7 +139,8 @@ impl Server {
     fn welcome(&mut self, stream: TcpStream, address: SocketAddr) -> io::Result<Option<Peer>> {
         stream.set_nonblocking(true)?;
         if self.now >= self.options.clients {
-            // Room for so little there is, or else it sees that it was closed.
+            // There is room for a message this short; if not, the server sees that the connection
+            // was closed.
             let _ = (&stream).write(&wire::refuse(Answer::Busy));
             return Ok(None);
         }

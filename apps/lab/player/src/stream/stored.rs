@@ -26,7 +26,10 @@ impl Stored {
         let file = File::open(path).map_err(Error::file(path))?;
         let clip = Clip::read(path)?;
         if clip.head().len() > wire::MOST_HEAD {
-            return Err(Error::Stream("more before its first frame than can be announced", 0));
+            return Err(Error::Stream(
+                "the header before the first frame is too long to be announced",
+                0,
+            ));
         }
         if let Some(frame) = clip.frames().iter().find(|f| f.bytes.len() > wire::MOST_BYTES) {
             return Err(Error::Stream("a frame of more than 4 MiB", frame.bytes.start));

@@ -165,8 +165,8 @@ impl Reader {
                 self.is_over = true;
                 Ok(Some(Said::End))
             }
-            [1, 0, 0, 0] => Err("a frame that there is not, or of a length that none has"),
-            _ => Err("a message of no kind that is known"),
+            [1, 0, 0, 0] => Err("a frame with an impossible number or length"),
+            _ => Err("a message of an unknown kind"),
         }
     }
 
@@ -174,7 +174,7 @@ impl Reader {
         let rest = self.rest();
         let Some(head) = rest.first_chunk::<ANSWER_LEN>() else { return Ok(None) };
         if head[..4] != ANSWER {
-            return Err("no answer of such a server");
+            return Err("not the answer of such a server");
         }
         if head[6] == Answer::Busy as u8 {
             return Err("that it serves as many as it may");
@@ -197,7 +197,7 @@ impl Reader {
         let Some(told) = rest.get(ANSWER_LEN..whole) else { return Ok(None) };
         let (head, outlines) = told.split_at(before);
         let outlines: Option<Vec<_>> = outlines.as_chunks().0.iter().map(outline).collect();
-        let outlines = outlines.ok_or("a frame of no layer that is known")?;
+        let outlines = outlines.ok_or("a frame of an unknown layer")?;
         let clip = Clip::announced(head.to_vec(), &outlines, (width, height), frame_ns);
         self.heard += whole;
         self.frames = frames;

@@ -191,5 +191,7 @@ fn has_usual_pixels(setup: &Setup, screen: &Screen) -> Result<(), Error> {
         return Ok(());
     }
     let depth = screen.root_depth;
-    Err(Error::Display(format!("its screen has a depth of {depth}; 24, of true colours, will do")))
+    Err(Error::Display(format!(
+        "its screen has a depth of {depth}: use one of true colours with a depth of 24"
+    )))
 }

@@ -13,7 +13,7 @@ use crate::named::Named as _;
 /// The conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// What else the machine has to do.
+    /// The other load on the machine.
     pub load: Load,
     /// Programs with timers.
     pub players: usize,

@@ -191,7 +191,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
     }
     if cells.iter().any(|cell| cell.levels == Levels::Cgroup) {
         if arguments.first {
-            let wanted = "--first is a matter of sessions: not with --levels cgroup";
+            let wanted = "--first is for sessions only: leave it out, or --levels cgroup";
             return Err(Failure::arguments(wanted));
         }
         Groups::make(1).map_err(|why| Failure::missing(format!("--levels cgroup: {why}")))?;

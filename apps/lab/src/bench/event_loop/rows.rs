@@ -1,4 +1,4 @@
-//! What a row of a scheme has.
+//! The values of a row of a scheme.
 
 use antiphon_report::schedule::Used;
 use antiphon_report::stats::{Below, Quartiles, distribution};
@@ -17,7 +17,7 @@ use crate::compete::terms::Grouping;
 /// The results of one scheme under one set of conditions.
 pub type Row = report::Row<Cell, Summary>;
 
-/// What a row has.
+/// The values of a row.
 pub struct Summary {
     /// The tardiness of all timers.
     pub tardiness: Tardiness,

@@ -54,7 +54,7 @@ impl Sentinel {
             // Its starter waits for this.
             let _ = tell.send(ready);
             let mut at_ns = from_ns;
-            // Relaxed: nothing else is told by it.
+            // Relaxed: it publishes nothing else.
             while begins && !flag.load(Relaxed) {
                 sleep_until(at_ns);
                 let now_ns = now_ns();
@@ -70,7 +70,7 @@ impl Sentinel {
 
     /// Ends it.
     pub fn end(self) -> Noise {
-        // Relaxed: nothing else is told by it.
+        // Relaxed: it publishes nothing else.
         self.stop.store(true, Relaxed);
         self.thread.join().unwrap_or_default()
     }

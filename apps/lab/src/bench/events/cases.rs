@@ -22,7 +22,7 @@ pub enum Case {
     BusyTarget,
     /// No thread waits.
     SenderAlone,
-    /// Several sleep and are told at once.
+    /// Several sleep and are notified at once.
     Broadcast,
     /// Fixed work, without any event: what the machine adds to each time.
     Noise,
@@ -45,13 +45,13 @@ impl Case {
 /// A case, and what there is to choose in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
-    /// What else the machine has to do.
+    /// The other load on the machine.
     pub load: Load,
     /// The case.
     pub case: Case,
-    /// How long the receiver is left asleep before it is told; 0 where no thread sleeps.
+    /// How long the receiver is left asleep before it is notified; 0 where no thread sleeps.
     pub gap_us: u32,
-    /// Threads that are told at once.
+    /// Threads that are notified at once.
     pub waiters: usize,
     /// The receiver's CPU, where it is one that can be chosen.
     pub target: Option<usize>,

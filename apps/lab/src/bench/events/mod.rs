@@ -64,7 +64,7 @@ pub struct Arguments {
     /// waiters) or broadcast-N; of the machine itself, noise and clock
     #[arg(long, value_name = "LIST", default_value = CASES)]
     case: Cases,
-    /// How long a receiver sleeps before it is told, in the case parked
+    /// How long a receiver sleeps before it is notified, in the case parked
     #[arg(long, value_name = "LIST", default_value = "3,50,150")]
     gap_us: Gaps,
     /// The receiver's CPUs, as the kernel numbers them, one after the other; the sender is on the

@@ -27,7 +27,7 @@ pub fn page(plan: &Plan, rows: &[Row]) -> String {
 /// The name of the figure whose distribution is drawn.
 fn figure(cell: &Cell) -> &'static str {
     match cell.case {
-        Case::SenderAlone => "What telling costs",
+        Case::SenderAlone => "Cost of a notification",
         Case::Broadcast => "When the last of them is back",
         Case::Noise => "The time that the work takes",
         Case::Clock => "Half of the fastest round trip of a trial",

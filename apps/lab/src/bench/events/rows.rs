@@ -1,4 +1,4 @@
-//! What a row of a mechanism has: medians of the observations of each repetition, quartiles of
+//! The values of a row of a mechanism: medians of the observations of each repetition, quartiles of
 //! those, paired ratios, and the distribution of all trials together.
 //!
 //! | case | leading figure | second figure |
@@ -23,7 +23,7 @@ use crate::bench::report::{self, Beside, Lead};
 /// The results of one mechanism in one cell.
 pub type Row = report::Row<Cell, Summary>;
 
-/// What a row has.
+/// The values of a row.
 #[derive(Serialize)]
 pub struct Summary {
     /// Trials in all repetitions.
@@ -36,7 +36,7 @@ pub struct Summary {
     /// The second one.
     #[serde(flatten)]
     pub second: Median,
-    /// What telling takes the sender, where that is not the leading figure.
+    /// Time that a notification costs the sender, if that is not the leading figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sender_ns: Option<Option<f64>>,
     /// How far the trials of a repetition, or the arrivals of a broadcast, are spread.

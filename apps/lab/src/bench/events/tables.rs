@@ -111,8 +111,8 @@ pub fn heading(cell: &Cell) -> String {
         Case::Running => "Both threads awake, in turn: half a round trip".to_owned(),
         Case::Parked | Case::ParkedIdle => format!("A receiver that has slept for {gap} µs"),
         Case::BusyTarget => "A sleeper whose CPU another thread has".to_owned(),
-        Case::SenderAlone => "What telling costs when no thread waits".to_owned(),
-        Case::Broadcast => "Several sleepers told at once".to_owned(),
+        Case::SenderAlone => "Cost of a notification when no thread waits".to_owned(),
+        Case::Broadcast => "Several sleepers notified at once".to_owned(),
         Case::Noise => "The same work again and again, without any event".to_owned(),
         Case::Clock => "How far the counters of both CPUs are apart".to_owned(),
     };

@@ -17,7 +17,7 @@ pub const SECONDS: f64 = 0.2;
 /// Under what conditions something is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Cell {
-    /// What else the machine has to do.
+    /// The other load on the machine.
     pub load: Load,
     /// The workload.
     pub case: Case,

@@ -1,4 +1,4 @@
-//! What a row of a lock has: medians, quartiles and ratios; and the geometric means of rows.
+//! The values of a row of a lock: medians, quartiles and ratios; and the geometric means of rows.
 //!
 //! Each cell has one leading figure: nanoseconds of a pair (`ns_per_op`, less is better) or
 //! critical sections a second (`ops_per_s`, more is better), or the time that a given number of
@@ -22,7 +22,7 @@ use crate::bench::report::{self, Beside, Lead};
 /// The results of one lock in one cell.
 pub type Row = report::Row<Cell, Summary>;
 
-/// What a row has.
+/// The values of a row.
 #[derive(Serialize)]
 pub struct Summary {
     /// The leading figure.

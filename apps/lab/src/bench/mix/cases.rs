@@ -34,7 +34,7 @@ pub enum Phase {
 /// A case, and its conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
-    /// What else the machine has to do.
+    /// The other load on the machine.
     pub load: Load,
     /// The codecs of the legs.
     pub codec: Codec,

@@ -234,7 +234,7 @@ impl FromStr for Codec {
         let kinds = text.split('+').map(kind).collect::<Result<Vec<_>, _>>()?;
         let mut turns = [Kind::Md5; TURNS];
         let Some(places) = turns.get_mut(..kinds.len()) else {
-            return Err(format!("'{text}': no more than {TURNS} codecs take turns"));
+            return Err(format!("'{text}': at most {TURNS} codecs can take turns"));
         };
         places.copy_from_slice(&kinds);
         Ok(Self { turns, count: kinds.len() })
@@ -339,7 +339,7 @@ mod tests {
         for (wrong, told) in [
             ("MD5", "no codec 'MD5'; there are: md5, g711, opus"),
             ("opus+", "no codec ''"),
-            ("md5+md5+md5+md5+md5", "no more than 4"),
+            ("md5+md5+md5+md5+md5", "at most 4"),
         ] {
             assert!(wrong.parse::<Codec>().is_err_and(|why| why.contains(told)), "{wrong}");
         }

@@ -68,7 +68,8 @@ pub struct Arguments {
     /// Find how many conferences can be had with less than 1 % of frames too late
     #[arg(long)]
     most: bool,
-    /// Codecs of frames: md5, g711, opus; or several by turns of legs, as g711+opus
+    /// Codecs of frames: md5, g711 or opus; several, such as g711+opus, are assigned to legs in
+    /// turn
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "md5")]
     codec: Vec<Codec>,
     /// How legs and mixers wait

@@ -7,7 +7,8 @@
 //! | a packet | 160 bytes, always: 64 kbit/s, as much as G.711 has |
 //! | the rest | for voice, and as hard a search as the library has if nothing is said |
 //!
-//! What comes back is near what was said, and not the same. So a frame is held to how loud it is.
+//! The decoded sound is close to the original, but not equal. So a frame is checked by its
+//! loudness.
 
 use std::f64::consts::TAU;
 use std::ffi::{CStr, c_int, c_void};
@@ -60,8 +61,7 @@ impl Library {
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
             return Err(format!(
-                "opus wants the library {shown}, which is not there; on Debian: apt install \
-                 libopus0"
+                "opus needs the library {shown}, which is missing; on Debian: apt install libopus0"
             ));
         }
         let find = |name: &CStr| {
@@ -213,7 +213,7 @@ fn loudness(samples: &[i16; SAMPLES]) -> f64 {
 mod tests {
     use super::*;
 
-    /// The library, if there is one; else what is not tested is said.
+    /// The library, if there is one; otherwise a message says what is not tested.
     fn there() -> Option<&'static Library> {
         library().inspect_err(|why| eprintln!("NOT TESTED: {why}")).ok()
     }

@@ -1,4 +1,4 @@
-//! What a row of conferences has, and its columns.
+//! The values of a row of conferences, and its columns.
 
 use antiphon_report::stats::{Quartiles, medians};
 use antiphon_report::table::{Cell as Field, si};
@@ -18,7 +18,7 @@ use crate::bench::report::Beside;
 
 type Row = RowOf<Plan>;
 
-/// What a row has.
+/// The values of a row.
 #[derive(Serialize)]
 pub struct Summary {
     /// How many threads it has; where none of its conferences could be had, those of one.
@@ -40,7 +40,7 @@ pub struct Summary {
     tasks_per_s: Option<f64>,
     /// CPUs that were used.
     cpus: Option<f64>,
-    /// The ratio to the first peer: of conferences where most are looked for, else of p99.
+    /// The ratio to the first peer: of the number of conferences with `--most`, else of p99.
     #[serde(flatten)]
     ratio: Ratio,
 }

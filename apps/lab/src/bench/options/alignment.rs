@@ -18,7 +18,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// A pair of sequences of `letters` letters of DNA each, by lot.
+    /// A random pair of DNA sequences of `letters` letters each.
     pub fn drawn(letters: usize, random: &mut Random) -> Self {
         let mut draw = || (0..letters).map(|_| b"ACGT"[(random.draw() % 4) as usize]).collect();
         Self { one: draw(), other: draw() }

@@ -13,7 +13,7 @@ use crate::named::Named as _;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kernel {
-    /// What an option is worth; a task for each layer of its lattice
+    /// The price of an option; a task for each layer of its lattice
     Binomial,
     /// How well two sequences align; a task for each row of the table
     SmithWaterman,
@@ -45,7 +45,7 @@ pub struct Depths {
 /// A case, and its conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// What else the machine has to do.
+    /// The other load on the machine.
     pub load: Load,
     /// The kernel that the chains compute.
     pub kernel: Kernel,

@@ -55,8 +55,8 @@ impl Work {
         (&all[number as usize % all.len()], long)
     }
 
-    /// Begins chains, a share of them, by `begin`, which is told the number of each, and from when
-    /// its latency counts.
+    /// Begins a share of the chains, by `begin`, which gets the number of each and the time from
+    /// which its latency counts.
     pub fn spawn(&'static self, spawner: u32, begin: impl Fn(u64, u64)) {
         let mut waited = 0;
         for number in (u64::from(spawner)..self.chains).step_by(self.course.spawners as usize) {

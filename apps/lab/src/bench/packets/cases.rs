@@ -73,7 +73,7 @@ pub enum Heavy {
 /// A case, and its conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
-    /// What else the machine has to do.
+    /// The other load on the machine.
     pub load: Load,
     /// The case.
     pub case: Case,

@@ -56,7 +56,7 @@ impl FromStr for Goal {
             format!("no figure '{}'; there are: {known}", name.trim())
         })?;
         let below_ns = time(bound.trim());
-        let below_ns = below_ns.ok_or_else(|| wrong(&format!("'{bound}' is no time")))?;
+        let below_ns = below_ns.ok_or_else(|| wrong(&format!("'{bound}' is not a time")))?;
         Ok(Self { figure, below_ns })
     }
 }
@@ -81,8 +81,8 @@ impl Goal {
         (self.figure.of)(&row.summary.latency)
     }
 
-    /// The subjects that meet the goal, the best first: a line each; or that none does, and which
-    /// comes closest.
+    /// The subjects that meet the goal, the best first, one a line. `Err`: none does; the text
+    /// names the closest.
     pub fn verdict(&self, rows: &[Row]) -> Result<String, String> {
         let mut rows: Vec<_> = rows.iter().filter(|row| row.repetitions > 0).collect();
         rows.sort_by(|a, b| self.seen(a).total_cmp(&self.seen(b)));
@@ -121,11 +121,11 @@ mod tests {
             ("", "no '<'"),
             ("p99", "write a figure"),
             ("p98<1us", "there are: mean, p20"),
-            ("p99<200", "is no time"),
-            ("p99<us", "is no time"),
-            ("p99<-1us", "is no time"),
-            ("p99<0ns", "is no time"),
-            ("p99<1h", "is no time"),
+            ("p99<200", "is not a time"),
+            ("p99<us", "is not a time"),
+            ("p99<-1us", "is not a time"),
+            ("p99<0ns", "is not a time"),
+            ("p99<1h", "is not a time"),
         ] {
             assert!(of(wrong).is_err_and(|why| why.contains(told)), "{wrong}: {told}");
         }

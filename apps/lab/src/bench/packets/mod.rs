@@ -85,7 +85,7 @@ pub struct Arguments {
     /// As the dissertation's program does it, or as its text says
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "corrected")]
     form: Vec<Form>,
-    /// What a task of 20 ms does, in the case bimodal
+    /// The work of a task of 20 ms, in the case bimodal
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "sleep")]
     heavy: Vec<Heavy>,
     /// Where the memory of packets comes from

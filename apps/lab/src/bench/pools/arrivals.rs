@@ -83,7 +83,7 @@ fn parse(text: &str) -> Result<Vec<Arrival>, String> {
         let Some(due) = words.next() else { continue };
         let at = |what: &str| format!("line {}: {what}", number + 1);
         let due_ns = time(due).ok_or_else(|| {
-            at(&format!("'{due}' is no time; write nanoseconds (20000) or seconds (0.00002)"))
+            at(&format!("'{due}' is not a time; write nanoseconds (20000) or seconds (0.00002)"))
         })?;
         let bytes = words.next().map(|word| size(word).map_err(|what| at(&what))).transpose()?;
         if let Some(word) = words.next() {
@@ -95,7 +95,7 @@ fn parse(text: &str) -> Result<Vec<Arrival>, String> {
         all.push(Arrival { due_ns, step: 0, bytes });
     }
     let Some((first, last)) = all.first().zip(all.last()).map(|(a, b)| (a.due_ns, b.due_ns)) else {
-        return Err("it has no arrival; write one a line, as nanoseconds or seconds".to_owned());
+        return Err("it has no arrivals; write one per line, in nanoseconds or seconds".to_owned());
     };
     if last - first > LONGEST_NS {
         let seconds = (last - first) / 1_000_000_000;
@@ -117,7 +117,7 @@ fn time(word: &str) -> Option<u64> {
 
 fn size(word: &str) -> Result<usize, String> {
     let bytes = word.parse().ok().filter(|bytes| (1..=MOST_BYTES).contains(bytes));
-    bytes.ok_or_else(|| format!("'{word}' is no size; write bytes from 1 to {MOST_BYTES}"))
+    bytes.ok_or_else(|| format!("'{word}' is not a size; write bytes from 1 to {MOST_BYTES}"))
 }
 
 #[cfg(test)]
@@ -137,13 +137,13 @@ mod tests {
         for (text, told) in [
             ("", "no arrival"),
             ("# nothing\n\n", "no arrival"),
-            ("0\nsoon\n", "line 2: 'soon' is no time"),
-            ("-1", "line 1: '-1' is no time"),
+            ("0\nsoon\n", "line 2: 'soon' is not a time"),
+            ("-1", "line 1: '-1' is not a time"),
             ("0.1\n0.05\n", "line 2: 0.05 is before the line above"),
-            ("0 0", "line 1: '0' is no size"),
+            ("0 0", "line 1: '0' is not a size"),
             ("0 70000", "from 1 to 65535"),
             ("0 1 2", "line 1: '2' is too much"),
-            ("nan.0", "is no time"),
+            ("nan.0", "is not a time"),
             ("0\n1000.0\n", "goes on for 1000 s"),
         ] {
             assert!(parse(text).is_err_and(|why| why.contains(told)), "{text}: {told}");

@@ -12,11 +12,11 @@ use crate::bench::usage::Usage;
 /// The figures of a repetition.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Figures {
-    /// Tasks that ended a second, the spawners left out.
+    /// Tasks that ended per second, without the spawners.
     pub tasks_per_s: f64,
-    /// CPU time of the process, but for what spawners waited for tasks to be due.
+    /// CPU time of the process, without that of spawners that waited for tasks to be due.
     pub cpu_us_per_task: f64,
-    /// Latencies by the steps of the ramp; one where there are none.
+    /// Latencies, one entry for each step of the ramp; a single entry if there is no ramp.
     pub steps: Vec<Latencies>,
     /// The counts of the pool, where it is one of ours.
     pub counted: Option<Counted>,

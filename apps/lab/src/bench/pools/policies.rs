@@ -51,13 +51,13 @@ const AT_FIRST: usize = 1024;
 const SHALLOW: usize = 8;
 /// About what a wake costs.
 const WAKE_NS: u64 = 10_000;
-/// How old a task is that `adaptive` passes over no more.
+/// The age from which `adaptive` passes over a task no more.
 const AGE_NS: u64 = 1_000_000;
 /// The worth of a level of urgency.
 const LEVEL_NS: u64 = 1_000_000;
-/// Stages of tasks; and levels, the last of which those have that say none.
+/// The number of stages, and of levels, of tasks. A task that names no level has the last one.
 const STAGES: usize = 4;
-/// The due time of a task that says none.
+/// The due time of a task that names none.
 const USUAL_NS: u64 = 1_000_000;
 
 /// The meaning of a task's rank to a policy.

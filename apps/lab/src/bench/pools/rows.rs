@@ -1,6 +1,6 @@
-//! What a row of a pool has, and its columns. There is a row for each subject in each cell, and in
-//! each step of a ramp. `ratio` is of tasks a second (of a step of the ramp: of packets done in
-//! time), `ratio_p50`, `ratio_p99` and `ratio_cpu` of the other leading figures.
+//! The values of a row of a pool, and its columns. There is a row for each subject in each cell,
+//! and in each step of a ramp. `ratio` is of tasks a second (of a step of the ramp: of packets done
+//! in time), `ratio_p50`, `ratio_p99` and `ratio_cpu` of the other leading figures.
 
 use antiphon_report::stats::medians;
 use antiphon_report::table::{Cell as Field, duration, si};
@@ -14,7 +14,7 @@ use crate::bench::ratio::Ratio;
 use crate::bench::report::{Beside, Lead, Row, failures, unmeasured};
 use crate::bench::rounds::Cell;
 
-/// What a row has.
+/// The values of a row.
 #[derive(Serialize)]
 pub struct Summary {
     /// The step of the ramp, in parts of the capacity.
@@ -28,7 +28,7 @@ pub struct Summary {
     /// Medians of the observations of each repetition.
     #[serde(rename = "latency_ns", serialize_with = "Latencies::report")]
     pub latency: Latencies,
-    /// What a step of the ramp has, too.
+    /// Values that a step of the ramp has in addition.
     #[serde(flatten)]
     pub step: Option<Step>,
     /// The counts of pools of ours.
@@ -48,7 +48,7 @@ pub struct Summary {
     pub ratio_cpu: Ratio,
 }
 
-/// What a step of the ramp has beside the figures that all rows have.
+/// The values of a step of the ramp, in addition to the figures of all rows.
 #[derive(Serialize)]
 pub struct Step {
     offered_per_s: f64,

@@ -30,7 +30,7 @@ pub enum Loader {
     Wrk,
 }
 
-/// Requests a second, of all connections; `None`: as many as there can be.
+/// Requests per second, over all connections; `None`: as many as possible.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates(pub Vec<Option<u32>>);
 
@@ -55,7 +55,7 @@ impl FromStr for Rates {
 /// A case, and what there is to choose in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
-    /// What else the machine has to do.
+    /// The other load on the machine.
     pub load: Load,
     /// The case.
     pub case: Case,

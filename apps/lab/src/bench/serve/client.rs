@@ -92,7 +92,7 @@ impl Exchange {
         let asked = ask(&request, case, address);
         let answer = asked.map_err(|error| format!("the server does not answer: {error}"))?;
         if case == Case::Echo && answer != request {
-            return Err("the server sends something else back".to_owned());
+            return Err("the server sends another response than expected".to_owned());
         }
         Ok(Self { request, answer: answer.len() })
     }
@@ -139,7 +139,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The system's error.
     pub fn open(exchange: Exchange, count: usize, address: SocketAddr) -> io::Result<Self> {
         let epoll = Epoll::new()?;
         let mut connections = Vec::with_capacity(count);
@@ -161,7 +161,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// What the system says; that the server has closed a connection.
+    /// The system's error; an error if the server has closed a connection.
     pub fn run(&mut self, schedule: Schedule) -> io::Result<Seen> {
         let mut seen = Seen::default();
         let mut events = Events::new(self.connections.len().min(1024));

@@ -155,7 +155,7 @@ fn check_wrk(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::arguments("wrk asks for pages: give --case http, too"));
     }
     if rate.0 != [None] {
-        return Err(Failure::arguments("wrk knows no rate: leave --rate out, or --loader"));
+        return Err(Failure::arguments("wrk has no rate: leave --rate out, or --loader"));
     }
     if *seconds < 1.0 || seconds.fract() != 0.0 {
         return Err(Failure::arguments("wrk runs for whole seconds: give --seconds 2, say"));

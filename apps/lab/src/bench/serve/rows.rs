@@ -1,4 +1,4 @@
-//! What a row of a server has, and its columns.
+//! The values of a row of a server, and its columns.
 
 use antiphon_report::table::si;
 use antiphon_report::words::several;
@@ -15,7 +15,7 @@ use crate::bench::report::{Beside, Lead};
 
 type Row = RowOf<Plan>;
 
-/// What a row has: medians, and ratios to the first peer.
+/// The values of a row: medians, and ratios to the first peer.
 #[derive(Serialize)]
 pub struct Summary {
     /// Answers a second.

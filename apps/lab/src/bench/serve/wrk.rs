@@ -52,7 +52,7 @@ pub fn ask(
     let text = String::from_utf8_lossy(&output.stdout);
     said(&text).ok_or_else(|| {
         let all = format!("{text}{}", String::from_utf8_lossy(&output.stderr));
-        format!("{PROGRAM} has said what is no result: {}", all.trim().replace('\n', "; "))
+        format!("the output of {PROGRAM} is not a result: {}", all.trim().replace('\n', "; "))
     })
 }
 

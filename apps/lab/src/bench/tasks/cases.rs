@@ -64,7 +64,7 @@ const ROOM: usize = 128;
 /// A case, and what there is to choose in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
-    /// What else the machine has to do.
+    /// The other load on the machine.
     pub load: Load,
     /// The case.
     pub case: Case,

@@ -1,4 +1,4 @@
-//! What a row of a runtime has, and its columns.
+//! The values of a row of a runtime, and its columns.
 
 use antiphon_report::table::duration;
 use antiphon_report::words::several;
@@ -16,7 +16,7 @@ use crate::named::Named as _;
 
 type Row = RowOf<Plan>;
 
-/// What a row has.
+/// The values of a row.
 #[derive(Serialize)]
 pub struct Summary {
     /// The leading figure of the case: a time, or bytes.

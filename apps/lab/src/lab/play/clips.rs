@@ -154,7 +154,7 @@ pub fn size(text: &str) -> Result<(u32, u32), String> {
     };
     size.filter(fits).ok_or_else(|| {
         format!(
-            "'{text}' is no size of even numbers from {width}x{height} to \
+            "'{text}' is not a size of even numbers from {width}x{height} to \
              {MOST_PIXELS}x{MOST_PIXELS}; write 640x360"
         )
     })

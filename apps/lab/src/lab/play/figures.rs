@@ -135,7 +135,8 @@ impl Figures {
         }
     }
 
-    /// The fault of a player, or how it ended too early, in one line; never for want of time.
+    /// The fault of a player, or the way in which it ended too early, in one line; running out of
+    /// time is not a fault.
     pub fn fault(&self) -> Option<String> {
         let all = self.players.iter().chain(&self.steady).enumerate();
         let mut faults = all.filter_map(|(number, one)| {

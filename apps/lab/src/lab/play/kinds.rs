@@ -148,7 +148,7 @@ impl Played {
         }
     }
 
-    /// The fault of what it has played, if there is one: never for want of time.
+    /// The fault of what it has played, if there is one; running out of time is not a fault.
     pub fn fault(&self) -> Option<String> {
         let faults = [
             (self.disorder, "shown after a later one"),

@@ -248,12 +248,12 @@ fn is_ended() {
     let _ = std::io::stdin().read_line(&mut String::new());
 }
 
-/// Makes the program say how it goes, and end when it is told to.
+/// Makes the program report its progress, and end on command.
 fn says<P: Tells + 'static>(events: &mut Loop, hosted: &Hosted<P>, at_ns: u64) {
     let hosted = hosted.clone();
     let mut told = 0;
     let say = move |context: &mut antiphon_coop::event_loop::Context<'_>| {
-        // Relaxed: nothing else is told by it.
+        // Relaxed: it publishes nothing else.
         if ENDED.load(Relaxed) {
             context.stop();
             return Step::Done;
@@ -268,7 +268,7 @@ fn says<P: Tells + 'static>(events: &mut Loop, hosted: &Hosted<P>, at_ns: u64) {
 }
 
 extern "C" fn note(_: i32) {
-    // Relaxed: nothing else is told by it.
+    // Relaxed: it publishes nothing else.
     ENDED.store(true, Relaxed);
 }
 

@@ -47,7 +47,7 @@ impl Troubles<Name> {
         }
     }
 
-    /// The troubles, for the program that is told of them.
+    /// The troubles, for the program that reports them.
     pub fn told(&self) -> Troubles {
         let told = |of: &Option<Worst<Name>>| {
             let of = of.as_ref()?;

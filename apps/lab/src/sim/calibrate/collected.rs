@@ -37,7 +37,7 @@ impl Collected {
         self.entries.push(Entry { key: key.to_owned(), ns: ns.max(0.1), source });
     }
 
-    /// The figure, if it is one; else notes why it is none.
+    /// The figure, if it is valid; otherwise notes why it is not.
     fn checked(&mut self, name: &str, figure: Option<Figure>) -> Option<Figure> {
         let why = match figure {
             Some(figure) if figure.median > 0.0 => return Some(figure),

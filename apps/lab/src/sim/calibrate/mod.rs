@@ -46,7 +46,7 @@ Example:
   antiphon sim calibrate
   antiphon sim calibrate --out mine.toml; antiphon sim machines mine.toml")]
 pub struct Arguments {
-    /// The file to write; else that in which `--machine host` looks for it
+    /// The file to write; otherwise that in which `--machine host` looks for it
     #[arg(long, value_name = "F")]
     out: Option<PathBuf>,
     /// Measure in fewer windows

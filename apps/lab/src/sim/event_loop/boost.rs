@@ -82,7 +82,7 @@ impl Own for Myself {
     }
 }
 
-/// A loop that is helped, and else alone.
+/// A loop that is boosted, and otherwise runs alone.
 pub struct Boosted {
     core: Rc<Core>,
     /// Gone when it leaves.

@@ -23,7 +23,7 @@ pub struct Setting<'a> {
     pub placement: Placement,
     /// How a core is shared by those that cooperate.
     pub options: Options,
-    /// The time in which each thread has a turn where the system is told nothing.
+    /// The period in which each thread gets a turn if the system has no hints.
     pub round_ns: u64,
 }
 

@@ -47,7 +47,7 @@ impl Subject {
             Self::T3 => "the loops hand their core to each other; the system knows nothing of it",
             Self::T1 => "a helper on each core has a loop run first while it is late",
             Self::Coop => "the system schedules by what loops tell it: what tier T0 is to be",
-            Self::Periodic => "the same system, told nothing, gives each a turn in --round-us",
+            Self::Periodic => "the same system without hints: each gets a turn in --round-us",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The threads that are told.
+//! The threads that are notified.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use antiphon_sim::Machine;
 /// The sender's work in a round, and the number of waiters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
-    /// Each has an event of its own, and is told alone.
+    /// Each has an event of its own, and is notified alone.
     Unicast(usize),
     /// All wait for one event.
     Broadcast(usize),

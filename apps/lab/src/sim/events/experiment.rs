@@ -16,7 +16,7 @@ pub struct Setting<'a> {
     pub seed: u64,
     /// The rounds that count; one before them does not, in which waiters have waited for any time.
     pub rounds: u32,
-    /// The gap from when all that are to be told wait until they are told.
+    /// The gap from when all receivers wait until they are notified.
     pub gap_ns: u64,
 }
 
@@ -28,7 +28,7 @@ const LOOK_NS: u64 = 10_000;
 /// The observations of a waiter.
 pub struct Target {
     pub cpu: u32,
-    /// The time from before the sender told until the waiter was told, in each round.
+    /// The time from before the sender's call until the waiter was notified, in each round.
     pub latency_ns: Vec<f64>,
 }
 
@@ -38,7 +38,7 @@ pub struct Figures {
     pub targets: Vec<Target>,
     /// The time that telling took the sender, in each round.
     pub sender_ns: Vec<f64>,
-    /// For each round of a broadcast: when the last was told, and how far all were apart.
+    /// For each round of a broadcast: when the last was notified, and how far all were apart.
     pub last_ns: Vec<f64>,
     pub sigma_ns: Vec<f64>,
     /// A hash of all steps.
@@ -80,7 +80,7 @@ impl<W: Wakes> Site<W> {
             let told = self.event.wait(number, || self.ready.set(self.ready.get() + 1));
             waiter.told.borrow_mut().push(told);
             self.told.set(self.told.get() + 1);
-            // A thread that waits again is in the way of those that are told.
+            // A thread that waits again is in the way of those that are notified.
             self.all(&self.told, round);
         }
     }
@@ -94,7 +94,7 @@ impl<W: Wakes> Site<W> {
 
     fn wake(&self, rounds: u32, gap_ns: u64) {
         for round in 1..=rounds as usize + 1 {
-            // A thread that is ready again has been told.
+            // A thread that is ready again has been notified.
             self.all(&self.ready, round);
             work(gap_ns);
             let began = now();

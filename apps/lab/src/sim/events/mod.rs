@@ -41,8 +41,8 @@ use self::subjects::Subject;
 use super::report::{body, heading, print};
 use crate::every::every;
 
-/// Wake-ups: ours and a kernel's interrupts, by the CPU that is told; their latency, how far apart
-/// those of a broadcast are, and what the sender pays
+/// Wake-ups: ours and a kernel's interrupts, by the CPU that is notified; their latency, how far
+/// apart those of a broadcast are, and what the sender pays
 #[derive(Args)]
 #[command(after_help = "\
 Every figure is simulated: a prediction of the model for that machine, not a measurement. The code
@@ -66,7 +66,7 @@ pub struct Arguments {
     /// Mechanisms, or all that the machine's file has costs for
     #[arg(long, value_name = "LIST", default_value = "all")]
     subject: String,
-    /// How often each waiter is told
+    /// How often each waiter is notified
     #[arg(long, value_name = "N", default_value_t = 100,
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,

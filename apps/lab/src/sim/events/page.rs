@@ -27,7 +27,7 @@ pub fn page(heading: &str, rows: &[Row]) -> String {
             };
             distribution(&of_case.iter().map(curve).collect::<Vec<_>>(), duration)
         };
-        let _ = writeln!(body, "<p class=faint>From the send until a waiter is told</p>");
+        let _ = writeln!(body, "<p class=faint>From the send until a waiter is notified</p>");
         body += &curves(|row| &row.latency.cdf);
         if of_case[0].sigma_ns.is_some() {
             let _ = writeln!(body, "<p class=faint>σ of the waiters of a round</p>");

@@ -1,6 +1,6 @@
 //! Rows: figures of a mechanism in a case, for scripts.
 //!
-//! Of all, and in each of `targets`, from before the send until a waiter is told: `min_ns`,
+//! Of all, and in each of `targets`, from before the send until a waiter is notified: `min_ns`,
 //! `p25_ns`, `p50_ns`, `p75_ns`, `p99_ns`, `mean_ns`, `cdf_ns`. And of all:
 //!
 //! | key | in | what |

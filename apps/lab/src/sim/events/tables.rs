@@ -24,15 +24,15 @@ pub fn text(rows: &[Row], colour: bool) -> String {
 pub fn heading(case: Case) -> String {
     let waiters = several(case.waiters() as u64, "waiter");
     match case {
-        Case::Unicast(_) => format!("unicast: {waiters}, each told alone"),
-        Case::Broadcast(_) => format!("{case}: {waiters} told at once"),
+        Case::Unicast(_) => format!("unicast: {waiters}, each notified alone"),
+        Case::Broadcast(_) => format!("{case}: {waiters} notified at once"),
     }
 }
 
 const RULE: &str = "\
 ipi, message  until the handler runs, or the action; all others until the waiting thread does
 to ipi        the mean, to that of an interrupt
-last, σ       of a round: when the last is told, and how far all are apart; the medians of rounds
+last, σ       of a round: when the last is notified, and how far apart all are; medians of rounds
 ";
 
 fn unicast(rows: &[Row]) -> Table {

@@ -1,4 +1,4 @@
-//! The mechanisms by which waiters wait, and are told: the code that runs on Linux.
+//! The mechanisms by which waiters wait, and are notified: the code that runs on Linux.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -13,7 +13,7 @@ pub trait Wakes: 'static {
     /// Makes it for `waiters` waiters.
     fn new(waiters: usize) -> Self;
 
-    /// Waits until the waiter is told, and returns when that was. Calls `ready` when a
+    /// Waits until the waiter is notified, and returns when that was. Calls `ready` when a
     /// [`wake`](Self::wake) from then on is not missed.
     fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64;
 
@@ -71,7 +71,7 @@ impl Wakes for Condvar<Sim> {
     }
 }
 
-/// The word of a condition: how often the waiters were told.
+/// The word of a condition: how often the waiters were notified.
 type Told = OwnLine<<Sim as Atomics>::U32>;
 
 /// A condition variable as programs use it: a waiter that is back has the mutex.

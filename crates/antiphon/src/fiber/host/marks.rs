@@ -65,7 +65,8 @@ impl Host {
         let at = now.saturating_sub(kept);
         let _busy = Busy::of(self);
         self.untold.take(now, |fiber| {
-            let clocked = fiber.get().clocked.get().expect("who is timed no more is forgotten");
+            let clocked =
+                fiber.get().clocked.get().expect("a fiber that is not timed any more has no entry");
             // SAFETY: as in `woken`.
             unsafe { clocked.as_ref() }.cut(at, self);
         });

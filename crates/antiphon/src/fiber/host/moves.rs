@@ -54,8 +54,9 @@ impl Host {
         })
     }
 
-    /// As [`run`](Host::run), but the item may have begun elsewhere, and needs no stack then. A
-    /// task always needs one: on the thread's own stack, fibers that arrive would not be served.
+    /// Like [`run`](Host::run), but the item may be a fiber that began on another thread, which
+    /// needs no new stack. A task always needs one: on the thread's own stack, it would keep the
+    /// thread from serving fibers that arrive.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What a ring does, and tells.
+//! The operations of a ring, and the events that it reports.
 
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
@@ -53,7 +53,7 @@ fn bytes_are_received_and_sent() {
         if early {
             one.write_all(b"to").expect("room");
         }
-        // SAFETY: the bytes are there, and not used, until it is told of.
+        // SAFETY: the bytes are there, and not used, until the ring reports the end.
         unsafe { ring.receive(other.as_fd(), room, 6) }
         if !early {
             assert_eq!(told(&mut ring), []);
@@ -85,7 +85,7 @@ fn what_is_taken_back_takes_no_bytes() {
     let mut bytes = [0; 8];
     for begun in [true, false] {
         let room = (bytes.as_mut_ptr(), bytes.len());
-        // SAFETY: the bytes are there, and not used, until it is told of.
+        // SAFETY: the bytes are there, and not used, until the ring reports the end.
         unsafe { ring.receive(other.as_fd(), room, 6) }
         ring.ready(other.as_fd(), Way::Read, 8);
         if begun {

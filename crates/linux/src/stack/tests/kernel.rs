@@ -1,4 +1,4 @@
-//! What the kernel refuses, and what it says of the memory.
+//! Stacks that the kernel refuses, and the kernel's figures for their memory.
 
 use super::*;
 
@@ -84,7 +84,7 @@ fn locked_memory_is_guarded_all_the_same() {
         let locked = unsafe { libc::mlockall(libc::MCL_FUTURE) } == 0;
         let stacks = source(Guards::Marked);
         let taken = take(&stacks, 3);
-        // What was opened is filled at once, and no more than that.
+        // The pages of an opened stack are filled at once, and no others.
         let whole = taken[0].bytes().div_ceil(pages::size());
         let expected = if locked { whole } else { 0 };
         let (low, high) = ends(&taken[2]);

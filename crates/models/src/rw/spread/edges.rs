@@ -1,4 +1,5 @@
-//! What a review of readers by socket has found, each as small as it can be: RW-7, RW-10 to RW-12.
+//! Defects that a review of readers by socket has found, each as a model that is as small as
+//! possible: RW-7, RW-10 to RW-12.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
@@ -104,7 +105,8 @@ pub fn reading_late() -> Program {
     })
 }
 
-/// What a reader does that has found the lock to name the first indicator, when it has not.
+/// The steps of a reader that has read the first indicator's name in the lock, which has another
+/// one by now.
 fn late(lock: &Lock<Returns>, data: &Data<u32>) {
     // SAFETY: the steps of a reader by a line.
     let line = unsafe { &Check::indicators()[0].lines[0] };

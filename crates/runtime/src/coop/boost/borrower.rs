@@ -14,8 +14,8 @@ pub trait Own {
     /// The CPU time that the thread has had, in nanoseconds.
     fn ran_ns(&mut self) -> u64;
 
-    /// The CPU time, and how long the thread was ready without running; `None` where that is not
-    /// told. It may take long, so it is asked seldom.
+    /// The CPU time, and how long the thread was ready without running; `None` if the system does
+    /// not report it. The call may take long, so it is made seldom.
     fn times(&mut self) -> Option<Times>;
 }
 

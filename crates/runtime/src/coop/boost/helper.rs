@@ -110,7 +110,7 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
         if boosts.stopped.load(Relaxed) != 0 {
             return 0;
         }
-        // Relaxed: a seat that is not counted yet has told no release yet, or is about to tell it.
+        // Relaxed: a seat that is not counted yet has published no release yet, or is about to.
         let used = boosts.used.load(Relaxed) as usize;
         let each = boosts.seats[..used].iter().enumerate();
         each.map(|(at, Lines(seat))| self.look_at(at, seat, now_ns)).min().unwrap_or(NEVER)

@@ -50,17 +50,17 @@
 //!   then for twice as long each time. So a callback of `t` slacks that never polls runs raised for
 //!   `n`, where `n + (2^(n-1) - 1) / 4` is no more than `t`: 7 of 25, 9 of 100. Never to raise it
 //!   again would be too little. The CPU time of a thread includes what interrupts took meanwhile
-//!   and, where the kernel is not told, a hypervisor; and a loop that is kept from running by
+//!   and a hypervisor, if the kernel does not learn of it; and a loop that is kept from running by
 //!   real-time threads of others looks as if it slept. A loop that did neither would wait for its
 //!   turn. After a pause the loop is raised behind others, until it polls: these wait for its first
 //!   slack only. A loop that had no CPU time at all behind them pauses no longer than before.
 //! - BOOST-7: the time by which the helper looks later than it wanted to counts as no loop's sleep.
 //!   The helper is before all loops, so what kept it from running may well have kept them, too.
 //!
-//! What a process leaves behind: its threads end with it, and threads that they start while they
+//! A process leaves nothing behind: its threads end with it, and threads that they start while they
 //! are raised are not raised. A loop that turns into another program (`execve`) while it is raised
-//! would stay so: it is to leave before. A process that is stopped (`SIGSTOP`) goes on where it
-//! was, the helper first.
+//! would stay raised, so it has to leave first. A process that is stopped (`SIGSTOP`) goes on where
+//! it was, the helper first.
 
 mod borrower;
 mod debt;

@@ -1,4 +1,5 @@
-//! A thread that sleeps until something is due, and is told only of news that is due before that.
+//! A thread that sleeps until something is due, and is woken only for something that is due
+//! earlier.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 

@@ -9,7 +9,7 @@ use crate::coop::{
     Group, Head, Member, Members, Options, Pick, Scheduler, Standing, State, Table, VirtualTime,
 };
 
-/// What may happen.
+/// An event of a random run.
 #[derive(Clone, Debug)]
 enum Happens {
     Join { group: u8, weight: u32 },
@@ -93,7 +93,7 @@ impl<T: Table> World<T> {
         (None, None)
     }
 
-    /// What holds after anything, and after that pick.
+    /// The invariants after any event, and after the pick `pick`.
     fn check(&self, before: Head, pick: Option<Pick>) -> Result<(), TestCaseError> {
         let (scheduler, options) = (&self.scheduler, self.scheduler.options());
         let head = scheduler.table().head();

@@ -77,7 +77,7 @@ pub struct Call<B> {
     /// The loop is to look before it does anything less important.
     pub importance: u64,
     /// Whether the loop looked and found nothing: if it does not sleep either, it has something
-    /// else to do, and another one is to be told, too.
+    /// else to do, and another one is to be notified, too.
     pub was_idle: bool,
 }
 

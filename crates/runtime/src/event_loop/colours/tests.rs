@@ -165,7 +165,8 @@ fn a_loop_is_told_of_what_comes_before_that_for_which_it_stands() {
     assert_eq!(palette.put(3, 1, "three"), None, "it stands for one as important");
     assert_eq!(palette.put(3, 0, "four"), call(10, 0, false));
     assert_eq!(palette.put(3, 0, "five"), None, "it was told");
-    // Events that one loop has left are told to the loop that stands for the least important.
+    // The loop that stands for the least important event is notified of events that another loop
+    // has left.
     for (number, importance) in [(1, 7), (2, 3)] {
         assert_eq!(palette.put(number, importance, "six"), None);
         assert!(palette.take(number as usize).is_some_and(|taken| taken.event == "six"));
@@ -365,7 +366,7 @@ fn what_comes_to_a_busy_loop_is_called(from_the_beginning: bool) {
         if from_the_beginning {
             hears("busy");
         }
-        // Long enough that both loops have looked and are idle; else there is less to be seen.
+        // Long enough that both loops have looked and are idle; if it is not, the test sees less.
         std::thread::sleep(core::time::Duration::from_millis(20));
         let (all, next) = (colours.clone(), tell.clone());
         // Its home is the first one, which is then to call one of importance 9.

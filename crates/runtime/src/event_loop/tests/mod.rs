@@ -29,7 +29,7 @@ pub(super) fn pass(ns: u64) {
     NOW_NS.set(NOW_NS.get() + ns);
 }
 
-/// A clock and sources that say what they were told to, when that is due.
+/// A clock, and sources that report scripted events when they are due.
 #[derive(Default)]
 pub(super) struct Virtual {
     rung: Arc<AtomicBool>,

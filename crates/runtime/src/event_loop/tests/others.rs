@@ -1,4 +1,4 @@
-//! What a loop is told by others: sources, handles.
+//! Messages to a loop from other threads: sources, handles.
 
 use alloc::rc::Rc;
 use alloc::sync::Arc;
@@ -87,7 +87,7 @@ fn a_loop_waits_for_those_who_have_a_handle() {
     drop(other);
     for _ in 0..3 {
         let done = done.clone();
-        // It sleeps by now, or it does not: either way it is told.
+        // It may sleep by now, or not: either way it is notified.
         one.submit(Event::best_effort(0, move |_| done.send(()).expect("a receiver")))
             .expect("a loop");
         told.recv().expect("that it was called");

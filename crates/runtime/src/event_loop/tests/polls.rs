@@ -11,7 +11,7 @@ use crate::coop::{Answer, Ask, Cooperate};
 
 type Asked = Rc<RefCell<Vec<(u64, Ask)>>>;
 
-/// A tier that answers as it was told to, and notes when it was asked what.
+/// A tier with scripted answers that notes each question and its time.
 struct Scripted {
     asked: Asked,
     answers: Vec<Answer>,
@@ -120,7 +120,7 @@ fn a_busy_loop_asks_who_tells_nothing_now_and_then_and_after_its_timers() {
     // At once, as it is new. Three steps, and what was due then; three steps each from there.
     let later = [(121_000, None), (241_000, None), (361_000, None)];
     assert_eq!(asked.split_first(), Some((&(0, Some(110_000)), &later[..])));
-    // A loop that has not been told to share is not asked.
+    // A loop that was not set to share is not asked.
     let mut alone = super::events();
     alone.submit(work(7, 10, 40_000));
     assert_eq!(alone.run(), End::Done);

@@ -1,4 +1,4 @@
-//! What a loop knows of its events.
+//! The reports of a loop on its events.
 
 use alloc::format;
 use alloc::rc::Rc;

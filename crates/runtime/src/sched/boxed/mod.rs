@@ -32,7 +32,7 @@ pub use queue::AnyQueue;
 /// ```
 pub struct BoxedPolicy<P: Platform>(Box<dyn Object<P>>);
 
-/// What a worker remembers, of whichever policy: nothing at first.
+/// The state of a worker, for any policy: nothing at first.
 #[derive(Default)]
 pub struct AnyState(Option<Box<dyn Any + Send>>);
 

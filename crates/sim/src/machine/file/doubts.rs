@@ -1,4 +1,4 @@
-//! What a machine file may say, and seldom means to.
+//! Warnings on values that a machine file may have, but that are seldom intended.
 
 use super::number::Number;
 use super::wrong::Wrong;
@@ -31,7 +31,8 @@ fn is_of_level(number: &Number, key: &str) -> bool {
 fn doubt(near: &Number, far: &Number) -> Option<Wrong> {
     let what = || {
         format!(
-            "{} is {} ns, and nearer in {} is {} ns: few machines are so; are they swapped?",
+            "{} is {} ns, but the nearer {} is {} ns: this is unusual; check whether they are \
+            swapped",
             far.name, far.value, near.name, near.value
         )
     };

@@ -213,7 +213,7 @@ fn cpu_list(value: Value<'_>) -> Result<Vec<RangeInclusive<u32>>, Wrong> {
     };
     text.split(',').map(range).collect::<Option<Vec<_>>>().ok_or_else(|| {
         let most = CPUS - 1;
-        place.wrong(format!("{text:?} is no list of CPUs like \"0-3,8\", up to {most}"))
+        place.wrong(format!("{text:?} is not a list of CPUs like \"0-3,8\", up to {most}"))
     })
 }
 

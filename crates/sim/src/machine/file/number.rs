@@ -21,7 +21,7 @@ impl Kind {
     /// All kinds, the best known first.
     pub const ALL: [Self; 4] = [Self::Measured, Self::Published, Self::Recalled, Self::Estimated];
 
-    /// What machine files call it.
+    /// Its name in machine files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,7 +33,7 @@ impl Kind {
     }
 }
 
-/// What a number counts.
+/// The unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds, whichever unit the file uses.
@@ -51,7 +51,7 @@ pub struct Number {
     pub name: String,
     /// As it stands in the file, in its unit.
     pub value: f64,
-    /// What it counts.
+    /// Its unit.
     pub unit: Unit,
     /// How well it is known.
     pub kind: Kind,
@@ -73,17 +73,17 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// A time in whole nanoseconds, more than none.
+    /// A time in whole nanoseconds, more than 0.
     pub(super) fn time(&mut self, value: Value<'_>, span: Span) -> Result<u64, Wrong> {
         let place = value.place;
         let name = value.name.clone();
         match self.time_or_none(value, span)? {
-            0 => Err(place.wrong(format!("{name} takes no time: more than 0 is possible"))),
+            0 => Err(place.wrong(format!("{name} is 0: it must be more than 0"))),
             ns => Ok(ns),
         }
     }
 
-    /// A time in whole nanoseconds; what is less than one is one, and what is nothing is 0.
+    /// A time in whole nanoseconds. A positive time below 1 ns becomes 1; 0 stays 0.
     pub(super) fn time_or_none(&mut self, value: Value<'_>, span: Span) -> Result<u64, Wrong> {
         let place = value.place;
         let name = value.name.clone();
@@ -92,14 +92,14 @@ impl Reader {
         let mut found = units.map(|(key, ns)| table.optional(key).map(|value| (value, ns)));
         let (value, ns) = match found.iter().flatten().count() {
             1 => found.iter_mut().find_map(Option::take).expect("one is there"),
-            _ => return Err(place.wrong(format!("{name} wants one of ns, us and ms"))),
+            _ => return Err(place.wrong(format!("{name} needs exactly one of ns, us and ms"))),
         };
         let ns = value.number()? * ns;
         if !(0.0..=span.most_ns() as f64).contains(&ns) {
             let most = span.most();
             let what = format!(
-                "{name} is {ns} ns: 0 to {most} are possible; with more, simulations are taken for \
-                 stuck"
+                "{name} is {ns} ns: it must be from 0 to {most}; with more, simulations would be \
+                taken for stuck"
             );
             return Err(place.wrong(what));
         }
@@ -114,7 +114,7 @@ impl Reader {
         let mut table = sourced(value, "{ times = 1.5")?;
         let times = table.required("times")?.number()?;
         if !(0.01..=SLOWEST).contains(&times) {
-            let what = format!("{name} is {times} times: 0.01 to {SLOWEST} are possible");
+            let what = format!("{name} is {times} times: it must be from 0.01 to {SLOWEST}");
             return Err(place.wrong(what));
         }
         self.keep(name, times, Unit::Times, table)?;
@@ -144,11 +144,11 @@ impl Reader {
         let Some((kind, source)) = sources.pop() else {
             // A key that is misspelt says more than one that is missing.
             table.end()?;
-            let what = format!("{name} has no source: it wants one of {known} = \"where from\"");
+            let what = format!("{name} has no source: it needs one of {known} = \"where from\"");
             return Err(place.wrong(what));
         };
         if !sources.is_empty() {
-            return Err(place.wrong(format!("{name} has two sources: it wants one of {known}")));
+            return Err(place.wrong(format!("{name} has two sources: it needs one of {known}")));
         }
         let source = source.text()?;
         table.end()?;

@@ -16,7 +16,7 @@ pub struct BadShape {
 
 pub(super) fn check(levels: &[Level], hops: &[Vec<u32>]) -> Result<(), BadShape> {
     let Some(last) = levels.len().checked_sub(1) else {
-        return Err(BadShape { level: 0, what: "a machine has a level at least".to_owned() });
+        return Err(BadShape { level: 0, what: "a machine needs at least one level".to_owned() });
     };
     for (number, level) in levels.iter().enumerate() {
         let bad = |what: String| Err(BadShape { level: number, what });
@@ -100,7 +100,7 @@ fn check_costs(level: &Level, last: bool, hops: &[Vec<u32>]) -> Result<(), Strin
             return Err(format!("{what} of level {name} lists {found}, and needs {wanted}"));
         }
         if costs.contains(&0) {
-            return Err(format!("{what} of level {name} takes no time"));
+            return Err(format!("{what} of level {name} is 0: it must be more than 0"));
         }
     }
     Ok(())
@@ -116,7 +116,7 @@ fn check_hops(levels: &[Level], hops: &[Vec<u32>]) -> Result<(), String> {
     let count = firsts(&below.units).len();
     let name = &below.name;
     if hops.len() != count || hops.iter().any(|row| row.len() != count) {
-        return Err(format!("hops want {count} rows of {count} numbers, as there are {name}s"));
+        return Err(format!("hops need {count} rows of {count} numbers, one for each {name}"));
     }
     for (from, row) in hops.iter().enumerate() {
         for (to, &count) in row.iter().enumerate() {

@@ -1,9 +1,9 @@
 //! Levels of nesting, and the distances that they make.
 
-/// What a level of nesting is and costs. See [`Topology::new`](super::Topology::new).
+/// A level of nesting, and its costs. See [`Topology::new`](super::Topology::new).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// What its units are called: `core`, `cluster`, `socket`.
+    /// The name of its units: `core`, `cluster`, `socket`.
     pub name: String,
     /// For each CPU the unit that it is in, counted from 0.
     pub units: Vec<u32>,

@@ -179,7 +179,7 @@ impl Topology {
         self.0.leaves > 1
     }
 
-    /// What a line costs from one CPU's cache to another's.
+    /// Cost of a line from one CPU's cache to another's.
     #[must_use]
     pub fn transfer_ns(&self, from: u32, to: u32) -> u64 {
         self.0.transfer_ns[self.class(from, to)]
@@ -222,7 +222,7 @@ impl Topology {
         self.0.cache_of[cpu as usize]
     }
 
-    /// What a line costs from one last cache to another.
+    /// Cost of a line from one last cache to another.
     #[must_use]
     pub fn between_caches_ns(&self, from: u32, to: u32) -> u64 {
         self.transfer_ns(self.0.caches[from as usize], self.0.caches[to as usize])

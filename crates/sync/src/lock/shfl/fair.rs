@@ -208,8 +208,8 @@ impl<F: Form> Patience<F> {
     }
 }
 
-/// What the process has learnt: the patience to have, and when that was learnt. A lesson holds for
-/// as long as its patience is.
+/// The lesson of the process: the patience to use, and when it was learnt. A lesson is valid for as
+/// long as its patience is.
 struct Lesson {
     patience: u32,
     learnt: u32,

@@ -30,7 +30,7 @@ const NAP_NS: u64 = 1_000_000;
 /// How often naps double: up to about a second.
 const DOUBLINGS: u32 = 10;
 
-/// What a head knows of fences, in one headship.
+/// A head's knowledge of fences, during one headship.
 pub(super) struct Fence {
     mark: Option<u32>,
     /// A fence has come since the head named itself.

@@ -45,7 +45,7 @@ pub(super) enum Spun {
     InVain,
 }
 
-/// What the caller remembers of a lock.
+/// The caller's memory of a lock.
 #[derive(Clone, Copy)]
 pub(super) struct Lately {
     at: usize,
@@ -54,7 +54,7 @@ pub(super) struct Lately {
 }
 
 impl Lately {
-    /// What the caller remembers of this lock.
+    /// The caller's memory of this lock.
     pub(super) fn of<P: Platform, L>(lock: &L) -> Self {
         Self::at::<P>(core::ptr::from_ref(lock).addr())
     }

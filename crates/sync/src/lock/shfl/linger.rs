@@ -14,7 +14,7 @@
 //! Where the lock is handed over (`handover.rs`), its line names the owner. So a waiter sees
 //! whether the queue moves by a look at the lock, and hand-overs need not be counted:
 //!
-//! - LINGER-1: a waiter spins on if the owner's name has changed since its last look; else it
+//! - LINGER-1: a waiter spins on if the owner's name has changed since its last look; otherwise it
 //!   sleeps. Looks are [`ROUND`] spins apart at first, then twice as far each time: each look takes
 //!   the lock's line away from the owner, and a queue of hundreds has to pay for all of them.
 //! - LINGER-2: from the second round on it also sleeps if the name has not changed within

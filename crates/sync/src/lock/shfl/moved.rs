@@ -20,7 +20,7 @@
 //!   waiter leaves the queue early.
 //!
 //! The first waiter is woken because it may be the head, and because the rearguard may have
-//! overtaken before the first was told. So a broadcast to many costs two wakes more than it has
+//! overtaken before the first was notified. So a broadcast to many costs two wakes more than it has
 //! waiters.
 
 use core::sync::atomic::Ordering::Relaxed;
@@ -109,7 +109,7 @@ impl<P: Platform> Chain<P> {
         last.node.queue.store(self.queue | REARGUARD, Relaxed);
         let tail = core::ptr::with_exposed_provenance::<TailId<P>>(self.queue as usize);
         // SAFETY: the waiters have exposed it, and are on their way to lock the mutex: it is there
-        // until one of them is told below that it was moved (MOVE-1).
+        // until one of them is notified below that it was moved (MOVE-1).
         let previous = unsafe { (*tail).join(last.id) };
         let mut unaware = 0;
         // Before the link: behind it the order is the shuffler's.
@@ -151,7 +151,7 @@ pub(super) fn relieve<P: Platform>(node: &Waiter<P>) {
         let Some(other) = arena.resolve_index(index) else { continue };
         // Before the look at its status: a node that changes hands afterwards is not woken.
         let reference = arena.reference(index);
-        // The waiters that we guard were moved before we were told, by the same release.
+        // The waiters that we guard were moved before we were notified, by the same release.
         if status::load(other).moved()
             && other.queue.load(Relaxed) == queue
             && let Some(reference) = reference

@@ -113,8 +113,8 @@ impl Sorted {
         Self(me.node.resume.load(Relaxed))
     }
 
-    /// Tells `next`, which is about to be the head in place of `from`. To be called before the
-    /// headship is granted.
+    /// Tells `next`, which is about to be the head in place of `from`. Call it before the headship
+    /// is granted.
     pub(super) fn tell<Q: Policy, P: Platform>(
         &mut self,
         policy: Q,

@@ -142,6 +142,6 @@ pub(super) trait Words<P: Platform, Q: Policy, F: Form>: Sized {
         false
     }
 
-    /// The object that a tracer is told the caller waits for.
+    /// The object that the caller waits for, as reported to a tracer.
     fn traced(&self) -> Traced;
 }

@@ -191,7 +191,8 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
     #[inline(never)]
     fn wait_contended(&self, seen: Generation, deadline: Option<Deadline>) -> Option<Generation> {
         let keep = |state| State(state).generation() == seen;
-        // Where others have gone to sleep for want of CPUs, not even a moment's spin.
+        // If other waiters have gone to sleep because CPUs are short, this one does not spin at
+        // all.
         if !(self.has_waiters() && P::crowded())
             && let Ok(now) = spin::<P, F, _>(&self.head.0.state, deadline, keep)
         {

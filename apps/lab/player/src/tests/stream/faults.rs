@@ -86,7 +86,7 @@ fn clients_that_are_none_are_sent_away_and_the_others_are_served() {
     }
     let fault = crowded.received().fault.clone().unwrap();
     assert!(fault.contains("as many as it may"), "{fault}");
-    // A peer that speaks another version is told.
+    // A peer that speaks another version gets an error.
     let mut answer = Vec::new();
     newer.read_to_end(&mut answer).unwrap();
     assert_eq!((answer.len(), &answer[..7]), (40, &b"aphS\x01\0\x01"[..]));
@@ -161,12 +161,15 @@ fn servers_that_are_none_are_told_apart() {
     for (bytes, wanted) in [
         (Vec::new(), "hung up"),
         (begin[..30].to_vec(), "hung up"),
-        (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".to_vec(), "no answer of such"),
+        (
+            b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".to_vec(),
+            "not the answer of such",
+        ),
         (begin.clone(), "hung up"),
-        (with(&wire::frame(20, 5)), "a frame that there is not"),
-        (with(&wire::frame(0, 1 << 30)), "a frame that there is not"),
+        (with(&wire::frame(20, 5)), "a frame with an impossible"),
+        (with(&wire::frame(0, 1 << 30)), "a frame with an impossible"),
         (with(&[9; 12]), "no kind"),
-        (much, "more ahead than is held"),
+        (much, "more frames ahead than"),
     ] {
         let received = told(bytes);
         let fault = received.fault.unwrap_or_default();

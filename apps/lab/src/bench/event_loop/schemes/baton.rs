@@ -20,7 +20,7 @@ pub fn play(player: Player, seat: Seat) -> Result<Seen, String> {
     Ok(Seen { tier_stats, ..seen })
 }
 
-/// Plays, boosted; those of a group have its share by what they need.
+/// Plays with a boost. The players of a group get its share according to their needs.
 ///
 /// # Errors
 ///

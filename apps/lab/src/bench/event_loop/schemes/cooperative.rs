@@ -60,7 +60,7 @@ mod tests {
     use antiphon_report::stats::Random;
     use antiphon_runtime::coop::Answer;
 
-    /// Says when to poll again, and keeps what it was told.
+    /// Returns when to poll again, and keeps the scheduler's answer.
     struct Other {
         ahead_ns: Option<u64>,
         asked: Vec<Ask>,

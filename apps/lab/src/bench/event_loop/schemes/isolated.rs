@@ -88,8 +88,8 @@ impl Playing {
         true
     }
 
-    /// Dispatches the timers that were told meanwhile, and counts them; waits for one if there is
-    /// nothing else to do.
+    /// Dispatches the timers that were announced meanwhile, and counts them; waits for one if there
+    /// is nothing else to do.
     fn hears(&mut self, waits: bool) -> u64 {
         let first = if waits { self.told.recv().ok() } else { None };
         let mut count = 0;

@@ -38,7 +38,7 @@ pub struct Scheme {
     pub needs: Needs,
     /// The tier that it is, if it is one.
     pub tier: Option<Tier>,
-    /// What its players know of each other.
+    /// How its players share the CPU.
     pub shares: Shares,
     /// The cost for a user of the scheme, beside its needs.
     pub costs: &'static str,
@@ -46,7 +46,7 @@ pub struct Scheme {
     pub play: fn(Player, Seat) -> Result<Seen, String>,
 }
 
-/// What players know of each other.
+/// How players share the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shares {
     /// Nothing: each has a share of its own, whatever is asked for.

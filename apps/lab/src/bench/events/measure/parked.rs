@@ -16,7 +16,7 @@ use crate::pinned::{self, Task};
 
 struct Shared<M> {
     mechanism: Line<M>,
-    /// The time when the receiver had it, or 0. Relaxed: it carries nothing but itself, and the
+    /// The time when the receiver got the event, or 0. Relaxed: it publishes no other data, and the
     /// mechanism orders it.
     arrived: Line<AtomicU64>,
     receiver: AtomicI32,

@@ -21,7 +21,8 @@ impl Sleeper {
     pub fn of(tid: &AtomicI32) -> Result<Self, String> {
         // Relaxed: the caller has met the thread meanwhile.
         let path = format!("/proc/self/task/{}/stat", tid.load(Relaxed));
-        let missing = |error| format!("whether a thread sleeps is asked of /proc: {path}: {error}");
+        let missing =
+            |error| format!("can't read from /proc whether a thread sleeps: {path}: {error}");
         File::open(&path).map(Self).map_err(missing)
     }
 

@@ -184,7 +184,7 @@ mod tests {
     impl OneVisitor for Alternate {
         type Output = Result<(u32, u32), String>;
 
-        /// Two threads in turn, and then one alone that was told before it waits.
+        /// Two threads in turn, and then one alone that was notified before it waits.
         fn visit<M: Mechanism>(self) -> Self::Output {
             let (there, back, seen) = (M::new()?, M::new()?, AtomicU32::new(0));
             let mine = std::thread::scope(|scope| {

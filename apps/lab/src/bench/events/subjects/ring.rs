@@ -7,7 +7,8 @@ use io_uring::{IoUring, opcode, types};
 
 use super::Mechanism;
 
-/// Two rings, of which each is one thread's: the locks are there for the types, and always free.
+/// Two rings, one for each thread. The mutexes only satisfy the type system and are never
+/// contended.
 pub struct Ring {
     sender: Mutex<IoUring>,
     receiver: Mutex<IoUring>,

@@ -93,7 +93,7 @@ impl Mechanism for Waiting {
     }
 }
 
-/// A thread, and the signal by which it is told.
+/// A thread, and the signal by which it is notified.
 struct Target {
     number: libc::c_int,
     /// Relaxed: the notifier has met the thread after it has entered.
@@ -125,6 +125,9 @@ impl Target {
         let tid = self.tid.load(Relaxed);
         // SAFETY: takes plain numbers, and goes to a thread of this process.
         let sent = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, self.number) };
-        assert_eq!(sent, 0, "a thread that waits can be told, and not too many signals are queued");
+        assert_eq!(
+            sent, 0,
+            "a waiting thread can be signalled, and the queue of signals is not full"
+        );
     }
 }

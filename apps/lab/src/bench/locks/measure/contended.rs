@@ -130,7 +130,7 @@ fn violation(words: Words, tallies: &[Tally]) -> Option<String> {
     let written: u64 = tallies.iter().map(|tally| tally.written).sum();
     let torn: u64 = tallies.iter().map(|tally| tally.torn).sum();
     if torn > 0 {
-        return Some(format!("readers are not kept out: {torn} saw a half of what a writer does"));
+        return Some(format!("readers are not kept out: {torn} saw half of a write"));
     }
     let sums = words.map(|word| word.0.into_inner());
     sums.into_iter().find(|&sum| sum != written).map(|sum| {

@@ -97,7 +97,7 @@ impl Meeting {
 
     /// Comes, and waits for the others.
     pub fn come(&self) {
-        // Relaxed, here and below: nothing else is told by it.
+        // Relaxed, here and below: it publishes nothing else.
         let left = |left: usize| left.checked_sub(1);
         if self.0.fetch_update(Relaxed, Relaxed, left).is_ok() {
             while self.0.load(Relaxed) > 0 {

@@ -21,7 +21,8 @@ impl Pool {
     /// A pool whose tasks are fibers.
     pub fn of_fibers(workers: usize) -> io::Result<Self> {
         let builder = pool::Pool::builder().threads(workers).room(1 << 20);
-        // SAFETY: tasks make no thread-local, and nothing that they call waits in making one.
+        // SAFETY: tasks initialise no thread-local, and nothing that they call waits while it
+        // initialises one.
         unsafe { builder.fibers(fiber::STACK_BYTES) }.build().map(Self)
     }
 
@@ -30,7 +31,7 @@ impl Pool {
     #[cfg(feature = "migrating")]
     pub fn of_moving(workers: usize) -> io::Result<Self> {
         let builder = pool::Pool::builder().threads(workers).room(1 << 20);
-        // SAFETY: as above; and over waits they keep numbers, handles and ends of channels.
+        // SAFETY: as above; and across waits tasks keep only numbers, handles and ends of channels.
         unsafe { builder.fibers(fiber::STACK_BYTES).migrating() }.build().map(Self)
     }
 }

@@ -10,7 +10,7 @@ fn idle_loops(colours: &[&Colours<Bed>]) -> Vec<EventLoop<Bed>> {
     for (number, events) in loops.iter_mut().enumerate() {
         for all in colours {
             all.join(number, events);
-            // From then on its coloured events are to be called when those of 9 are.
+            // After this, the loop's coloured events are due when an event with release time 9 is.
             let mut calls = 0;
             all.submit_in_steps(number as u64, 9, move |_| {
                 calls += 1;
@@ -19,7 +19,7 @@ fn idle_loops(colours: &[&Colours<Bed>]) -> Vec<EventLoop<Bed>> {
         }
         assert_eq!(events.turn(10).called, 2 * colours.len());
     }
-    // What one was rung for another has called.
+    // One loop was rung for events that the other has called already.
     loops.iter_mut().for_each(|events| _ = events.turn(10));
     loops
 }

@@ -21,8 +21,9 @@
 //! - GATE-2: a list is taken as a whole. The thread that has it tells each reader on it that it is
 //!   on no list, or hands the rest of the list to one that it tells. A reader that leaves untold
 //!   abandons its node, and the thread that has the list gives the node back.
-//! - GATE-3: a reader that was told a few times and found the lines closed again, and one that was
-//!   not told before the backstop, because a thread with the list does not run, wait in the queue.
+//! - GATE-3: a reader that was notified a few times and found the lines closed again, and one that
+//!   was not notified before the backstop, because a thread with the list does not run, wait in the
+//!   queue.
 //!
 //! The lists are those of the indicator. A reader that comes late, and finds on the list of another
 //! lock by now that its own has no such indicator, takes that list and wakes all that are on it:
@@ -46,8 +47,8 @@ use crate::{arena, nap, policy};
 const TOGETHER: u32 = 64;
 
 impl<P: Platform> Lines<P> {
-    /// Sleeps until the caller is told that readers are let in; `false` if it was not told. Does
-    /// not sleep unless `will_open`: then a writer is in, and will let readers in.
+    /// Sleeps until the caller learns that readers are let in; `false` if it did not. Does not
+    /// sleep unless `will_open`: then a writer is in, and will let readers in.
     pub(super) fn sleep<F: Form>(self, will_open: impl Fn() -> bool) -> bool {
         if F::BACKSTOP_NS != 0 && !abandoned::thread_may_leave_one::<P>() {
             return false;

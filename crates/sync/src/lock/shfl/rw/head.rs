@@ -40,9 +40,9 @@ struct Entry<'a, P: Platform, Q: Policy, F: RwForm, K> {
 }
 
 impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
-    /// What an arriving waiter pays heed to, if it says nothing of itself.
+    /// What an arriving waiter respects, unless it says otherwise.
     pub(super) const COMER: Heed = if F::READERS_PASS { Heed::Recursion } else { Heed::All };
-    /// What a caller that only tries pays heed to.
+    /// What a caller that only tries respects.
     pub(super) const TRYING: Heed = if F::READERS_PASS { Heed::Insisting } else { Heed::Trying };
 
     /// Comes in without waiting; returns the state in which the caller did, with a writer's mark.

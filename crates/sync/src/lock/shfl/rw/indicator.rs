@@ -177,15 +177,15 @@ impl<P: Platform> Lines<P> {
     /// Tells waiting readers that readers are let in. The indicator may be another lock's by now:
     /// then its readers look for nothing.
     pub(super) fn tell(self) {
-        // Relaxed: a reader that is told looks at the state.
+        // Relaxed: a reader that is notified looks at the state.
         self.0.gate.0.fetch_add(1, Relaxed);
         self.rouse_sleepers();
     }
 
     /// GATE-1: says that a reader sleeps, or is about to.
     pub(super) fn note_sleeper(self) {
-        // Relaxed: by the fence behind it. If a thread is about to clear the flag, it takes the
-        // list after that, by an exchange that finds us (`Line::rouse`).
+        // Relaxed: ordered by the fence after it. If a thread is about to clear the flag, it takes
+        // the list after that, by an exchange that finds us (`Line::rouse`).
         if self.0.joined.load(Relaxed) & ASLEEP == 0 {
             self.0.joined.fetch_or(ASLEEP, Relaxed);
         }
@@ -193,18 +193,18 @@ impl<P: Platform> Lines<P> {
 
     /// GATE-1: whether a reader sleeps; the caller will wake all that do.
     pub(super) fn takes_sleepers(self) -> bool {
-        // Relaxed: by the fence before it.
+        // Relaxed: ordered by the fence before it.
         self.0.joined.load(Relaxed) & ASLEEP != 0
             && self.0.joined.fetch_and(!ASLEEP, Relaxed) & ASLEEP != 0
     }
 
-    /// How often readers were told.
+    /// How often readers were notified.
     pub(super) fn told(self) -> u32 {
         // Relaxed: as above. The look at the state comes behind: if it is missed, so is a moment.
         self.0.gate.0.load(Relaxed)
     }
 
-    /// Waits until readers are told once more; returns whether they were, within the budget.
+    /// Waits until readers are notified once more; returns whether they were, within the budget.
     pub(super) fn wait_to_be_told(self, told: u32, budget: Budget) -> bool {
         // Relaxed: as above.
         self.0.gate.0.spin_while(Relaxed, budget, |now| now == told).is_ok()

@@ -2,13 +2,13 @@
 
 use super::state::{Heed, State};
 
-/// A way to be in.
+/// A way to hold the lock.
 pub(super) trait Kind {
     /// Whether this way excludes readers; as in
     /// [`Waiter::wants`](antiphon_platform::Waiter::wants).
     const WRITES: bool;
 
-    /// The state after a thread has come in that pays heed to `heed`; `None` if it must stay out.
+    /// The state after a thread that respects `heed` has come in; `None` if it must stay out.
     fn enter(seen: State, heed: Heed) -> Option<State>;
 }
 

@@ -127,8 +127,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     }
 
     /// Gives back what the lock has taken to count its readers by socket, if it is free; never
-    /// blocks. To be called before the lock's memory is put to other uses: otherwise no other lock
-    /// can have the indicator.
+    /// blocks. Call it before the lock's memory is put to other uses: otherwise no other lock can
+    /// have the indicator.
     #[inline]
     pub fn gather(&self) {
         if self.peek().is_spread() {
@@ -428,7 +428,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[inline(never)]
     fn drain_lines(&self, mark: Mark, patience: Patience) -> Drained {
         // The name is acquired with the state that was found.
-        let lines = self.lines().expect("who opens lines has named them");
+        let lines = self.lines().expect("a thread that opens lines has named them");
         let is_mine = |seen: State| seen.drainer() == Some(mark);
         if let Patience::Until(_) = patience {
             Self::let_readers_come(lines);

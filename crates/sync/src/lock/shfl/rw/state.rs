@@ -75,7 +75,7 @@ impl Mark {
     }
 }
 
-/// What an arriving thread pays heed to.
+/// What an arriving thread respects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heed {
     /// Waiting writers, and that the lock is kept for the head.
@@ -345,8 +345,8 @@ impl State {
         Self(others | WAKE | waiting | u64::from(name) << NAME_SHIFT)
     }
 
-    /// The state in which the head of this name is woken by the thread that is about to make it the
-    /// head, and may come in.
+    /// The state after a thread makes the waiter `name` the head and wakes it; readers and writers
+    /// may come in.
     pub(super) fn with_called(self, name: u16) -> Self {
         Self(self.0 & !NAME | u64::from(name) << NAME_SHIFT)
     }

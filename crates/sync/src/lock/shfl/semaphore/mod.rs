@@ -165,7 +165,7 @@ impl<P: Platform, Q: Policy, F: Form> Semaphore<P, Q, F> {
     #[inline(never)]
     fn wait(&self, wanted: u32, deadline: Option<Deadline>) -> bool {
         const { assert!(F::HEAD_SLEEPS) }
-        assert!(wanted <= MAX_PERMITS, "so many permits can't be had");
+        assert!(wanted <= MAX_PERMITS, "a semaphore never has more than `MAX_PERMITS` permits");
         let entry = Entry { semaphore: self, wanted };
         entry.lock_contended(deadline) == Wait::Acquired
     }

@@ -27,7 +27,7 @@ const _: () = assert!(PERMITS ^ HEADS == u64::MAX && PERMITS & HEADS == 0);
 /// How many permits there may be: as many as POSIX asks of a semaphore.
 pub const MAX_PERMITS: u32 = i32::MAX as u32;
 
-/// The waiters that a thread which wants permits pays heed to.
+/// The waiters ahead of which a thread that wants permits may not go.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heed {
     /// The head, if permits are kept for it.

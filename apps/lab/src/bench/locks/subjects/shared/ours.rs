@@ -34,8 +34,8 @@ impl<Q: Policy, F: RwForm> Subject for Ours<Q, F> {
 
     #[inline]
     fn share<R>(&self, section: impl FnOnce() -> R) -> R {
-        // A reader is refused only where there are more readers than there can be threads.
-        self.0.read().expect("there are fewer threads than readers may be");
+        // A reader is refused only if there are more readers than a process can have threads.
+        self.0.read().expect("the lock has room for more readers than there are threads");
         let result = section();
         // SAFETY: had by this thread above.
         unsafe { self.0.unlock_read() };
