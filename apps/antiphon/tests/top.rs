@@ -88,7 +88,7 @@ fn what_is_wrong_is_said_in_a_line() {
     for (what, code, words) in [
         (myself.as_str(), 2, "antiphon run -- CMD"),
         ("999999999", 2, "there is no process"),
-        ("/proc/self/exe", 2, "no recording"),
+        ("/proc/self/exe", 2, "not a recording"),
         ("/no/such/file", 2, "No such file"),
     ] {
         let wrong = output(&["top", what]);

@@ -45,7 +45,8 @@ fn says(rule: &str, name: &str) -> String {
 fn a_lock_that_is_held_long_is_named_with_its_share_and_its_section() {
     let said = says("contention", "contention");
     assert!(said.contains("keep_it_long contention.c:"), "{said}");
-    assert!(said.contains("one mutex") && said.contains("2.") && said.contains("ms"), "{said}");
+    assert!(said.contains("the mutex locks, most of it at"), "{said}");
+    assert!(said.contains("2.") && said.contains("ms a time"), "{said}");
 }
 
 #[test]
@@ -91,13 +92,15 @@ fn waits_that_no_library_reaches_are_said_to_be() {
 #[test]
 fn locks_in_both_orders_are_a_deadlock_in_waiting() {
     let said = says("order", "lock-order");
-    assert!(said.contains("move order.c:") && said.contains("in both orders"), "{said}");
+    assert!(said.contains("to at move order.c:") && said.contains("in both orders"), "{said}");
+    assert!(said.contains("from at move order.c:") && said.contains("while to is held"), "{said}");
 }
 
 #[test]
 fn a_deadlock_at_the_end_is_named_with_both_places() {
     let said = says("deadlock", "deadlock");
     assert!(said.matches("move deadlock.c:").count() == 4, "{said}");
+    assert!(said.contains("waits for from at") && said.contains("waits for to at"), "{said}");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Names of processes and call sites of a recording.
 
-use antiphon_record::Snapshot;
+use std::collections::{BTreeMap, BTreeSet};
+
+use antiphon_record::{Module, Snapshot};
 
 use crate::symbols::{CallSite, Symbols};
 
@@ -14,5 +16,41 @@ pub fn site(snapshot: &Snapshot, site: Option<usize>, symbols: &mut Symbols) -> 
     match site.and_then(|site| snapshot.sites.get(site)) {
         Some(site) => symbols.site(site.module.as_ref(), site.offset, site.address),
         None => CallSite::named("unknown"),
+    }
+}
+
+/// The global variables of a recording's processes, to name the locks in them.
+///
+/// A lock is looked for in the files that have call sites of its process: a variable's lock is
+/// mostly taken by the file that it is in.
+pub struct Variables {
+    /// For each process, its files, and by how much they were moved when they were loaded.
+    files: BTreeMap<usize, Vec<(u64, Module)>>,
+}
+
+impl Variables {
+    /// Those of a recording.
+    pub fn of(snapshot: &Snapshot, symbols: &mut Symbols) -> Self {
+        let mut files: BTreeMap<usize, Vec<(u64, Module)>> = BTreeMap::new();
+        let mut known = BTreeSet::new();
+        for site in &snapshot.sites {
+            let Some(module) = &site.module else { continue };
+            if !known.insert((site.process, &module.path)) {
+                continue;
+            }
+            if let Some(bias) = symbols.load_bias(module, site.offset, site.address) {
+                files.entry(site.process).or_default().push((bias, module.clone()));
+            }
+        }
+        Self { files }
+    }
+
+    /// The variable at an address of that process; `None` on a stack, in a heap, or without
+    /// symbols.
+    pub fn name(&self, process: usize, address: u64, symbols: &mut Symbols) -> Option<String> {
+        let files = self.files.get(&process)?;
+        files
+            .iter()
+            .find_map(|(bias, module)| symbols.variable(module, address.checked_sub(*bias)?))
     }
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use antiphon_record::{Edge, Snapshot};
 use serde_json::{Value, json};
 
-use super::names;
+use super::names::{self, Variables};
 use crate::symbols::Symbols;
 
 /// Everything about the order of locks.
@@ -48,6 +48,8 @@ pub struct Step {
 pub struct Place {
     /// The lock.
     pub address: u64,
+    /// The global variable that it is, or is in, if it is in one.
+    pub variable: Option<String>,
     /// The kind of the lock.
     pub kind: &'static str,
     /// The site where it was taken the first time that this happened.
@@ -56,13 +58,20 @@ pub struct Place {
     pub first_site: String,
 }
 
+impl Place {
+    /// The lock in a cell of a table: its variable, or its address.
+    pub fn name(&self) -> String {
+        self.variable.clone().unwrap_or_else(|| format!("{:#x}", self.address))
+    }
+}
+
 impl Order {
     /// The order that a recording shows.
-    pub fn new(snapshot: &Snapshot, symbols: &mut Symbols) -> Self {
+    pub fn new(snapshot: &Snapshot, variables: &Variables, symbols: &mut Symbols) -> Self {
         let mut step = |edge: &Edge| Step {
             pid: names::pid(snapshot, snapshot.locks[edge.held].process),
-            held: place(snapshot, edge.held, edge.rows[0], symbols),
-            taken: place(snapshot, edge.taken, edge.rows[1], symbols),
+            held: place(snapshot, edge.held, edge.rows[0], variables, symbols),
+            taken: place(snapshot, edge.taken, edge.rows[1], variables, symbols),
             count: edge.count,
         };
         let steps: Vec<Step> = snapshot.edges.iter().map(&mut step).collect();
@@ -102,11 +111,18 @@ impl Order {
     }
 }
 
-fn place(snapshot: &Snapshot, lock: usize, row: Option<usize>, symbols: &mut Symbols) -> Place {
+fn place(
+    snapshot: &Snapshot,
+    lock: usize,
+    row: Option<usize>,
+    variables: &Variables,
+    symbols: &mut Symbols,
+) -> Place {
     let lock = &snapshot.locks[lock];
     let site = row.and_then(|row| snapshot.rows.get(row)).and_then(|row| row.site);
     Place {
         address: lock.address,
+        variable: variables.name(lock.process, lock.address, symbols),
         kind: lock.kind.name(),
         site: names::site(snapshot, site, symbols).label(),
         first_site: names::site(snapshot, lock.first_site, symbols).label(),
@@ -116,7 +132,8 @@ fn place(snapshot: &Snapshot, lock: usize, row: Option<usize>, symbols: &mut Sym
 fn step_object(step: &Step) -> Value {
     let place = |place: &Place| {
         json!({
-            "lock": format!("{:#x}", place.address), "kind": place.kind, "site": place.site,
+            "lock": format!("{:#x}", place.address), "variable": place.variable,
+            "kind": place.kind, "site": place.site,
         })
     };
     json!({
@@ -143,6 +160,7 @@ mod tests {
     pub fn step(held: u64, taken: u64, at: &str) -> Step {
         let place = |address: u64| Place {
             address,
+            variable: None,
             kind: "mutex",
             site: format!("{at}_{address}"),
             first_site: format!("first_{address}"),

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::children::{self, Unreached};
 use super::coop::CoopReport;
 use super::facts::Run;
-use super::names::{pid, site};
+use super::names::{Variables, pid, site};
 use super::notes;
 use super::order::Order;
 use super::sampler::Sampled;
@@ -36,6 +36,8 @@ use crate::verdict;
 pub struct LockRow {
     /// Where the lock function was called.
     pub site: CallSite,
+    /// The global variable that the lock is, or is in, if it is in one.
+    pub variable: Option<String>,
     /// The kind of the lock.
     pub kind: &'static str,
     /// The address of the lock; of several, the first.
@@ -100,6 +102,8 @@ pub struct Stuck {
     pub tid: u32,
     /// The lock that it waited for.
     pub address: u64,
+    /// The global variable that this is, or is in, if it is in one.
+    pub variable: Option<String>,
     /// Where it waited.
     pub site: CallSite,
     /// How long.
@@ -184,9 +188,11 @@ impl Report {
         running: Option<usize>,
     ) -> Self {
         let mut symbols = Symbols::default();
-        let locks = lock_rows(snapshot, &mut symbols);
-        let stuck = closed.iter().filter_map(|wait| stuck(snapshot, wait, &mut symbols)).collect();
-        let order = Order::new(snapshot, &mut symbols);
+        let variables = Variables::of(snapshot, &mut symbols);
+        let locks = lock_rows(snapshot, &variables, &mut symbols);
+        let mut stuck = |wait| stuck(snapshot, wait, &variables, &mut symbols);
+        let stuck = closed.iter().filter_map(&mut stuck).collect();
+        let order = Order::new(snapshot, &variables, &mut symbols);
         let unreached = children::unreached(snapshot);
         let unseen = unseen::of(&run, snapshot, running, sampled.refused);
         let mut notes = notes::of(&run, snapshot, &unreached, &unseen);
@@ -300,10 +306,14 @@ impl Blocked {
 }
 
 /// The rows of a recording, by lock and site, most waiting first.
-pub fn lock_rows(snapshot: &Snapshot, symbols: &mut Symbols) -> Vec<LockRow> {
+pub fn lock_rows(
+    snapshot: &Snapshot,
+    variables: &Variables,
+    symbols: &mut Symbols,
+) -> Vec<LockRow> {
     let rows = snapshot.rows.iter();
     let used = rows.filter(|row| row.acquisitions != 0 || row.contended != 0);
-    let mut locks: Vec<_> = used.map(|row| lock_row(snapshot, row, symbols)).collect();
+    let mut locks: Vec<_> = used.map(|row| lock_row(snapshot, row, variables, symbols)).collect();
     locks.sort_by_key(|row| std::cmp::Reverse((row.wait.sum_ns, row.acquisitions)));
     locks
 }
@@ -359,11 +369,17 @@ fn blocked(snapshot: &Snapshot, sampled: &Sampled) -> Blocked {
     }
 }
 
-fn lock_row(snapshot: &Snapshot, row: &Row, symbols: &mut Symbols) -> LockRow {
+fn lock_row(
+    snapshot: &Snapshot,
+    row: &Row,
+    variables: &Variables,
+    symbols: &mut Symbols,
+) -> LockRow {
     let lock = &snapshot.locks[row.lock];
     let rest = lock.kind == Kind::Rest;
     LockRow {
         site: if rest { CallSite::named("all others") } else { site(snapshot, row.site, symbols) },
+        variable: variables.name(lock.process, lock.address, symbols),
         kind: row.kind.name(),
         address: lock.address,
         pid: pid(snapshot, lock.process),
@@ -379,7 +395,12 @@ fn lock_row(snapshot: &Snapshot, row: &Row, symbols: &mut Symbols) -> LockRow {
 
 /// The thread of a wait that went on at the end; `None` if it waited for a condition, for which any
 /// thread may be in time.
-fn stuck(snapshot: &Snapshot, closed: &Closed, symbols: &mut Symbols) -> Option<Stuck> {
+fn stuck(
+    snapshot: &Snapshot,
+    closed: &Closed,
+    variables: &Variables,
+    symbols: &mut Symbols,
+) -> Option<Stuck> {
     let (waiting, thread) = (&closed.waiting, snapshot.threads.get(closed.thread)?);
     let lock = snapshot.locks.get(waiting.lock)?;
     if matches!(lock.kind, Kind::Condition | Kind::Rest) {
@@ -394,6 +415,7 @@ fn stuck(snapshot: &Snapshot, closed: &Closed, symbols: &mut Symbols) -> Option<
         pid: pid(snapshot, thread.process),
         tid: thread.tid,
         address: lock.address,
+        variable: variables.name(lock.process, lock.address, symbols),
         site: site(snapshot, waiting.site, symbols),
         waited_ns: closed.waited_ns,
         held,
@@ -435,7 +457,7 @@ pub fn lock_object(row: &LockRow, profile: bool) -> Value {
     };
     let mut object = row.site.json();
     let more = json!({
-        "kind": row.kind, "address": format!("{:#x}", row.address),
+        "kind": row.kind, "variable": row.variable, "address": format!("{:#x}", row.address),
         "pid": row.pid, "acquisitions": profile.then_some(row.acquisitions),
         "contended": row.contended, "gave_up": row.gave_up,
         "still_waiting": row.still_waiting,

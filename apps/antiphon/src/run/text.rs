@@ -209,11 +209,11 @@ fn order(out: &mut String, report: &Report) {
         );
         let mut table = Table::new(&["held", "since", "took", "at", ">times"]);
         for step in steps {
-            let address = |place: &Place| Cell::text(format!("{:#x}", place.address));
+            let lock = |place: &Place| Cell::text(place.name());
             table.row(vec![
-                address(&step.held),
+                lock(&step.held),
                 Cell::text(&step.held.site),
-                address(&step.taken),
+                lock(&step.taken),
                 Cell::text(&step.taken.site),
                 Cell::number(count(step.count)),
             ]);

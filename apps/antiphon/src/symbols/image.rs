@@ -1,4 +1,5 @@
-//! The functions of one ELF file: which one is at an address, and where the ones of a name are.
+//! The symbols of one ELF file: which function or variable is at an address, and where the
+//! functions of a name are.
 //!
 //! A big program has some hundred thousand symbols, and a report asks for a few. So the file's
 //! symbol tables are read in one piece each, and of a symbol only its place is kept; its name is
@@ -16,7 +17,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use antiphon_record::BuildId;
-use object::elf::{self, FileHeader64, SectionType};
+use object::elf::{self, FileHeader64, SectionType, SymbolType};
 use object::read::elf::{
     FileHeader as _, ProgramHeader as _, SectionHeader as _, SectionTable, Sym as _,
 };
@@ -29,7 +30,8 @@ pub struct Image {
     /// None if there is none.
     pub build: BuildId,
     segments: Vec<Segment>,
-    functions: OnceCell<Functions>,
+    functions: OnceCell<Table>,
+    variables: OnceCell<Table>,
 }
 
 /// A part of the file that is loaded.
@@ -39,11 +41,11 @@ struct Segment {
     address: u64,
 }
 
-/// The functions of a file.
+/// The functions of a file, or its variables.
 #[derive(Default)]
-struct Functions {
-    /// The functions in the order of the symbol tables, the larger table first.
-    list: Vec<Function>,
+struct Table {
+    /// The symbols in the order of the symbol tables, the larger table first.
+    list: Vec<Symbol>,
     /// How many were looked for by address.
     looked: Cell<u32>,
     /// Their places in the list, by address. Made when many are looked for.
@@ -52,7 +54,7 @@ struct Functions {
     strings: Vec<Range<u64>>,
 }
 
-struct Function {
+struct Symbol {
     address: u64,
     size: u64,
     /// The place where the name begins, and the range of names that it is in.
@@ -60,7 +62,7 @@ struct Function {
     strings: usize,
 }
 
-/// Functions that are looked for one by one. Sorting a list takes as long as some twenty looks.
+/// Table that are looked for one by one. Sorting a list takes as long as some twenty looks.
 const ONE_BY_ONE: u32 = 16;
 
 /// A name longer than this is cut off.
@@ -85,7 +87,7 @@ impl Image {
         let (build, segments) = parse_segments(&file).map_err(|_| {
             io::Error::new(io::ErrorKind::InvalidData, "it is not a 64-bit ELF file")
         })?;
-        Ok(Self { file, build, segments, functions: OnceCell::new() })
+        Ok(Self { file, build, segments, functions: OnceCell::new(), variables: OnceCell::new() })
     }
 
     /// About the file that is open.
@@ -118,6 +120,15 @@ impl Image {
         Some((self.name(functions, function)?, address - function.address))
     }
 
+    /// The name, as it is written, of the global variable that has `address`, and how far into it
+    /// that is.
+    pub fn variable(&self, address: u64) -> Option<(String, u64)> {
+        let read = || Table::read(&self.file, is_variable).unwrap_or_default();
+        let variables = self.variables.get_or_init(read);
+        let variable = variables.at(address)?;
+        Some((self.name(variables, variable)?, address - variable.address))
+    }
+
     /// The addresses of the functions for whose name, as it is written, `is` says so.
     pub fn named(&self, is: impl Fn(&str) -> bool) -> Vec<Range<u64>> {
         let functions = self.functions();
@@ -130,16 +141,16 @@ impl Image {
         found.map(|found| found.address..found.address.saturating_add(found.size.max(1))).collect()
     }
 
-    fn functions(&self) -> &Functions {
-        self.functions.get_or_init(|| Functions::read(&self.file).unwrap_or_default())
+    fn functions(&self) -> &Table {
+        self.functions.get_or_init(|| Table::read(&self.file, is_function).unwrap_or_default())
     }
 
-    fn name(&self, functions: &Functions, function: &Function) -> Option<String> {
-        let end = functions.strings[function.strings].end;
+    fn name(&self, table: &Table, symbol: &Symbol) -> Option<String> {
+        let end = table.strings[symbol.strings].end;
         let mut bytes = Vec::new();
         let mut length = 128;
         while length <= LONGEST_NAME {
-            bytes = self.read(&(function.name..end.min(function.name + length as u64)));
+            bytes = self.read(&(symbol.name..end.min(symbol.name + length as u64)));
             if bytes.contains(&0) || bytes.len() < length {
                 break;
             }
@@ -157,6 +168,14 @@ impl Image {
         let mut bytes = vec![0; (range.end - range.start) as usize];
         self.file.read_exact_at(&mut bytes, range.start).map_or_else(|_| Vec::new(), |()| bytes)
     }
+}
+
+fn is_function(kind: SymbolType) -> bool {
+    matches!(kind, elf::STT_FUNC | elf::STT_GNU_IFUNC)
+}
+
+fn is_variable(kind: SymbolType) -> bool {
+    kind == elf::STT_OBJECT
 }
 
 /// The text before the first zero byte.
@@ -187,8 +206,9 @@ fn parse_segments(file: &File) -> object::Result<(BuildId, Vec<Segment>)> {
     Ok((build, segments))
 }
 
-impl Functions {
-    fn read(file: &File) -> object::Result<Self> {
+impl Table {
+    /// The symbols of these types.
+    fn read(file: &File, is: fn(SymbolType) -> bool) -> object::Result<Self> {
         let data = &ReadCache::new(file);
         let header = FileHeader64::<Endianness>::parse(data)?;
         let endian = header.endian()?;
@@ -196,7 +216,7 @@ impl Functions {
         let mut all = Self::default();
         for kind in [elf::SHT_SYMTAB, elf::SHT_DYNSYM] {
             // A table that can't be read is as good as none.
-            let _ = all.add(kind, endian, &sections, data);
+            let _ = all.add(kind, is, endian, &sections, data);
         }
         Ok(all)
     }
@@ -204,6 +224,7 @@ impl Functions {
     fn add<'data, R: ReadRef<'data>>(
         &mut self,
         kind: SectionType,
+        is: fn(SymbolType) -> bool,
         endian: Endianness,
         sections: &SectionTable<'data, FileHeader64<Endianness>, R>,
         data: R,
@@ -218,23 +239,22 @@ impl Functions {
         };
         let strings = self.strings.len();
         self.strings.push(begin..begin.saturating_add(bytes));
-        let is_function = |kind| matches!(kind, elf::STT_FUNC | elf::STT_GNU_IFUNC);
-        let functions = symbols
+        let found = symbols
             .iter()
-            .filter(|symbol| is_function(symbol.st_type()) && !symbol.is_undefined(endian))
+            .filter(|symbol| is(symbol.st_type()) && !symbol.is_undefined(endian))
             .filter(|symbol| u64::from(symbol.st_name(endian)) < bytes)
-            .map(|symbol| Function {
+            .map(|symbol| Symbol {
                 address: symbol.st_value(endian),
                 size: symbol.st_size(endian),
                 name: begin + u64::from(symbol.st_name(endian)),
                 strings,
             });
-        self.list.extend(functions);
+        self.list.extend(found);
         Ok(())
     }
 
-    /// The function that has `address`: of those that begin nearest before it, the first.
-    fn at(&self, address: u64) -> Option<&Function> {
+    /// The symbol that has `address`: of those that begin nearest before it, the first.
+    fn at(&self, address: u64) -> Option<&Symbol> {
         self.looked.set(self.looked.get().saturating_add(1));
         if self.looked.get() <= ONE_BY_ONE {
             return first_of_nearest(self.list.iter(), address);
@@ -254,19 +274,19 @@ impl Functions {
     }
 }
 
-/// The first function that reaches `address`, among those that begin nearest before it.
+/// The first symbol that reaches `address`, among those that begin nearest before it.
 fn first_of_nearest<'a>(
-    functions: impl Iterator<Item = &'a Function>,
+    symbols: impl Iterator<Item = &'a Symbol>,
     address: u64,
-) -> Option<&'a Function> {
+) -> Option<&'a Symbol> {
     let (mut nearest, mut found) = (0, None);
-    for function in functions.filter(|function| function.address <= address) {
-        if function.address > nearest {
-            (nearest, found) = (function.address, None);
+    for symbol in symbols.filter(|symbol| symbol.address <= address) {
+        if symbol.address > nearest {
+            (nearest, found) = (symbol.address, None);
         }
-        let covers = address - function.address < function.size.max(1);
-        if function.address == nearest && found.is_none() && covers {
-            found = Some(function);
+        let covers = address - symbol.address < symbol.size.max(1);
+        if symbol.address == nearest && found.is_none() && covers {
+            found = Some(symbol);
         }
     }
     found
@@ -278,8 +298,8 @@ mod tests {
 
     #[test]
     fn an_address_finds_the_function_that_it_is_in_and_no_other() {
-        let function = |address, size, name| Function { address, size, name, strings: 0 };
-        let functions = Functions {
+        let function = |address, size, name| Symbol { address, size, name, strings: 0 };
+        let functions = Table {
             list: vec![
                 function(u64::MAX - 1, 0x20, 4),
                 function(0x1000, 0x20, 1),
@@ -288,7 +308,7 @@ mod tests {
                 function(0xf00, 0x200, 5),
             ],
             strings: std::iter::once(0..9).collect(),
-            ..Functions::default()
+            ..Table::default()
         };
         let at = |address| functions.at(address).map(|function| function.name);
         // One by one, and then by the sorted list.

@@ -32,6 +32,7 @@ use std::path::{Path, PathBuf};
 use antiphon_record::{FileId, Module};
 use image::Image;
 use origin::Unnamed;
+pub use short::short;
 pub use site::{CallSite, Frame};
 use source::Source;
 
@@ -72,6 +73,24 @@ impl Symbols {
             Some((name, into)) => format!("{name}+{into:#x} ({})", names.file()),
             None => format!("{}+{offset:#x}", names.file()),
         }
+    }
+
+    /// The difference between the addresses that the process has the file at, and those that the
+    /// file was made for: told by the call that returns to `offset` and stands at `address`.
+    pub fn load_bias(&mut self, module: &Module, offset: u64, address: u64) -> Option<u64> {
+        let image = self.names(module).image.as_ref().ok()?;
+        Some(address.wrapping_sub(image.address(offset)?))
+    }
+
+    /// The global variable at that address of the file, which was made for it: `name`, or
+    /// `name+0x8`.
+    pub fn variable(&mut self, module: &Module, address: u64) -> Option<String> {
+        let names = self.names(module);
+        let image = names.image.as_ref().ok()?;
+        let found = image.variable(address).or_else(|| names.debug()?.variable(address));
+        let (name, into) = found?;
+        let name = demangled(&name);
+        Some(if into == 0 { name } else { format!("{name}+{into:#x}") })
     }
 
     /// The places of the functions of that name, as offsets in the file that is at `path` now.

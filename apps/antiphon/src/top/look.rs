@@ -90,7 +90,8 @@ impl Lookout {
         snapshot.close_waits(|_, _, _| now_ns);
         let began_ns = snapshot.processes.iter().map(|process| process.began_ns).min();
         let age_ns = now_ns.saturating_sub(began_ns.unwrap_or(now_ns));
-        let locks = summary::lock_rows(&snapshot, &mut self.symbols);
+        let variables = names::Variables::of(&snapshot, &mut self.symbols);
+        let locks = summary::lock_rows(&snapshot, &variables, &mut self.symbols);
         let span_ns = self.then.map_or(age_ns, |then| (now - then).as_nanos() as u64).max(1);
         let sites = summary::by_site(&locks);
         let sites = sites.into_iter().map(|row| self.changed(row, span_ns as f64)).collect();

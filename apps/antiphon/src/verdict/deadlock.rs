@@ -24,9 +24,11 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
         let steps: Vec<_> = circle
             .iter()
             .map(|(thread, at)| {
+                let lock = thread.variable.as_deref().map(|name| format!(" for {name}"));
                 format!(
-                    "thread {} waits at {} and holds a lock taken at {at}",
+                    "thread {} waits{} at {} and holds a lock taken at {at}",
                     thread.tid,
+                    lock.unwrap_or_default(),
                     thread.site.label()
                 )
             })
@@ -97,6 +99,7 @@ mod tests {
             pid: 1,
             tid,
             address: waits_for,
+            variable: None,
             site: CallSite::named(format!("wait_{tid}")),
             waited_ns: 1,
             held: holds.iter().map(|&at| (at, CallSite::named(format!("take_{at}")))).collect(),

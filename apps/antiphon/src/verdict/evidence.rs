@@ -8,10 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use antiphon_record::Histogram;
+use antiphon_report::words::noun as noun_of;
 
 use super::percent;
 use crate::run::summary::{LockRow, Report};
-use crate::symbols::CallSite;
+use crate::symbols::{CallSite, short};
 
 /// The facts about a run.
 pub struct Evidence<'a> {
@@ -104,11 +105,13 @@ impl Class<'_> {
         longest > self.wait.sum_ns / 2
     }
 
-    /// The locks in a sentence: `one mutex`, `12 mutexes`.
+    /// The locks in a sentence: `one mutex`, `the mutex log_lock`, `12 mutexes`.
     pub fn name(&self) -> String {
-        match self.locks {
-            1 => format!("one {}", self.noun),
-            many => format!("{many} {}", antiphon_report::words::noun(many as u64, self.noun)),
+        let variable = self.rows.first().and_then(|row| row.variable.as_deref());
+        match (self.locks, variable) {
+            (1, Some(variable)) => format!("the {} {}", self.noun, short(variable, 40)),
+            (1, None) => format!("one {}", self.noun),
+            (many, _) => format!("{many} {}", noun_of(many as u64, self.noun)),
         }
     }
 }

@@ -120,6 +120,12 @@ pub fn json(findings: &[Finding]) -> Value {
     findings.iter().map(object).collect()
 }
 
+/// The text with a capital letter.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// A share in words.
 fn percent(share: f64) -> String {
     match share * 100.0 {

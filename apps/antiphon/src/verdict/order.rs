@@ -13,7 +13,12 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     let ways: Vec<_> = steps
         .iter()
         .take(3)
-        .map(|step| format!("at {} while that of {} is held", step.taken.site, step.held.site))
+        .map(|step| match (&step.taken.variable, &step.held.variable) {
+            (Some(taken), Some(held)) => {
+                format!("{taken} at {} while {held} is held", step.taken.site)
+            }
+            _ => format!("one at {} while that of {} is held", step.taken.site, step.held.site),
+        })
         .collect();
     let how = if steps.len() == 2 { "in both orders" } else { "in a circle" };
     let more = match groups.len() - 1 {
@@ -21,8 +26,8 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
         more => format!(" There are {more} more such cases below."),
     };
     let says = format!(
-        "Locks are taken {how}: one {}. That is a deadlock if it happens at the same time.{more}",
-        ways.join(", one ")
+        "Locks are taken {how}: {}. That is a deadlock if it happens at the same time.{more}",
+        ways.join(", ")
     );
     let advice = "Take these locks in one order everywhere, or both at once (std::scoped_lock).";
     vec![Finding { rule: "lock-order", says, advice: advice.to_owned(), weight: MAY_STOP }]

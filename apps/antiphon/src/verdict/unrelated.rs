@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use super::contention::LEAST_SHARE;
 use super::evidence::ratio;
-use super::{Evidence, Finding, percent};
+use super::{Evidence, Finding, capital, percent};
 
 /// The least number of functions.
 const LEAST_FUNCTIONS: usize = 3;
@@ -43,8 +43,8 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
             .map(|(ns, at)| format!("{at} ({})", percent(*ns as f64 / all)))
             .collect();
         let says = format!(
-            "One {} is held by {} functions for a tenth of its sections' time and more: {}.",
-            class.noun,
+            "{} is held by {} functions for a tenth of its sections' time and more: {}.",
+            capital(&class.name()),
             parts.len(),
             named.join(", "),
         );

@@ -8,7 +8,7 @@
 
 use antiphon_report::table::count;
 
-use super::{Evidence, Finding};
+use super::{Evidence, Finding, capital};
 
 /// The least number of acquisitions.
 const LEAST: u64 = 1000;
@@ -33,10 +33,4 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
         weight: WEIGHT.max(evidence.share(class) * WEIGHT),
     };
     classes.map(finding).collect()
-}
-
-/// The text with a capital letter.
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

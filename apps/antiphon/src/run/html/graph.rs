@@ -165,6 +165,7 @@ mod tests {
     fn step(held: u64, taken: u64, count: u64) -> Step {
         let place = |address: u64| Place {
             address,
+            variable: None,
             kind: "mutex",
             site: String::new(),
             first_site: format!("f<{address}>"),

@@ -115,10 +115,10 @@ fn inversion((locks, steps): &(usize, &[Step])) -> String {
         if *locks > 1 { format!(" ({locks} times, with other locks)") } else { String::new() };
     let row = |step: &Step| {
         format!(
-            "<tr><td>{:#x}<td class=site>{}<td>{:#x}<td class=site>{}<td class=n>{}\n",
-            step.held.address,
+            "<tr><td>{}<td class=site>{}<td>{}<td class=site>{}<td class=n>{}\n",
+            escape(&step.held.name()),
             escape(&step.held.site),
-            step.taken.address,
+            escape(&step.taken.name()),
             escape(&step.taken.site),
             count(step.count),
         )
