@@ -118,3 +118,40 @@ fn a_stripped_program_says_what_to_do_and_a_packed_table_has_names() {
     let (_, text) = report(&folder, &program, &[]);
     assert!(text.contains("Table<std::vector") && text.contains("::put+0x"), "{text}");
 }
+
+#[test]
+fn callers_are_known_where_nothing_is_inlined_and_a_wrapper_has_the_name_of_its_caller() {
+    let folder = Folder::new("lines-callers");
+    let program = compiled(&folder, "program", &["-O0", "-g", "-DLONG"]);
+    let (report, text) = report(&folder, &program, &[]);
+    let locks = report["locks"].as_array().expect("rows");
+    let add = locks.iter().find(|lock| lock["function"] == "Log::add").unwrap_or_else(|| {
+        panic!("{:#}\n{text}", report["locks"]);
+    });
+    // The call itself is in a function of the standard library.
+    assert!(add["site"].as_str().is_some_and(|site| site.starts_with("__gthread_mutex_lock")));
+    assert_eq!(add["line"], line_of("Log::add locks"), "{add:#}");
+    let stacks = report["stacks"].as_array().expect("stacks");
+    let of_add = stacks.iter().find(|stack| stack["site"]["function"] == "Log::add");
+    let of_add = of_add.expect("a stack");
+    assert!(of_add["whole"] == true && of_add["waits"].as_u64() > Some(0), "{of_add:#}");
+    let callers = of_add["callers"].as_array().expect("callers");
+    let named = |at: usize, name: &str| callers[at]["function"] == name;
+    assert!(named(0, "std::mutex::lock") && callers.iter().any(|it| it["function"] == "Log::add"));
+    assert!(text.contains("Callers, by their share"), "{text}");
+    let chain = format!("Log::add inlined.cpp:{} ← ", line_of("Log::add locks"));
+    let tree = text.lines().find(|line| line.contains(&chain)).expect("a line of the tree");
+    assert!(tree.contains(" %  ") && tree.contains("{lambda} inlined.cpp:"), "{text}");
+}
+
+#[test]
+fn a_program_without_tables_runs_and_its_stacks_are_cut_short() {
+    let folder = Folder::new("lines-tables");
+    let none = ["-fno-exceptions", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables"];
+    let program = compiled(&folder, "program", &[&none[..], &["-g", "-DLONG"]].concat());
+    let (report, _) = report(&folder, &program, &[]);
+    assert!(report["locks"].as_array().is_some_and(|rows| !rows.is_empty()));
+    for stack in report["stacks"].as_array().expect("stacks") {
+        assert_eq!(stack["whole"], false, "{stack:#}");
+    }
+}

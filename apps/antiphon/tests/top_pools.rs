@@ -256,7 +256,7 @@ fn another_version_and_garbage_are_refused() {
         (
             "{\"antiphon_look\":1,\"error\":\"this program belongs to another user\"}",
             69,
-            "another user's",
+            "belongs to another user",
         ),
     ] {
         let asks = antiphon(&["top", "--once", &pid.to_string()])

@@ -345,7 +345,7 @@ fn a_long_line_of_stages_ends() {
 }
 
 #[test]
-#[should_panic(expected = "no fibers")]
+#[should_panic(expected = "needs a pool of fibers")]
 fn without_fibers_there_are_none() {
     let pool = Arc::new(Pool::new(1).expect("a thread"));
     let _stage = Stage::builder("threads").on(&pool, |()| {});

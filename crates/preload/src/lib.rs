@@ -27,6 +27,7 @@
 //! | `sites` | policies by call site |
 //! | `door` | files that can't be opened by their path |
 //! | `recorder`, `maps`, `pieces`, `ticks` | what goes into a recording; threads made and joined |
+//! | `unwind` | the return addresses on a stack |
 //! | `shim.c` | the sleep that can be cancelled, thread-local storage |
 //!
 //! The library prints nothing, ever, starts no thread, installs no handler, and needs no
@@ -63,11 +64,13 @@ mod sys;
 mod theirs;
 mod thread;
 mod ticks;
+mod unwind;
 
 /// Decides what this process wants, before the program's own code runs.
 extern "C" fn load(_: c_int, _: *const *const c_char, environment: *mut *const c_char) {
     // All that is read from the objects' tables is read while no object can be unloaded.
     lookup::settle();
+    unwind::settle();
     real::find_all();
     if !mode::disabled() {
         exec::elsewhere::find_library();

@@ -11,6 +11,7 @@
 pub(crate) mod events;
 pub(crate) mod holds;
 pub(crate) mod span;
+mod stacks;
 mod stint;
 
 use core::ffi::CStr;
@@ -22,7 +23,9 @@ use antiphon_platform::{Clock, Clocks as _, LightUnlock as _, Platform, WaiterId
 use antiphon_record::door::Which;
 use antiphon_record::events::{Code, SHARED};
 use antiphon_record::layout::PROGRAM_BYTES;
-use antiphon_record::{HandedOn, Kind, Mapping, RowWriter, ThreadWriter, VARIABLE, Writer};
+use antiphon_record::{
+    HandedOn, Kind, Mapping, RowWriter, StackWriter, ThreadWriter, VARIABLE, Writer,
+};
 
 use crate::{aside, door, maps, mode, sys, thread, ticks};
 use stint::Stint;
@@ -185,7 +188,7 @@ pub(crate) fn waits(
 /// The caller, from the call site `site`, begins to wait. `None` if nothing is recorded.
 pub(crate) fn wait(kind: Kind, address: usize, site: usize) -> Option<Wait> {
     let stint = Stint::begins();
-    let wait = visit(kind, address, site)?.wait();
+    let wait = visit(kind, address, site)?.wait(site);
     stint.ends(code_of_wait(kind));
     Some(wait)
 }
@@ -210,14 +213,17 @@ fn visit_of(writer: Writer, kind: Kind, address: usize, site: usize) -> Visit {
 }
 
 impl Visit {
-    /// The visitor begins to wait.
-    pub(crate) fn wait(self) -> Wait {
+    /// The visitor begins to wait, having called from `site`.
+    pub(crate) fn wait(self, site: usize) -> Wait {
         events::at_row(code_of_wait(self.kind), 0, self.row);
+        let process = process(self.writer);
+        let stack =
+            process.and_then(|of| stacks::take(self.writer, of, self.thread, self.row, site));
         let since_ns = now_ns();
         // One that waits for a condition has released the mutex of that before it sleeps.
         let held = holds::rows().filter(|_| self.kind != Kind::Condition);
-        self.writer.wait_begins(self.thread, self.row, since_ns, held);
-        Wait { visit: self, since_ns }
+        self.writer.wait_begins(self.thread, self.row, since_ns, stack, held);
+        Wait { visit: self, since_ns, stack }
     }
 
     /// The visitor has what it came for, in which no hold is noted.
@@ -238,6 +244,7 @@ impl Visit {
 pub(crate) struct Wait {
     visit: Visit,
     since_ns: u64,
+    stack: Option<StackWriter>,
 }
 
 impl Wait {
@@ -247,6 +254,9 @@ impl Wait {
         let waited_ns = now_ns().saturating_sub(self.since_ns);
         let Visit { writer, thread, row, kind } = self.visit;
         writer.wait_ends(thread, row, kind, waited_ns, had);
+        if let Some(stack) = self.stack {
+            writer.stack_ends(stack, waited_ns);
+        }
         match kind {
             Kind::Condition => {
                 events::at_row(Code::Wakes, events::notified(had), row);

@@ -59,7 +59,7 @@ fn lock_slowly(word: &AtomicI32, site: usize) -> c_int {
     let visit = recorder::visit(Kind::Spin, word.as_ptr().addr(), site);
     // Acquire: as above.
     if word.compare_exchange(FREE, HELD, Acquire, Relaxed).is_err() {
-        let wait = visit.map(|visit| visit.wait());
+        let wait = visit.map(|visit| visit.wait(site));
         loop {
             // SAFETY: `U32` is a transparent atomic word of the same size and alignment.
             let waited = unsafe { &*word.as_ptr().cast::<U32>() };

@@ -88,7 +88,7 @@ fn lock_plain(mutex: &Mutex, kind: Type, call: Call<'_>, site: usize) -> c_int {
     let Some(visit) = recorder::visit(kind, pointer(mutex).addr(), site) else {
         return call.make(mutex);
     };
-    let wait = visit.wait();
+    let wait = visit.wait(site);
     let code = call.make(mutex);
     wait.ends(code == 0);
     if code == 0 {
@@ -106,7 +106,7 @@ fn lock_foreign(mutex: &Mutex, call: Call<'_>, site: usize) -> c_int {
     let Some(visit) = recorder::visit(Kind::Foreign, pointer(mutex).addr(), site) else {
         return call.make(mutex);
     };
-    let wait = waits.then(|| visit.wait());
+    let wait = waits.then(|| visit.wait(site));
     let code = call.make(mutex);
     let had = matches!(code, 0 | libc::EOWNERDEAD);
     if let Some(wait) = wait {
@@ -152,7 +152,7 @@ pub(crate) fn lock_spin(spin: &AtomicI32, site: usize) -> c_int {
     let Some(visit) = visit else { return forward!(SPIN_LOCK(spin.as_ptr())) };
     let mut code = forward!(SPIN_TRYLOCK(spin.as_ptr()));
     if code == libc::EBUSY {
-        let wait = visit.wait();
+        let wait = visit.wait(site);
         code = forward!(SPIN_LOCK(spin.as_ptr()));
         wait.ends(code == 0);
     }
@@ -223,7 +223,7 @@ unsafe extern "C" fn antiphon_observed_begin(
         holds::releases(object.recorded());
     }
     // SAFETY: `shim.c` gives room for it.
-    unsafe { &mut *room }.write(Observed { mutex, site, releases, wait: visit.wait() });
+    unsafe { &mut *room }.write(Observed { mutex, site, releases, wait: visit.wait(site) });
     1
 }
 

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!  0      header, costs, the row of all the rest
-//!         processes, modules, sites, locks, threads, edges, programs: by the hash of a key
+//!         processes, modules, sites, locks, threads, edges, programs, stacks: by the hash of a key
 //!         the index of rows: which row has a key
 //!         rows, in the order in which they were made
 //! ```
@@ -98,7 +98,7 @@ pub(crate) struct CostRecord {
 }
 
 /// Counters of what found a table full.
-pub(crate) const DROPS: usize = 8;
+pub(crate) const DROPS: usize = 9;
 
 /// Which table was full.
 #[derive(Clone, Copy)]
@@ -111,6 +111,7 @@ pub(crate) enum Full {
     Threads,
     Edges,
     Programs,
+    Stacks,
 }
 
 #[repr(C)]
@@ -189,8 +190,31 @@ pub(crate) struct ThreadRecord {
     /// 1 + the rows of the locks that it held when the wait began that goes on now, the one that it
     /// took last first; 0 for none. Of [`crate::Scope::Full`].
     pub(crate) held: [AtomicU64; WAIT_HELD],
-    pub(crate) _reserved: u64,
+    /// 1 + the stack of that wait, 0 for none.
+    pub(crate) stack: AtomicU64,
+    /// When a stack of the thread was taken last, monotonic clock.
+    pub(crate) stack_ns: AtomicU64,
+    pub(crate) _reserved: [u64; 15],
 }
+
+/// The callers of a call site, the innermost first, and the waits that began with them.
+#[repr(C)]
+pub(crate) struct StackRecord {
+    /// A hash of the row and the frames.
+    pub(crate) key: AtomicU64,
+    /// 1 + the row; written last.
+    pub(crate) row: AtomicU64,
+    /// How many frames there are, above whether they reach to where the thread began.
+    pub(crate) length: AtomicU64,
+    /// How many waits have ended, and how long they were.
+    pub(crate) waits: AtomicU64,
+    pub(crate) wait_ns: AtomicU64,
+    /// Numbers of sites as [`Writer::site`](crate::Writer::site) has them, two in a word.
+    pub(crate) frames: [AtomicU64; FRAMES / 2],
+}
+
+/// Frames of a stack that are kept.
+pub const FRAMES: usize = 22;
 
 /// Locks that a thread which waits is remembered to hold.
 pub const WAIT_HELD: usize = 3;
@@ -325,7 +349,8 @@ pub(crate) const LOCK: Section = Section::column::<LockRecord>(SITE.end(), 128, 
 pub(crate) const THREAD: Section = Section::column::<ThreadRecord>(LOCK.end(), 32, 8);
 pub(crate) const EDGE: Section = Section::column::<EdgeRecord>(THREAD.end(), 64, 8);
 pub(crate) const PROGRAM: Section = Section::column::<ProgramRecord>(EDGE.end(), 8, 6);
-pub(crate) const ROW: Section = Section::column::<RowRecord>(PROGRAM.end(), 256, 6);
+pub(crate) const STACK: Section = Section::column::<StackRecord>(PROGRAM.end(), 32, 10);
+pub(crate) const ROW: Section = Section::column::<RowRecord>(STACK.end(), 256, 6);
 pub(crate) const BODY: Section = Section::column::<RowBody>(ROW.end(), 8, 10);
 
 /// Bits of an address in a key: what user space has on every 64-bit Linux without larger tables.
@@ -350,7 +375,8 @@ pub(crate) fn split_address_key(key: u64) -> (u64, u64, u64) {
 
 const _: () = assert!(size_of::<Header>() == 512 && PROCESSES < (1 << PROCESS_BITS) - 1);
 const _: () = assert!((Kind::RwLock as u64) < 1 << (64 - ADDRESS_BITS - PROCESS_BITS));
-const _: () = assert!(size_of::<ModuleRecord>() == 320 && size_of::<ThreadRecord>() == 128);
+const _: () = assert!(size_of::<ModuleRecord>() == 320 && size_of::<ThreadRecord>() == 256);
+const _: () = assert!(size_of::<StackRecord>() == 128 && FRAMES.is_multiple_of(2));
 const _: () = assert!(size_of::<EdgeRecord>() == 64 && size_of::<LockRecord>() == 32);
 const _: () = assert!(size_of::<ProgramRecord>() == 512 && size_of::<ProcessRecord>() == 64);
 const _: () = assert!(size_of::<RowRecord>() == 16 && size_of::<RowBody>() == 10 << 10);
@@ -380,7 +406,7 @@ mod tests {
 
     #[test]
     fn tables_follow_each_other_and_their_pieces_too() {
-        let tables = [PROCESS, MODULE, SITE, LOCK, THREAD, EDGE, PROGRAM, ROW, BODY];
+        let tables = [PROCESS, MODULE, SITE, LOCK, THREAD, EDGE, PROGRAM, STACK, ROW, BODY];
         let mut end = BASE_BYTES as u64;
         for table in tables {
             assert_eq!(table.offset, end);
@@ -398,7 +424,7 @@ mod tests {
 
     #[test]
     fn a_program_of_one_lock_maps_little() {
-        let tables = [PROCESS, MODULE, SITE, LOCK, THREAD, EDGE, PROGRAM, ROW, BODY];
+        let tables = [PROCESS, MODULE, SITE, LOCK, THREAD, EDGE, PROGRAM, STACK, ROW, BODY];
         let bytes: usize = tables.iter().map(|table| table.first * table.words * 8).sum();
         assert!(bytes + BASE_BYTES <= if GRANULE == 4096 { 160 << 10 } else { 1 << 20 }, "{bytes}");
     }

@@ -70,6 +70,7 @@ mod path;
 mod program;
 mod reader;
 mod snapshot;
+mod stacks;
 mod table;
 mod writer;
 
@@ -84,9 +85,10 @@ pub use namespace::namespace;
 pub use program::{HandedOn, Program};
 pub use reader::Recording;
 pub use snapshot::{
-    Blocked, Closed, Dropped, Edge, Lock, Nests, Process, Row, Site, Snapshot, Strangers, Thread,
-    Waiting,
+    Blocked, Closed, Dropped, Edge, Lock, Nests, Process, Row, Site, Snapshot, Stack, Strangers,
+    Thread, Waiting,
 };
+pub use stacks::StackWriter;
 pub use writer::{RowWriter, ThreadWriter, Writer};
 
 /// The environment variable with the path of a program's recording.

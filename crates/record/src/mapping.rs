@@ -11,7 +11,7 @@ use crate::events::{Roll, RollHead, Shared as Chunk};
 use crate::layout::{
     BASE_BYTES, BODY, Base, EDGE, EdgeRecord, FILE_BYTES, LOCK, LockRecord, MAGIC, MODULE,
     ModuleRecord, PROCESS, PROGRAM, ProcessRecord, ProgramRecord, ROW, RowBody, RowRecord, SITE,
-    Section, SiteRecord, THREAD, ThreadRecord, VERSION,
+    STACK, Section, SiteRecord, StackRecord, THREAD, ThreadRecord, VERSION,
 };
 use crate::{Scope, Writer, events};
 
@@ -37,6 +37,7 @@ pub struct Mapping {
     pub(crate) threads: Column<ThreadRecord>,
     pub(crate) edges: Column<EdgeRecord>,
     pub(crate) programs: Column<ProgramRecord>,
+    pub(crate) stacks: Column<StackRecord>,
     pub(crate) rows: Column<RowRecord>,
     pub(crate) bodies: Column<RowBody>,
     /// Of [`Scope::Events`]; null without.
@@ -61,6 +62,7 @@ impl Mapping {
         threads: column(THREAD),
         edges: column(EDGE),
         programs: column(PROGRAM),
+        stacks: column(STACK),
         rows: column(ROW),
         bodies: column(BODY),
         roll: AtomicPtr::new(null_mut()),
@@ -99,6 +101,7 @@ impl Mapping {
         pieces.begin(&self.threads, THREAD)?;
         pieces.begin(&self.edges, EDGE)?;
         pieces.begin(&self.programs, PROGRAM)?;
+        pieces.begin(&self.stacks, STACK)?;
         pieces.begin(&self.rows, ROW)?;
         pieces.begin(&self.bodies, BODY)?;
         let has_roll = length.cast_unsigned() >= FILE_BYTES + events::ROLL_BYTES;

@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::histogram::BUCKETS;
 use crate::layout::{
     BODY, DEPTHS, DROPS, EDGE, EdgeRecord, FILE_BYTES, GUARDS, HEADER, Header, LOCK, MAGIC, MODULE,
-    PROCESS, PROGRAM, REST, ROWS, RowBody, SITE, Section, THREAD, ThreadRecord, VERSION,
+    PROCESS, PROGRAM, REST, ROWS, RowBody, SITE, STACK, Section, THREAD, ThreadRecord, VERSION,
     split_address_key, split_row_key,
 };
 use crate::lookout::Lookout;
@@ -17,9 +17,10 @@ use crate::module::Module;
 use crate::namespace::is_elsewhere;
 use crate::program::read_programs;
 use crate::snapshot::{
-    Blocked, Dropped, Edge, Lock, Nests, Process, Row, Site, Snapshot, Strangers, Thread, Waiting,
+    Blocked, Dropped, Edge, Lock, Nests, Process, Row, Site, Snapshot, Stack, Strangers, Thread,
+    Waiting,
 };
-use crate::{Histogram, Kind, Scope};
+use crate::{Histogram, Kind, Scope, stacks as stack_records};
 
 /// Which word of a record a field begins at; of a row's body, if nothing else is said.
 macro_rules! field {
@@ -94,6 +95,7 @@ impl Recording {
         }
         let edges = self.table(EDGE)?;
         let threads = self.table(THREAD)?;
+        let stacks = self.table(STACK)?;
         let bodies = self.bodies()?;
         let (rest, locks) = (self.record(REST, 0)?, self.table(LOCK)?);
         let (sites, modules) = (self.table(SITE)?, self.table(MODULE)?);
@@ -118,7 +120,19 @@ impl Recording {
             rest if rest == ROWS as u64 => (rest_row_at < rows.len()).then_some(rest_row_at),
             row => row_at.get(row),
         };
-        let threads = read_threads(&threads, &process_at, &rows, row_of, &mut left_out);
+        let stack_of = |record: &[u64]| {
+            let (row, sites, whole) = stack_records::read(record);
+            Some(Stack {
+                row: row_of(row)?,
+                callers: sites.into_iter().map(|site| site_at.named(site)).collect(),
+                whole,
+                waits: record[3],
+                wait_ns: record[4],
+            })
+        };
+        let (stacks, stack_at) = collect(&stacks, 0, stack_of);
+        let found = (&process_at, &stack_at);
+        let threads = read_threads(&threads, found, &rows, row_of, &mut left_out);
         let edges = read_edges(&edges, &lock_at, &row_at, &mut left_out);
         let (drops, counts) = header[4..].split_at(DROPS);
         Ok(Snapshot {
@@ -131,6 +145,7 @@ impl Recording {
             locks,
             depths: depths(&bodies, &rest),
             rows,
+            stacks,
             threads,
             edges,
             programs: read_programs(&programs.words),
@@ -143,6 +158,7 @@ impl Recording {
                 threads: drops[5],
                 edges: drops[6],
                 programs: drops[7],
+                stacks: drops[8],
             },
             unfinished: left_out.0,
         })
@@ -384,7 +400,7 @@ fn read_edges(
 
 fn read_threads(
     table: &Table,
-    process_at: &Places,
+    (process_at, stack_at): (&Places, &Places),
     rows: &[Row],
     row_of: impl Fn(u64) -> Option<usize>,
     left_out: &mut LeftOut,
@@ -398,6 +414,7 @@ fn read_threads(
             site: row.site,
             since_ns: record[6],
             held: std::array::from_fn(|at| row_of(record[field!(ThreadRecord, held) + at])),
+            stack: stack_at.named(record[field!(ThreadRecord, stack)]),
         });
         Some(Thread {
             process: left_out.count(process_at.get(process))?,

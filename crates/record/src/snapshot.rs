@@ -26,6 +26,8 @@ pub struct Snapshot {
     pub locks: Vec<Lock>,
     /// The events of each lock at each site.
     pub rows: Vec<Row>,
+    /// The callers with which threads waited at each row.
+    pub stacks: Vec<Stack>,
     /// The threads that waited (`Scope::Full`: that took a lock).
     pub threads: Vec<Thread>,
     /// How many locks the thread held already, each time that one was taken; the last counts "or
@@ -68,6 +70,10 @@ impl Snapshot {
             row.contended += 1;
             row.still_waiting += 1;
             row.wait.count_one(ns);
+            if let Some(stack) = waiting.stack.and_then(|stack| self.stacks.get_mut(stack)) {
+                stack.waits += 1;
+                stack.wait_ns += ns;
+            }
             closed.push(Closed { thread: at, waiting, waited_ns: ns });
         }
         closed
@@ -172,6 +178,22 @@ pub struct Row {
     pub hold: Histogram,
 }
 
+/// The callers of a site, with which threads waited at a row. A thread's stack is taken now and
+/// then, so these are some of the row's waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stack {
+    /// The row.
+    pub row: usize,
+    /// The callers' own sites, the innermost first; `None` where the table of sites was full.
+    pub callers: Vec<Option<usize>>,
+    /// Whether they are all, up to where the thread began.
+    pub whole: bool,
+    /// How many waits began so.
+    pub waits: u64,
+    /// How long they were, in nanoseconds.
+    pub wait_ns: u64,
+}
+
 /// Nanoseconds that a thread was blocked, by the kind of object that it was blocked in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blocked {
@@ -229,6 +251,8 @@ pub struct Waiting {
     /// Locks that the thread held then, as positions in the rows at which it took them, the last
     /// one first; of many the first few. `Scope::Full` only.
     pub held: [Option<usize>; WAIT_HELD],
+    /// The stack with which it began, if one was taken.
+    pub stack: Option<usize>,
 }
 
 /// A wait that went on when the recording ended.
@@ -275,6 +299,8 @@ pub struct Dropped {
     pub rows: u64,
     /// Events of threads that are not told apart.
     pub threads: u64,
+    /// Stacks that were not kept.
+    pub stacks: u64,
     /// Pairs of locks.
     pub edges: u64,
     /// Executed programs that are not named.

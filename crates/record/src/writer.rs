@@ -18,6 +18,7 @@ use crate::layout::{
 use crate::mapping::Mapping;
 use crate::module::FileId;
 use crate::path::{path_key, store_path};
+use crate::stacks::StackWriter;
 use crate::table::{Found, find};
 use crate::{Kind, Scope};
 
@@ -279,13 +280,15 @@ impl Writer {
         record.module.store(index as u64 + 1, Relaxed);
     }
 
-    /// `thread` begins to wait at `row`, at `now_ns` of the monotonic clock, and holds the locks
-    /// that were taken at the rows `held`, the last one first; of many the first few are noted.
+    /// `thread` begins to wait at `row`, at `now_ns` of the monotonic clock, with that stack if one
+    /// was taken, and holds the locks that were taken at the rows `held`, the last one first; of
+    /// many the first few are noted.
     pub fn wait_begins(
         self,
         thread: ThreadWriter,
         row: RowWriter,
         now_ns: u64,
+        stack: Option<StackWriter>,
         held: impl Iterator<Item = RowWriter>,
     ) {
         if let Some(record) = self.record(thread) {
@@ -293,6 +296,7 @@ impl Writer {
             for (noted, held) in record.held.iter().zip(held) {
                 noted.store(held, Relaxed);
             }
+            record.stack.store(stack.map_or(0, StackWriter::number), Relaxed);
             record.since_ns.store(now_ns, Relaxed);
             record.waiting.store(row.number(), Relaxed);
         }
@@ -397,7 +401,10 @@ impl Writer {
         self.map.locks.get(index).map(|lock| &lock.lives)
     }
 
-    fn record(self, thread: ThreadWriter) -> Option<&'static crate::layout::ThreadRecord> {
+    pub(crate) fn record(
+        self,
+        thread: ThreadWriter,
+    ) -> Option<&'static crate::layout::ThreadRecord> {
         if thread == ThreadWriter::NONE {
             return None;
         }

@@ -44,7 +44,7 @@ fn reads_back_what_was_written() -> io::Result<()> {
     assert_ne!(row, other);
 
     let held = [RowWriter::REST, row];
-    writer.wait_begins(thread, row, 7_000_000, held.into_iter());
+    writer.wait_begins(thread, row, 7_000_000, None, held.into_iter());
     let during = recording.read()?;
     let waiting = during.threads[0].waiting;
     let waiting = waiting.map(|it| (during.locks[it.lock].kind, it.since_ns, it.held));
@@ -196,7 +196,7 @@ fn a_wait_that_goes_on_is_counted_up_to_where_it_is_closed() -> io::Result<()> {
     let (row, _) = writer.row(process, Kind::Condition, 0x1000, 0x40_0000);
     let [stays, goes] = [8, 9].map(|tid| writer.thread(process, tid));
     for thread in [stays, goes] {
-        writer.wait_begins(thread, row, 5_000, empty());
+        writer.wait_begins(thread, row, 5_000, None, empty());
     }
     writer.wait_ends(goes, row, Kind::Condition, 400, true);
     let mut snapshot = recording.read()?;
@@ -224,7 +224,7 @@ fn a_wait_for_one_of_the_rest_is_closed_too() -> io::Result<()> {
     let mut seen = std::collections::HashSet::new();
     let rest = rows.take(200_000).find(|row| !seen.insert(row.bits()));
     let rest = rest.ok_or_else(|| io::Error::other("a table without end"))?;
-    writer.wait_begins(writer.thread(process, 2), rest, 10, empty());
+    writer.wait_begins(writer.thread(process, 2), rest, 10, None, empty());
     let mut snapshot = recording.read()?;
     assert_eq!(snapshot.close_waits(|_, _, _| 15).len(), 1);
     let row = snapshot.rows.last().map(|row| (snapshot.locks[row.lock].kind, row.wait.sum_ns));
@@ -238,12 +238,12 @@ fn a_lookout_sees_the_waits_of_the_last_of_a_processs_images() -> io::Result<()>
     let before = writer.process(7, None, 1 << 20, false).unwrap_or(u32::MAX);
     let now = writer.process(7, None, 1 << 21, false).unwrap_or(u32::MAX);
     let (row, _) = writer.row(now, Kind::Mutex, 0x1000, 0x40_0000);
-    writer.wait_begins(writer.thread(before, 7), row, 5, empty());
+    writer.wait_begins(writer.thread(before, 7), row, 5, None, empty());
     let lookout = recording.lookout()?;
     let idle = lookout.state(7, 7)?;
     assert_eq!((idle, lookout.state(8, 7)?), Default::default());
     let thread = writer.thread(now, 7);
-    writer.wait_begins(thread, row, 5, empty());
+    writer.wait_begins(thread, row, 5, None, empty());
     let waits = lookout.state(7, 7)?;
     writer.wait_ends(thread, row, Kind::Mutex, 1, true);
     let waited = lookout.state(7, 7)?;
@@ -370,7 +370,7 @@ fn readers_and_writers_of_a_lock_have_rows_of_their_own() -> io::Result<()> {
     // Under a lock that both only read.
     writer.ordered(other, write, [beside].into_iter());
     writer.ordered(read, other, [beside].into_iter());
-    writer.wait_begins(thread, read, 5, empty());
+    writer.wait_begins(thread, read, 5, None, empty());
 
     let mut snapshot = recording.read()?;
     let rows_of = |kind| snapshot.rows.iter().filter(move |row| row.kind == kind);
@@ -480,7 +480,7 @@ fn what_is_read_as_it_grows_names_nothing_else() -> io::Result<()> {
                 let address = u64::from(pid) << 20 | lock << 6;
                 let (row, _) = writer.row(process, Kind::Mutex, address, address + 1);
                 let thread = writer.thread(process, pid);
-                writer.wait_begins(thread, row, 5, empty());
+                writer.wait_begins(thread, row, 5, None, empty());
                 writer.wait_ends(thread, row, Kind::Mutex, 1, true);
             }
         }
@@ -512,5 +512,43 @@ fn what_is_read_as_it_grows_names_nothing_else() -> io::Result<()> {
         reader.join().unwrap_or_else(|_| Err(io::Error::other("the reader")))
     })?;
     assert_eq!(recording.read()?.unfinished, 0);
+    Ok(())
+}
+
+#[test]
+fn stacks_are_told_apart_by_their_callers_and_are_due_now_and_then() -> io::Result<()> {
+    let (recording, writer) = recording(Scope::Contended)?;
+    let process = writer.process(7, None, 1 << 20, false).unwrap_or(u32::MAX);
+    let thread = writer.thread(process, 8);
+    let (row, _) = writer.row(process, Kind::Mutex, 0x1000, 0x40_0000);
+    let callers: Vec<u32> = (1..=3).map(|at| writer.site(process, 0x50_0000 + at).0).collect();
+    let stack = |callers: &[u32], whole| writer.stack(row, callers, whole).expect("room");
+    let (one, other) = (stack(&callers, true), stack(&callers[..2], false));
+    assert_eq!(stack(&callers, true), one);
+    assert_ne!(one, other);
+    assert!(writer.stack(RowWriter::REST, &callers, true).is_none());
+
+    assert!(writer.stack_is_due(thread, 1_000_000));
+    writer.stack_taken(thread, 1_000_000);
+    assert!(!writer.stack_is_due(thread, 1_400_000) && writer.stack_is_due(thread, 1_500_000));
+    assert!(!writer.stack_is_due(ThreadWriter::NONE, 1_000_000));
+    writer.stack_ends(one, 30);
+    writer.stack_ends(other, 5);
+    writer.wait_begins(thread, row, 2_000_000, Some(one), empty());
+    let mut snapshot = recording.read()?;
+    // The wait that goes on has its stack, too.
+    snapshot.close_waits(|_, _, waiting| waiting.since_ns + 12);
+    let by_callers = |count: usize| {
+        let stack = snapshot.stacks.iter().find(|stack| stack.callers.len() == count);
+        stack.map(|stack| (stack.row, stack.whole, stack.waits, stack.wait_ns))
+    };
+    assert_eq!(by_callers(3), Some((0, true, 2, 42)));
+    assert_eq!(by_callers(2), Some((0, false, 1, 5)));
+    let addresses = |stack: &antiphon_record::Stack| {
+        let sites = stack.callers.iter().flatten().map(|&site| snapshot.sites[site].address);
+        sites.collect::<Vec<_>>()
+    };
+    let longest = snapshot.stacks.iter().max_by_key(|stack| stack.callers.len()).expect("two");
+    assert_eq!(addresses(longest), [0x50_0001, 0x50_0002, 0x50_0003]);
     Ok(())
 }

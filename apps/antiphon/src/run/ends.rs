@@ -84,7 +84,8 @@ mod tests {
     fn waits(pid: u32, tid: u32) -> Snapshot {
         let process =
             |began_ns| Process { pid, parent: None, began_ns, light: false, elsewhere: false };
-        let waiting = Waiting { row: 0, lock: 0, site: None, since_ns: 100, held: [None; 3] };
+        let waiting =
+            Waiting { row: 0, lock: 0, site: None, since_ns: 100, held: [None; 3], stack: None };
         Snapshot {
             processes: vec![process(50)],
             locks: vec![Lock { process: 0, address: 64, kind: Kind::Mutex, first_site: None }],

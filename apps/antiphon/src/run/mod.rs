@@ -18,6 +18,7 @@
 //! | [`facts`] | what is known without the recording |
 //! | [`names`] | names of processes and call sites of a recording |
 //! | [`summary`] | puts the recording and the samples together |
+//! | [`callers`] | the callers of the functions that wait |
 //! | [`order`] | which locks are taken within which |
 //! | [`notes`] | what there is to say beside the tables |
 //! | [`unseen`] | what the report could not see, and why |
@@ -25,6 +26,7 @@
 //!
 //! CMD's stdout is CMD's: everything of ours goes to stderr, or to the file of `--report`.
 
+pub mod callers;
 mod child;
 mod children;
 mod coop;

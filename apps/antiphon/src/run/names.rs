@@ -11,6 +11,14 @@ pub fn pid(snapshot: &Snapshot, process: usize) -> u32 {
     snapshot.processes.get(process).map_or(0, |process| process.pid)
 }
 
+/// A caller of a call site of the recording.
+pub fn caller(snapshot: &Snapshot, site: Option<usize>, symbols: &mut Symbols) -> CallSite {
+    match site.and_then(|site| snapshot.sites.get(site)) {
+        Some(site) => symbols.caller(site.module.as_ref(), site.offset, site.address),
+        None => CallSite::named("unknown"),
+    }
+}
+
 /// A call site of the recording.
 pub fn site(snapshot: &Snapshot, site: Option<usize>, symbols: &mut Symbols) -> CallSite {
     match site.and_then(|site| snapshot.sites.get(site)) {

@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use antiphon_record::{Closed, Dropped, Histogram, Kind, Row, Snapshot};
 use serde_json::{Value, json};
 
+use super::callers::Callers;
 use super::children::{self, Unreached};
 use super::coop::CoopReport;
 use super::facts::Run;
@@ -152,6 +153,8 @@ pub struct Report {
     pub locks: Vec<LockRow>,
     /// The threads that have recorded something, the one that waited most first.
     pub by_thread: Vec<ThreadRow>,
+    /// The callers of the functions that waited.
+    pub callers: Callers,
     /// Threads that waited for a lock when the run ended.
     pub stuck: Vec<Stuck>,
     /// The order in which locks are taken.
@@ -189,7 +192,8 @@ impl Report {
     ) -> Self {
         let mut symbols = Symbols::default();
         let variables = Variables::of(snapshot, &mut symbols);
-        let locks = lock_rows(snapshot, &variables, &mut symbols);
+        let callers = Callers::of(snapshot, &mut symbols);
+        let locks = lock_rows(snapshot, &variables, &callers, &mut symbols);
         let mut stuck = |wait| stuck(snapshot, wait, &variables, &mut symbols);
         let stuck = closed.iter().filter_map(&mut stuck).collect();
         let order = Order::new(snapshot, &variables, &mut symbols);
@@ -202,6 +206,7 @@ impl Report {
             threads: sampled.threads.max(snapshot.threads.len()),
             locks,
             by_thread: by_thread(snapshot),
+            callers,
             stuck,
             order,
             blocked: blocked(snapshot, sampled),
@@ -254,6 +259,7 @@ impl Report {
             "light_processes": self.light_processes,
             "locks": self.locks.iter().map(|row| lock_object(row, self.run.profile))
                 .collect::<Vec<_>>(),
+            "stacks": self.callers.json(),
             "order": self.order.json(),
             "threads": self.threads,
             "by_thread": self.by_thread.iter().map(thread_object).collect::<Vec<_>>(),
@@ -272,6 +278,7 @@ impl Report {
                 "sites": self.dropped.sites, "locks": self.dropped.locks,
                 "rows": self.dropped.rows, "threads": self.dropped.threads,
                 "edges": self.dropped.edges, "programs": self.dropped.programs,
+                "stacks": self.dropped.stacks,
             },
         })
     }
@@ -309,11 +316,16 @@ impl Blocked {
 pub fn lock_rows(
     snapshot: &Snapshot,
     variables: &Variables,
+    callers: &Callers,
     symbols: &mut Symbols,
 ) -> Vec<LockRow> {
-    let rows = snapshot.rows.iter();
-    let used = rows.filter(|row| row.acquisitions != 0 || row.contended != 0);
-    let mut locks: Vec<_> = used.map(|row| lock_row(snapshot, row, variables, symbols)).collect();
+    let rows = snapshot.rows.iter().enumerate();
+    let used = rows.filter(|(_, row)| row.acquisitions != 0 || row.contended != 0);
+    let row = |(at, row)| {
+        let row = lock_row(snapshot, row, variables, symbols);
+        LockRow { site: callers.named_by_callers(at, row.site), ..row }
+    };
+    let mut locks: Vec<_> = used.map(row).collect();
     locks.sort_by_key(|row| std::cmp::Reverse((row.wait.sum_ns, row.acquisitions)));
     locks
 }

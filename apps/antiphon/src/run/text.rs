@@ -13,6 +13,8 @@ use crate::verdict;
 
 /// How many call sites are shown; the others are in the JSON report.
 const SITES: usize = 20;
+/// How many call sites are shown with their callers.
+const TREES: usize = 5;
 /// How many findings of the verdict are shown.
 const FINDINGS: usize = 3;
 /// How many groups of locks that were taken in both orders are shown.
@@ -61,6 +63,7 @@ pub fn render(report: &Report, form: Form) -> String {
     out.extend(report.coop.as_ref().map(|coop| coop.text(colour)));
     blocked(&mut out, report, colour);
     locks(&mut out, report, form);
+    callers(&mut out, report, form);
     order(&mut out, report);
     if let Some(trace) = &report.trace {
         let _ = writeln!(out, "\n{}", printable(&trace.to_string()));
@@ -159,6 +162,36 @@ fn table(
         let _ = writeln!(out, "\n{}", printable(&row.site.label()));
         for line in row.site.wide() {
             let _ = writeln!(out, "  {}", printable(&line));
+        }
+    }
+}
+
+/// The callers of the sites that were waited at longest.
+fn callers(out: &mut String, report: &Report, form: Form) {
+    let most = if form.wide { usize::MAX } else { TREES };
+    let sites = report.by_site();
+    let waited = sites.iter().filter(|row| row.contended > 0);
+    let trees: Vec<_> = waited
+        .map(|row| (row, report.callers.tree(row)))
+        .filter(|(_, tree)| !tree.is_empty())
+        .take(most)
+        .collect();
+    if trees.is_empty() {
+        return;
+    }
+    let (waits, cut) = report.callers.counts();
+    let all = sites.iter().map(|row| row.contended).sum();
+    let _ = writeln!(
+        out,
+        "\nCallers, by their share of a site's waiting (stacks of {} of {} waits, {} cut short)",
+        count(waits),
+        count(all),
+        count(cut),
+    );
+    for (row, tree) in trees {
+        let _ = writeln!(out, "{}, {}", printable(&row.site.label()), row.kind);
+        for line in tree.lines() {
+            let _ = writeln!(out, "{line}");
         }
     }
 }

@@ -51,6 +51,8 @@ struct Names {
     /// The symbol tables outside of the file: those of its debug file, or the compressed one.
     debug: OnceCell<Option<Image>>,
     source: OnceCell<Option<Source>>,
+    /// Whether there was a call site for which no lines are known.
+    has_sites_without_lines: bool,
     /// The sites that were asked for already, by offset.
     known: HashMap<u64, CallSite>,
 }
@@ -58,6 +60,15 @@ struct Names {
 impl Symbols {
     /// The call that returns to `offset` in the file `module`, or to `address` in no file.
     pub fn site(&mut self, module: Option<&Module>, offset: u64, address: u64) -> CallSite {
+        let site = self.caller(module, offset, address);
+        if let Some(names) = module.map(|module| self.names(module)) {
+            names.has_sites_without_lines |= site.frames.is_empty();
+        }
+        site
+    }
+
+    /// As [`site`](Self::site), for a caller of one. That it has no lines is not noted.
+    pub fn caller(&mut self, module: Option<&Module>, offset: u64, address: u64) -> CallSite {
         match module {
             Some(module) => self.names(module).site(offset),
             None => CallSite::named(format!("{address:#x}")),
@@ -140,6 +151,7 @@ impl Names {
             debug_file: OnceCell::new(),
             debug: OnceCell::new(),
             source: OnceCell::new(),
+            has_sites_without_lines: false,
             known: HashMap::new(),
         }
     }
@@ -170,7 +182,7 @@ impl Names {
         {
             outermost.function = function.map_or_else(|| place.clone(), |(name, _)| name);
         }
-        let site = CallSite { name, place, frames };
+        let site = CallSite { name, place, frames, ..CallSite::default() };
         self.known.insert(offset, site.clone());
         site
     }
@@ -231,10 +243,10 @@ impl Names {
         self.source.get_or_init(read).as_ref()
     }
 
-    /// The file and what to do, if it was asked for lines and has none.
+    /// The file and what to do, if there are call sites in it and it has no lines.
     fn missing(&self) -> Option<String> {
-        let asked = self.known.values().any(|site| site.frames.is_empty());
-        if self.image.is_err() || !asked || self.source().is_some() {
+        let is_missing = self.has_sites_without_lines && self.source().is_none();
+        if self.image.is_err() || !is_missing {
             return None;
         }
         let path = self.path.display();

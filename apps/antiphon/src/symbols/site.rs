@@ -15,6 +15,11 @@ pub struct CallSite {
     /// The functions at the call, the innermost first: each is inlined into the next, and the last
     /// is the one that the machine runs. Empty without debug information.
     pub frames: Vec<Frame>,
+    /// If all of these only wrap the lock: the function of the program that most of the waiting
+    /// came from.
+    pub caller: Option<Frame>,
+    /// Whether waiting came from other functions of the program, too.
+    pub has_other_callers: bool,
 }
 
 /// A function at a call site.
@@ -30,8 +35,13 @@ pub struct Frame {
 
 impl CallSite {
     /// A site of which nothing at all is known.
-    pub const NOWHERE: Self =
-        Self { name: String::new(), place: String::new(), frames: Vec::new() };
+    pub const NOWHERE: Self = Self {
+        name: String::new(),
+        place: String::new(),
+        frames: Vec::new(),
+        caller: None,
+        has_other_callers: false,
+    };
 
     /// A site of which nothing but a name is known.
     pub fn named(name: impl Into<String>) -> Self {
@@ -41,14 +51,22 @@ impl CallSite {
     /// The function that a reader looks for: the innermost one that is the program's own. A wrapper
     /// from a library's header (`std::lock_guard`) is the same for all locks.
     pub fn own(&self) -> Option<&Frame> {
-        self.frames.iter().find(|frame| !frame.is_of_a_library()).or(self.frames.last())
+        let own = self.frames.iter().find(|frame| !frame.is_of_a_library());
+        own.or(self.caller.as_ref()).or(self.frames.last())
+    }
+
+    /// Whether all functions at the site are a library's.
+    pub fn is_of_a_library(&self) -> bool {
+        !self.frames.is_empty() && self.frames.iter().all(Frame::is_of_a_library)
     }
 
     /// The site in a row of a table, or in a sentence: `Log::add server.cpp:13`, the function
     /// shortened. Without lines, the name.
     pub fn label(&self) -> String {
         match self.own() {
-            Some(frame) if frame.file.is_some() => frame.label(),
+            Some(frame) if frame.file.is_some() => {
+                frame.label() + if self.has_other_callers { " and others" } else { "" }
+            }
             _ => self.name.clone(),
         }
     }
@@ -95,14 +113,16 @@ const LIBRARIES: [&str; 7] = [
 const NAMESPACES: [&str; 5] = ["std::", "__gnu_cxx::", "__gthread_", "core::", "alloc::"];
 
 impl Frame {
-    fn is_of_a_library(&self) -> bool {
+    /// Whether it is a compiler's, a language's or the system's.
+    pub fn is_of_a_library(&self) -> bool {
         match &self.file {
             Some(file) => LIBRARIES.iter().any(|part| file.contains(part)),
             None => NAMESPACES.iter().any(|space| self.function.starts_with(space)),
         }
     }
 
-    fn label(&self) -> String {
+    /// The function in a row of a table.
+    pub fn label(&self) -> String {
         let path = self.file.as_deref().unwrap_or_default();
         let file = path.rsplit('/').next().unwrap_or(path);
         let at = match self.line {
@@ -136,7 +156,7 @@ mod tests {
 
     fn site(frames: Vec<Frame>) -> CallSite {
         let (name, place) = ("run+0x1f (srv)".to_owned(), "srv+0x2b47".to_owned());
-        CallSite { name, place, frames }
+        CallSite { name, place, frames, ..CallSite::default() }
     }
 
     #[test]

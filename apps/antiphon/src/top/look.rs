@@ -10,6 +10,7 @@ use antiphon_record::{Scope, Snapshot};
 use serde_json::{Value, json};
 
 use super::find::Source;
+use crate::run::callers::Callers;
 use crate::run::names;
 use crate::run::summary::{self, LockRow};
 use crate::symbols::{CallSite, Symbols};
@@ -91,7 +92,8 @@ impl Lookout {
         let began_ns = snapshot.processes.iter().map(|process| process.began_ns).min();
         let age_ns = now_ns.saturating_sub(began_ns.unwrap_or(now_ns));
         let variables = names::Variables::of(&snapshot, &mut self.symbols);
-        let locks = summary::lock_rows(&snapshot, &variables, &mut self.symbols);
+        let callers = Callers::of(&snapshot, &mut self.symbols);
+        let locks = summary::lock_rows(&snapshot, &variables, &callers, &mut self.symbols);
         let span_ns = self.then.map_or(age_ns, |then| (now - then).as_nanos() as u64).max(1);
         let sites = summary::by_site(&locks);
         let sites = sites.into_iter().map(|row| self.changed(row, span_ns as f64)).collect();

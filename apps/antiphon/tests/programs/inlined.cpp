@@ -1,4 +1,6 @@
-// Locks in functions that are inlined, and in a template and a lambda. Exits with 7.
+// Locks in functions that are inlined, and in a template and a lambda; with LONG, sections that
+// others wait for. Exits with 7.
+#include <chrono>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -13,6 +15,9 @@ struct Log {
 		lines.push_back(line);
 		if (lines.size() > 100)
 			lines.clear();
+#ifdef LONG
+		std::this_thread::sleep_for(std::chrono::microseconds(300));
+#endif
 	}
 };
 

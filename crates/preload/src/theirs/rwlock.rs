@@ -56,7 +56,7 @@ pub(crate) fn lock(lock: &RwLock, way: Way, call: Call<'_>, site: usize) -> c_in
     let Some(visit) = recorder::visit(way.recorded(), address, site) else {
         return make(lock, way, call);
     };
-    let wait = visit.wait();
+    let wait = visit.wait(site);
     let code = make(lock, way, call);
     wait.ends(code == 0);
     match code {

@@ -5,6 +5,7 @@ use antiphon_report::page::escape;
 use antiphon_report::table::{count, duration};
 
 use super::graph;
+use crate::run::callers::Callers;
 use crate::run::order::Step;
 use crate::run::summary::{LockRow, Report, ThreadRow};
 
@@ -77,6 +78,32 @@ fn site(row: &LockRow, most: u64, profile: bool) -> String {
     }
     cells.push(number(row.locks as u64, &row.locks.to_string()));
     format!("<tr><td class=site title=\"{whole}\">{name}<td>{}{}\n", row.kind, cells.concat())
+}
+
+/// The callers of each site, where they are known.
+pub fn callers(callers: &Callers, sites: &[LockRow]) -> String {
+    let trees = sites.iter().filter_map(|row| {
+        let tree = callers.tree(row);
+        let name = escape(&row.site.label());
+        let lines = escape(&tree.lines().join("\n"));
+        (!tree.is_empty()).then(|| {
+            format!(
+                "<details><summary>{name}, {}</summary><pre>{lines}</pre></details>\n",
+                row.kind
+            )
+        })
+    });
+    let trees: String = trees.collect();
+    if trees.is_empty() {
+        return trees;
+    }
+    let (waits, cut) = callers.counts();
+    format!(
+        "<h2>Callers</h2>\n<p class=faint>By their share of a site's waiting. A stack was taken \
+         for {} waits; {} are cut short.</p>\n{trees}",
+        count(waits),
+        count(cut),
+    )
 }
 
 /// Event loops that shared their CPU.
