@@ -152,7 +152,7 @@ mod tests {
     fn what_is_no_page_is_refused() {
         let fails =
             |of: &[&str]| run(lexopt::Parser::from_args(of)).expect_err("refused").to_string();
-        assert!(fails(&[]).contains("which page"));
+        assert!(fails(&[]).contains("no page: name a file"));
         assert!(fails(&["no-such-page.html"]).contains("no-such-page.html: "));
     }
 }

@@ -249,7 +249,7 @@ fn a_sender_may_outlive_the_mailbox() {
 }
 
 #[test]
-#[should_panic = "2147483648 at most"]
+#[should_panic = "at most 2147483648"]
 fn a_mailbox_has_a_largest_size() {
     let _ = Parking::new(&Actions::new(1), usize::MAX);
 }

@@ -122,7 +122,7 @@ killed_by = ["model_a::t"]
     fn defects_of_the_table_are_errors() {
         for (table, expected) in [
             (format!("{TABLE}{TABLE}"), "taken"),
-            (TABLE.replace("two()", "one()"), "by itself"),
+            (TABLE.replace("two()", "one()"), "are the same"),
             (TABLE.replace("invariant", "invariants"), "unknown field"),
             (TABLE.replace("find = \"one()\"\n", ""), "missing field"),
         ] {

@@ -107,7 +107,7 @@ fn who_takes_nothing_is_not_waited_for_without_end() {
     site.run_until(|left| left.len() == 1);
     let left = site.left.borrow();
     assert_eq!(left[0].parting, Parting::Stalled);
-    assert!(left[0].to_string().contains("took nothing"));
+    assert!(left[0].to_string().contains("stopped reading"));
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn servers_that_are_none_are_told_apart() {
         (begin.clone(), "hung up"),
         (with(&wire::frame(20, 5)), "a frame with an impossible"),
         (with(&wire::frame(0, 1 << 30)), "a frame with an impossible"),
-        (with(&[9; 12]), "no kind"),
+        (with(&[9; 12]), "unknown kind"),
         (much, "more frames ahead than"),
     ] {
         let received = told(bytes);
