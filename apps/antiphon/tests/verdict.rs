@@ -70,6 +70,12 @@ fn a_readers_writer_lock_without_readers_is_named() {
 }
 
 #[test]
+fn notifications_that_find_no_waiter_are_counted() {
+    let said = says("vain", "vain-wake-ups");
+    assert!(said.contains("100 % of 2.00 k notifications at main vain.c:"), "{said}");
+}
+
+#[test]
 fn more_threads_than_cpus_are_said_to_be() {
     let said = says("crowding", "crowding");
     assert!(said.contains("wanted to run at a time"), "{said}");

@@ -400,13 +400,32 @@ fn adopt(cond: &Cond) {
     });
 }
 
+/// Counts that the caller is about to notify from `site`, where all is recorded. Whether there is a
+/// waiter is known of our own, private ones.
+///
+/// # Safety
+///
+/// `cond` is a condition variable.
+#[inline]
+unsafe fn records(cond: *mut Cond, site: usize, all: bool) {
+    if mode::records_all() {
+        let is_known = || {
+            // SAFETY: our caller's promise.
+            let cond = unsafe { &*cond };
+            !mode::theirs() && cond.flags.load(Relaxed) & SHARED == 0 && !cond.waiters.has_waiters()
+        };
+        recorder::notifies(cond.addr(), site, all, is_known());
+    }
+}
+
 /// `pthread_cond_signal`.
 ///
 /// # Safety
 ///
 /// As POSIX says: the objects are the program's, and initialised where they must be.
-pub(crate) unsafe extern "C" fn signal(cond: *mut Cond) -> c_int {
-    recorder::events::notifies(cond.addr(), false);
+pub(crate) unsafe extern "C" fn signal(cond: *mut Cond, site: usize) -> c_int {
+    // SAFETY: the caller of `pthread_cond_signal` gave us a condition variable.
+    unsafe { records(cond, site, false) };
     if mode::theirs() {
         return forward!(COND_SIGNAL(cond.cast()));
     }
@@ -426,8 +445,9 @@ pub(crate) unsafe extern "C" fn signal(cond: *mut Cond) -> c_int {
 /// # Safety
 ///
 /// As POSIX says: the objects are the program's, and initialised where they must be.
-pub(crate) unsafe extern "C" fn broadcast(cond: *mut Cond) -> c_int {
-    recorder::events::notifies(cond.addr(), true);
+pub(crate) unsafe extern "C" fn broadcast(cond: *mut Cond, site: usize) -> c_int {
+    // SAFETY: as in `signal`.
+    unsafe { records(cond, site, true) };
     if mode::theirs() {
         return forward!(COND_BROADCAST(cond.cast()));
     }

@@ -142,6 +142,8 @@ with_site! {
     __pthread_mutex_init(_mutex: *mut Mutex, _attributes: *const c_void) = 3 => mutex::init;
     pthread_rwlock_init(_rwlock: *mut RwLock, _attributes: *const c_void) = 3 => rwlock::init;
     __pthread_rwlock_init(_rwlock: *mut RwLock, _attributes: *const c_void) = 3 => rwlock::init;
+    pthread_cond_signal(_cond: *mut Cond) = 2 => cond::signal;
+    pthread_cond_broadcast(_cond: *mut Cond) = 2 => cond::broadcast;
     pthread_spin_lock(_spin: *mut AtomicI32) = 2 => spin::lock;
     pthread_spin_trylock(_spin: *mut AtomicI32) = 2 => spin::trylock;
 }
@@ -176,8 +178,6 @@ plain! {
         => priority::set_parameter;
     pthread_cond_init(cond: *mut Cond, attributes: *const c_void) => cond::init;
     pthread_cond_destroy(cond: *mut Cond) => cond::destroy;
-    pthread_cond_signal(cond: *mut Cond) => cond::signal;
-    pthread_cond_broadcast(cond: *mut Cond) => cond::broadcast;
     pthread_spin_init(spin: *mut AtomicI32, shared: c_int) => spin::init;
     pthread_spin_destroy(spin: *mut AtomicI32) => spin::destroy;
     pthread_spin_unlock(spin: *mut AtomicI32) => spin::unlock;

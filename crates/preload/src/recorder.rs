@@ -268,6 +268,17 @@ impl Wait {
     }
 }
 
+/// The condition variable at `address` is about to be notified from `site`; `in_vain` if no thread
+/// waits for it. Where all is recorded.
+#[cold]
+pub(crate) fn notifies(address: usize, site: usize, all: bool, in_vain: bool) {
+    let stint = Stint::begins();
+    let Some(visit) = visit(Kind::Condition, address, site) else { return };
+    visit.writer.notified(visit.row, in_vain);
+    events::notifies(visit.row, all);
+    stint.ends(Code::Notifies);
+}
+
 /// Counts the lock at `address`, in whose queue `last` came last, if waiters of another process
 /// stand there: it is in memory that both have, but not flagged as shared. A thread contends for
 /// it, or did.

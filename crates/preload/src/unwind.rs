@@ -330,46 +330,74 @@ impl Found {
     /// The segment that the tables are in: as much of the object as its headers say is mapped
     /// there.
     fn segment(&self) -> Option<&'static [u8]> {
-        const HEADER_BYTES: usize = 64;
         const PT_LOAD: u32 = 1;
         const READABLE: u32 = 4;
-        let (begin, table) = (self.map_start, self.eh_frame.addr());
-        if begin.is_null() || table == 0 || self.link_map.is_null() {
+        let table = self.eh_frame.addr();
+        if table == 0 || self.link_map.is_null() {
             return None;
         }
-        // SAFETY: the loader has mapped the object's first page there, in which its header stands,
-        // and it stays while its code is on our stack (UNWIND-3).
-        let header = unsafe { core::slice::from_raw_parts(begin, HEADER_BYTES) };
-        if !header.starts_with(b"\x7fELF\x02") {
-            return None;
-        }
-        let word = |bytes: &[u8], at: usize| {
-            let bytes = bytes.get(at..at + 8)?.try_into().ok()?;
-            usize::try_from(u64::from_ne_bytes(bytes)).ok()
-        };
-        let half = |at: usize| usize::from(u16::from_ne_bytes([header[at], header[at + 1]]));
-        let (offset, size, count) = (word(header, 32)?, half(54), half(56));
-        let end = offset.checked_add(size.checked_mul(count)?)?;
-        // Loaders read the program headers there, so they are in the first page, too.
-        if size < 56 || end > PAGE {
-            return None;
-        }
-        // SAFETY: as above.
-        let headers = unsafe { core::slice::from_raw_parts(begin.add(offset), end - offset) };
-        // SAFETY: the loader's record, whose first word this is.
+        // SAFETY: the loader's record, which stays while code of its object is on our stack
+        // (UNWIND-3), and begins with this word.
         let moved = unsafe { *self.link_map };
-        for header in headers.chunks_exact(size) {
+        for header in self.headers()?.chunks_exact(HEADER_BYTES) {
             let number =
                 |at: usize| header.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes);
             let (address, length) = (word(header, 16)?.wrapping_add(moved), word(header, 32)?);
             let inside = (address..address.checked_add(length)?).contains(&table);
             if number(0)? == PT_LOAD && number(4)? & READABLE != 0 && inside {
-                let address = begin.with_addr(address);
+                let address = self.eh_frame.with_addr(address);
                 // SAFETY: a segment that the loader has mapped to be read, as long as its file has
-                // it; it stays (UNWIND-3), and nothing writes to tables.
+                // it; it stays (UNWIND-3), and no thread writes to tables.
                 return Some(unsafe { core::slice::from_raw_parts(address, length) });
             }
         }
         None
     }
+
+    /// The program headers of the object.
+    fn headers(&self) -> Option<&'static [u8]> {
+        // SAFETY: as in `segment`; the second word is the object's name, which is empty for the
+        // program itself.
+        let is_program = unsafe { *self.link_map.add(1).cast::<*const u8>() };
+        // SAFETY: null, or a string of the loader's, which stays as its record does.
+        if unsafe { is_program.as_ref() }.is_none_or(|&first| first == 0) {
+            // The kernel has told where they are. The loader may know no more of the program than
+            // where its code is.
+            // SAFETY: reads what the kernel has left on the first stack.
+            let [at, size, count] = [libc::AT_PHDR, libc::AT_PHENT, libc::AT_PHNUM]
+                .map(|of| unsafe { libc::getauxval(of) } as usize);
+            let begin = self.eh_frame.with_addr(at);
+            // SAFETY: the kernel's word, and the program is never unloaded.
+            return (at != 0 && size == HEADER_BYTES)
+                .then(|| unsafe { core::slice::from_raw_parts(begin, count * HEADER_BYTES) });
+        }
+        const FILE_HEADER_BYTES: usize = 64;
+        let begin = self.map_start;
+        if begin.is_null() {
+            return None;
+        }
+        // SAFETY: the loader has mapped the object there, and all of its first page; it stays while
+        // its code is on our stack (UNWIND-3).
+        let header = unsafe { core::slice::from_raw_parts(begin, FILE_HEADER_BYTES) };
+        if !header.starts_with(b"\x7fELF\x02") {
+            return None;
+        }
+        let half = |at: usize| usize::from(u16::from_ne_bytes([header[at], header[at + 1]]));
+        let (offset, size, count) = (word(header, 32)?, half(54), half(56));
+        // Loaders read the program headers there, so they are in the first page, too.
+        let length = count.checked_mul(HEADER_BYTES)?;
+        if size != HEADER_BYTES || offset.checked_add(length)? > PAGE {
+            return None;
+        }
+        // SAFETY: as above.
+        Some(unsafe { core::slice::from_raw_parts(begin.add(offset), length) })
+    }
+}
+
+/// Bytes of a program header.
+const HEADER_BYTES: usize = 56;
+
+fn word(bytes: &[u8], at: usize) -> Option<usize> {
+    let bytes = bytes.get(at..at + 8)?.try_into().ok()?;
+    usize::try_from(u64::from_ne_bytes(bytes)).ok()
 }

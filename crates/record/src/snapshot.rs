@@ -164,11 +164,13 @@ pub struct Row {
     pub kind: Kind,
     /// The site; `None` if the table of sites was full.
     pub site: Option<usize>,
-    /// How often the lock was had here: under `Scope::Contended` after a wait only.
+    /// How often the lock was had here: under `Scope::Contended` after a wait only. Of a condition
+    /// variable, how often it was notified here.
     pub acquisitions: u64,
     /// How often a thread had to wait here.
     pub contended: u64,
-    /// How many of those waits ended without the lock.
+    /// How many of those waits ended without the lock. Where a condition variable is notified, how
+    /// many notifications found no waiter, as far as that is known.
     pub gave_up: u64,
     /// How many of those waits never ended: those that [`Snapshot::close_waits`] has closed.
     pub still_waiting: u64,

@@ -350,6 +350,15 @@ impl Writer {
         }
     }
 
+    /// The condition variable of `row` is notified there; `in_vain` if no thread waits for it.
+    pub fn notified(self, row: RowWriter, in_vain: bool) {
+        let body = self.body(row);
+        body.acquisitions.fetch_add(1, Relaxed);
+        if in_vain {
+            body.gave_up.fetch_add(1, Relaxed);
+        }
+    }
+
     /// The caller has held the lock that was taken at `row` for `held_ns`, and is about to release
     /// it.
     pub fn held(self, row: RowWriter, held_ns: u64) {

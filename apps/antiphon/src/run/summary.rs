@@ -32,6 +32,9 @@ use crate::record::Written;
 use crate::symbols::{CallSite, Symbols};
 use crate::verdict;
 
+/// The name of a condition variable's kind.
+pub const CONDITION: &str = Kind::Condition.name();
+
 /// The use of one lock at one call site, or of all locks of one site.
 #[derive(Clone, Debug)]
 pub struct LockRow {
@@ -47,11 +50,13 @@ pub struct LockRow {
     pub pid: u32,
     /// How many locks.
     pub locks: usize,
-    /// How often it was had; without a profile, after a wait.
+    /// How often it was had; without a profile, after a wait. Of a condition variable, how often it
+    /// was notified there.
     pub acquisitions: u64,
     /// How often a thread had to wait.
     pub contended: u64,
-    /// How often a wait ended without it.
+    /// How often a wait ended without it. Where a condition variable is notified, how often that
+    /// found no waiter.
     pub gave_up: u64,
     /// How many waits went on at the end, and are counted up to there.
     pub still_waiting: u64,
@@ -334,7 +339,8 @@ pub fn lock_rows(
 pub fn by_site(locks: &[LockRow]) -> Vec<LockRow> {
     let mut sites: BTreeMap<(String, &str), LockRow> = BTreeMap::new();
     let mut counted = BTreeSet::new();
-    for row in locks {
+    // Notifications are no use of a lock.
+    for row in locks.iter().filter(|row| row.kind != CONDITION || row.contended > 0) {
         let key = (row.site.label(), row.kind);
         // One lock may be taken at several places of a line.
         let fresh = counted.insert((key.clone(), row.pid, row.address));

@@ -8,7 +8,7 @@ use antiphon_report::table::{Cell, Table, Tone, count, duration, printable};
 use antiphon_report::words::several;
 
 use super::order::Place;
-use super::summary::{LockRow, Report};
+use super::summary::{CONDITION, LockRow, Report};
 use crate::verdict;
 
 /// How many call sites are shown; the others are in the JSON report.
@@ -127,7 +127,8 @@ fn locks(out: &mut String, report: &Report, form: Form) {
     } else if !report.run.profile {
         let _ = writeln!(out, "\n{}", nothing(report));
     }
-    let taken = |row: &&LockRow| report.run.profile && row.acquisitions > 0;
+    let taken =
+        |row: &&LockRow| report.run.profile && row.acquisitions > 0 && row.kind != CONDITION;
     let mut held: Vec<_> = sites.iter().filter(taken).collect();
     held.sort_by_key(|row| std::cmp::Reverse(row.hold.sum_ns));
     if !held.is_empty() {

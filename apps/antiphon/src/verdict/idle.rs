@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use super::evidence::ratio;
 use super::{Evidence, Finding, percent};
+use crate::run::summary::CONDITION;
 
 /// The least share of the time of all threads.
 const LEAST_SHARE: f64 = 0.4;
@@ -26,7 +27,7 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let mut sites: BTreeMap<String, u64> = BTreeMap::new();
-    for row in evidence.report.locks.iter().filter(|row| row.kind == "cond") {
+    for row in evidence.report.locks.iter().filter(|row| row.kind == CONDITION) {
         *sites.entry(row.site.label()).or_default() += row.wait.sum_ns;
     }
     let most = sites.into_iter().max_by_key(|(_, ns)| *ns);

@@ -12,6 +12,7 @@
 //! | [`convoy`] | a lock that is waited for much longer than it is held |
 //! | [`unrelated`] | a lock that many functions take, which may guard unrelated data |
 //! | [`writers_only`] | a readers-writer lock that no thread reads |
+//! | [`vain`] | notifications that find no waiter |
 //! | [`crowding`] | more threads that want to run than CPUs |
 //! | [`idle`] | threads that wait for work, which is no contention |
 //! | [`unreached`] | waits that a preloaded library can't do anything about |
@@ -30,6 +31,7 @@ mod order;
 pub mod replay;
 mod unreached;
 mod unrelated;
+mod vain;
 mod writers_only;
 
 use antiphon_report::page::escape;
@@ -56,13 +58,14 @@ pub struct Finding {
 /// A rule: what it finds in the evidence.
 type Rule = fn(&Evidence<'_>) -> Vec<Finding>;
 
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 10] = [
     deadlock::find,
     order::find,
     contention::find,
     convoy::find,
     unrelated::find,
     writers_only::find,
+    vain::find,
     crowding::find,
     idle::find,
     unreached::find,

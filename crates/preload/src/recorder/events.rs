@@ -20,12 +20,12 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_linux::filtered;
+use antiphon_record::RowWriter;
 use antiphon_record::events::{ALL, Code, NOTIFIED, Note, Roll, address_tag};
-use antiphon_record::{Kind, RowWriter};
 
 use super::span::Asked;
 use super::stint::Stint;
-use super::{MAPPING, process, visit, writer};
+use super::{MAPPING, process, writer};
 use crate::real::{self, forward};
 use crate::sys::File;
 use crate::thread::{self, Thread};
@@ -65,14 +65,11 @@ pub(crate) fn releases_at(address: usize) {
     }
 }
 
-/// Notes that a condition variable is about to be notified.
+/// Notes that the condition variable of `row` is about to be notified.
 #[inline]
-pub(crate) fn notifies(condition: usize, all: bool) {
+pub(super) fn notifies(row: RowWriter, all: bool) {
     if are_on() {
-        let stint = Stint::begins();
-        let Some(visit) = visit(Kind::Condition, condition, 0) else { return };
-        note(Code::Notifies, if all { ALL } else { 0 }, visit.row.bits());
-        stint.ends(Code::Notifies);
+        note(Code::Notifies, if all { ALL } else { 0 }, row.bits());
     }
 }
 

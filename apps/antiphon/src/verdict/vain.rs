@@ -1,0 +1,52 @@
+//! Notifications that find no waiter.
+//!
+//! **Threshold**: nine in ten notifications of a condition variable, of a thousand or more. Only a
+//! profile knows, and only of our own, private condition variables.
+//!
+//! **Reason**: a notification is cheap where no thread waits, but a program that notifies each time
+//! often does so under a lock, and does the same where threads do wait: then each wakes one for a
+//! single item, or many for nothing.
+
+use std::collections::BTreeMap;
+
+use antiphon_report::table::count;
+
+use super::evidence::ratio;
+use super::{Evidence, Finding, percent};
+use crate::run::summary::CONDITION;
+
+/// The least number of notifications.
+const LEAST: u64 = 1000;
+/// The least share of them that found no waiter.
+const LEAST_SHARE: f64 = 0.9;
+/// It costs little: what takes time stands before it.
+const WEIGHT: f64 = 0.03;
+
+pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let mut sites: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for row in evidence.report.locks.iter().filter(|row| row.kind == CONDITION) {
+        // Where threads wait, `gave_up` are their timeouts.
+        if row.contended == 0 {
+            let site = sites.entry(row.site.label()).or_default();
+            site.0 += row.acquisitions;
+            site.1 += row.gave_up;
+        }
+    }
+    let in_vain = |(_, (all, vain)): &(String, (u64, u64))| {
+        *all >= LEAST && ratio(*vain as f64, *all as f64) >= LEAST_SHARE
+    };
+    let most = sites.into_iter().filter(in_vain).max_by_key(|(_, (_, vain))| *vain);
+    let finding = |(site, (all, vain)): (String, (u64, u64))| Finding {
+        rule: "vain-wake-ups",
+        says: format!(
+            "{} of {} notifications at {site} found no waiter.",
+            percent(vain as f64 / all as f64),
+            count(all),
+        ),
+        advice: "Notify where that may let a thread go on (the queue was empty), and after the \
+                 lock is released."
+            .to_owned(),
+        weight: WEIGHT,
+    };
+    most.map(finding).into_iter().collect()
+}
