@@ -171,7 +171,10 @@ fn what_a_trace_calls_its_sites_is_text() {
     let few = output(&["replay", &path, "--machine", "xeon-2s", "--takes", "1"]);
     let said = stderr(&few);
     assert_eq!((few.status.code(), said.lines().count()), (Some(2), 1), "{said}");
-    assert!(said.starts_with("antiphon: --takes 1: ") && said.contains("a larger number"), "{said}");
+    assert!(
+        said.starts_with("antiphon: --takes 1: ") && said.contains("a larger number"),
+        "{said}"
+    );
     assert!(!said.contains(&path), "{said}");
 }
 
