@@ -14,7 +14,7 @@
 //!     │ (unused)               │          28 ├────────────────────────┤
 //!  24 ├────────────────────────┤             │ sequence, if shared    │
 //!     │ recorder: held since   │          32 ├────────────────────────┤
-//!  32 ├────────────────────────┤             │ (unused)               │
+//!  32 ├────────────────────────┤             │ recorder: row, tag     │
 //!     │ recorder: row, tag     │             │                        │
 //!  40 └────────────────────────┘          48 └────────────────────────┘
 //! ```
@@ -80,7 +80,8 @@ pub(crate) struct Cond {
     pub(crate) inside: Inside<Linux>,
     /// Shared only: how many notifications there have been.
     pub(crate) sequence: AtomicU32,
-    _unused: [u32; 4],
+    /// The recorder's: the last row of its notifications.
+    pub(crate) note: Note,
 }
 
 /// The C library's words in place of our lock, while it keeps the mutex.
@@ -324,7 +325,7 @@ impl Cond {
             flags: AtomicU32::new(flags),
             inside: Inside::NEW,
             sequence: AtomicU32::new(0),
-            _unused: [0; 4],
+            note: Note::new(),
         }
     }
 }

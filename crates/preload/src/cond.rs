@@ -152,7 +152,9 @@ unsafe extern "C" fn antiphon_cond_begin(
     // SAFETY: the program's mutex.
     let (code, counted) = unsafe { mutex::unlock_to_wait(mutex) };
     wait.private.counted = counted;
-    if code != 0 {
+    if code == 0 {
+        wait.private.recorded.iter_mut().for_each(|recorded| recorded.settles(site));
+    } else {
         // The mutex was not the caller's, and stays so: no thread moved it there.
         let _ = get_off(wait, true);
     }
@@ -408,14 +410,17 @@ fn adopt(cond: &Cond) {
 /// `cond` is a condition variable.
 #[inline]
 unsafe fn records(cond: *mut Cond, site: usize, all: bool) {
-    if mode::records_all() {
-        let is_known = || {
-            // SAFETY: our caller's promise.
-            let cond = unsafe { &*cond };
-            !mode::theirs() && cond.flags.load(Relaxed) & SHARED == 0 && !cond.waiters.has_waiters()
-        };
-        recorder::notifies(cond.addr(), site, all, is_known());
+    if !mode::records_all() {
+        return;
     }
+    if mode::theirs() {
+        return recorder::notifies_theirs(cond.addr(), site, all);
+    }
+    // SAFETY: our caller's promise.
+    let object = unsafe { &*cond };
+    let is_private = object.flags.load(Relaxed) & SHARED == 0;
+    let in_vain = is_private && !object.waiters.has_waiters();
+    recorder::notifies(cond.addr(), &object.note, site, all, in_vain);
 }
 
 /// `pthread_cond_signal`.

@@ -26,9 +26,8 @@ pub(crate) struct Place<'a> {
 /// Calls `found` with the place of the mapping at `address`, if that is of a file.
 pub(crate) fn locate(address: usize, found: impl FnOnce(&Place<'_>)) {
     at(address, |mapping, head| {
-        if mapping.path.first() == Some(&b'/') {
-            let offset = mapping.offset + (address - mapping.begin) as u64;
-            found(&Place { path: mapping.path, offset, file: mapping.file, head });
+        if let Some(place) = mapping.place(address, head) {
+            found(&place);
         }
     });
 }
@@ -41,6 +40,26 @@ pub(crate) fn place(writer: Writer, site: u32, address: usize) {
     });
 }
 
+/// Writes down where these addresses lie, each of a new site of `writer`, in one look at the
+/// mappings. Not inlined: its buffer is on the stack only meanwhile.
+#[inline(never)]
+pub(crate) fn place_all(writer: Writer, fresh: &[(u32, usize)]) {
+    if fresh.is_empty() {
+        return;
+    }
+    each(|mapping, head| {
+        for &(site, address) in fresh {
+            if (mapping.begin..mapping.end).contains(&address)
+                && let Some(place) = mapping.place(address, head)
+            {
+                let about = |file| about(file, place.path, place.head);
+                writer.place(site, place.path, place.offset, place.file, about);
+            }
+        }
+        None::<()>
+    });
+}
+
 /// Whether other processes may have the memory at `address`, too.
 pub(crate) fn is_shared(address: usize) -> bool {
     at(address, |mapping, _| mapping.shared).unwrap_or(false)
@@ -48,6 +67,16 @@ pub(crate) fn is_shared(address: usize) -> bool {
 
 /// The mapping at `address`, and where the beginning of that file is mapped at or below it.
 fn at<R>(address: usize, found: impl FnOnce(&Mapping<'_>, Option<usize>) -> R) -> Option<R> {
+    let mut found = Some(found);
+    each(|mapping, head| {
+        let inside = (mapping.begin..mapping.end).contains(&address);
+        inside.then(|| found.take()).flatten().map(|found| found(mapping, head))
+    })
+}
+
+/// Calls `seen` with each mapping, and where the beginning of its file is mapped at or below it,
+/// until that returns something.
+fn each<R>(mut seen: impl FnMut(&Mapping<'_>, Option<usize>) -> Option<R>) -> Option<R> {
     let mut lines = Pieces::of(c"/proc/self/maps", b'\n')?;
     let mut head = None;
     while let Some(line) = lines.next() {
@@ -55,9 +84,9 @@ fn at<R>(address: usize, found: impl FnOnce(&Mapping<'_>, Option<usize>) -> R) -
         if mapping.offset == 0 && mapping.file.inode != 0 {
             head = Some((mapping.begin, mapping.file));
         }
-        if (mapping.begin..mapping.end).contains(&address) {
-            let head = head.filter(|&(_, of)| of == mapping.file).map(|(begin, _)| begin);
-            return Some(found(&mapping, head));
+        let begin = head.filter(|&(_, of)| of == mapping.file).map(|(begin, _)| begin);
+        if let Some(found) = seen(&mapping, begin) {
+            return Some(found);
         }
     }
     None
@@ -152,6 +181,13 @@ struct Mapping<'a> {
 }
 
 impl<'a> Mapping<'a> {
+    /// The place of an address in it, if it is of a file.
+    fn place(&self, address: usize, head: Option<usize>) -> Option<Place<'a>> {
+        let offset = self.offset + (address - self.begin) as u64;
+        let is_file = self.path.first() == Some(&b'/');
+        is_file.then_some(Place { path: self.path, offset, file: self.file, head })
+    }
+
     fn parse(line: &'a [u8]) -> Option<Self> {
         let mut fields = line.splitn(6, |&byte| byte == b' ');
         let mut range = fields.next()?.splitn(2, |&byte| byte == b'-');

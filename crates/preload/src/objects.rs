@@ -145,6 +145,11 @@ pub(crate) fn c_librarys(name: &CStr) -> Option<*const c_void> {
 }
 
 impl Object {
+    /// An address in it: that of its table for the loader.
+    pub(crate) fn dynamic(&self) -> *const c_void {
+        self.dynamic.cast()
+    }
+
     /// The path that it was loaded from; empty for the program.
     pub(crate) fn path(&self) -> &CStr {
         // SAFETY: the loader's string, there as long as the object is.

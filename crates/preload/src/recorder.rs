@@ -216,14 +216,25 @@ impl Visit {
     /// The visitor begins to wait, having called from `site`.
     pub(crate) fn wait(self, site: usize) -> Wait {
         events::at_row(code_of_wait(self.kind), 0, self.row);
+        let stack = if self.kind == Kind::Condition {
+            // Its mutex is still held: see `Wait::settles`.
+            self.writer.waits_with(self.thread, None, core::iter::empty());
+            None
+        } else {
+            self.takes_stack(site)
+        };
+        let since_ns = now_ns();
+        self.writer.wait_begins(self.thread, self.row, since_ns);
+        Wait { visit: self, since_ns, stack }
+    }
+
+    /// Notes how the visitor waits: with which callers, and which locks it holds meanwhile.
+    fn takes_stack(self, site: usize) -> Option<StackWriter> {
         let process = process(self.writer);
         let stack =
             process.and_then(|of| stacks::take(self.writer, of, self.thread, self.row, site));
-        let since_ns = now_ns();
-        // One that waits for a condition has released the mutex of that before it sleeps.
-        let held = holds::rows().filter(|_| self.kind != Kind::Condition);
-        self.writer.wait_begins(self.thread, self.row, since_ns, stack, held);
-        Wait { visit: self, since_ns, stack }
+        self.writer.waits_with(self.thread, stack, holds::rows());
+        stack
     }
 
     /// The visitor has what it came for, in which no hold is noted.
@@ -248,6 +259,11 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
+    /// The waiter for a condition, which called from `site`, has released its mutex.
+    pub(crate) fn settles(&mut self, site: usize) {
+        self.stack = self.visit.takes_stack(site);
+    }
+
     /// The wait is over; `had` says whether it was for something.
     pub(crate) fn ends(self, had: bool) {
         let stint = Stint::begins();
@@ -268,15 +284,28 @@ impl Wait {
     }
 }
 
-/// The condition variable at `address` is about to be notified from `site`; `in_vain` if no thread
-/// waits for it. Where all is recorded.
+/// The condition variable of ours at `address` is about to be notified from `site`; `in_vain` if no
+/// thread waits for it. Where all is recorded. What tells its last row is kept in `note`.
 #[cold]
-pub(crate) fn notifies(address: usize, site: usize, all: bool, in_vain: bool) {
+pub(crate) fn notifies(address: usize, note: &holds::Note, site: usize, all: bool, in_vain: bool) {
+    let Some(writer) = writer() else { return };
     let stint = Stint::begins();
-    let Some(visit) = visit(Kind::Condition, address, site) else { return };
-    visit.writer.notified(visit.row, in_vain);
-    events::notifies(visit.row, all);
+    let row = note
+        .notifies(process(writer), site, || visit_of(writer, Kind::Condition, address, site).row);
+    writer.notified(row, in_vain);
+    events::notifies(row, all);
     stint.ends(Code::Notifies);
+}
+
+/// As [`notifies`], for one of the C library's: only events tell of it.
+#[inline]
+pub(crate) fn notifies_theirs(address: usize, site: usize, all: bool) {
+    if events::are_on() {
+        let stint = Stint::begins();
+        let Some(visit) = visit(Kind::Condition, address, site) else { return };
+        events::notifies(visit.row, all);
+        stint.ends(Code::Notifies);
+    }
 }
 
 /// Counts the lock at `address`, in whose queue `last` came last, if waiters of another process

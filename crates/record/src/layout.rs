@@ -202,7 +202,7 @@ pub(crate) struct ThreadRecord {
 pub(crate) struct StackRecord {
     /// A hash of the row and the frames.
     pub(crate) key: AtomicU64,
-    /// 1 + the row; written last.
+    /// 1 + the row.
     pub(crate) row: AtomicU64,
     /// How many frames there are, above whether they reach to where the thread began.
     pub(crate) length: AtomicU64,
@@ -344,7 +344,7 @@ pub(crate) const COST: Section = Section::part::<CostRecord>(offset_of!(Base, co
 pub(crate) const REST: Section = Section::part::<RowBody>(offset_of!(Base, rest), 1);
 pub(crate) const PROCESS: Section = Section::column::<ProcessRecord>(BASE_BYTES as u64, 64, 6);
 pub(crate) const MODULE: Section = Section::column::<ModuleRecord>(PROCESS.end(), 64, 3);
-pub(crate) const SITE: Section = Section::column::<SiteRecord>(MODULE.end(), 128, 6);
+pub(crate) const SITE: Section = Section::column::<SiteRecord>(MODULE.end(), 128, 9);
 pub(crate) const LOCK: Section = Section::column::<LockRecord>(SITE.end(), 128, 9);
 pub(crate) const THREAD: Section = Section::column::<ThreadRecord>(LOCK.end(), 32, 8);
 pub(crate) const EDGE: Section = Section::column::<EdgeRecord>(THREAD.end(), 64, 8);

@@ -71,8 +71,9 @@ impl Snapshot {
             row.still_waiting += 1;
             row.wait.count_one(ns);
             if let Some(stack) = waiting.stack.and_then(|stack| self.stacks.get_mut(stack)) {
-                stack.waits += 1;
-                stack.wait_ns += ns;
+                // A program may have written over its recording.
+                stack.waits = stack.waits.saturating_add(1);
+                stack.wait_ns = stack.wait_ns.saturating_add(ns);
             }
             closed.push(Closed { thread: at, waiting, waited_ns: ns });
         }

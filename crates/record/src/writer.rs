@@ -280,23 +280,25 @@ impl Writer {
         record.module.store(index as u64 + 1, Relaxed);
     }
 
-    /// `thread` begins to wait at `row`, at `now_ns` of the monotonic clock, with that stack if one
-    /// was taken, and holds the locks that were taken at the rows `held`, the last one first; of
-    /// many the first few are noted.
-    pub fn wait_begins(
+    /// `thread` waits with that stack, if one was taken, and holds the locks that were taken at the
+    /// rows `held`, the last one first; of many the first few are noted.
+    pub fn waits_with(
         self,
         thread: ThreadWriter,
-        row: RowWriter,
-        now_ns: u64,
         stack: Option<StackWriter>,
         held: impl Iterator<Item = RowWriter>,
     ) {
+        let Some(record) = self.record(thread) else { return };
+        let held = held.map(RowWriter::number).chain(core::iter::repeat(0));
+        for (noted, held) in record.held.iter().zip(held) {
+            noted.store(held, Relaxed);
+        }
+        record.stack.store(stack.map_or(0, StackWriter::number), Relaxed);
+    }
+
+    /// `thread` begins to wait at `row`, at `now_ns` of the monotonic clock.
+    pub fn wait_begins(self, thread: ThreadWriter, row: RowWriter, now_ns: u64) {
         if let Some(record) = self.record(thread) {
-            let held = held.map(RowWriter::number).chain(core::iter::repeat(0));
-            for (noted, held) in record.held.iter().zip(held) {
-                noted.store(held, Relaxed);
-            }
-            record.stack.store(stack.map_or(0, StackWriter::number), Relaxed);
             record.since_ns.store(now_ns, Relaxed);
             record.waiting.store(row.number(), Relaxed);
         }
@@ -352,6 +354,10 @@ impl Writer {
 
     /// The condition variable of `row` is notified there; `in_vain` if no thread waits for it.
     pub fn notified(self, row: RowWriter, in_vain: bool) {
+        // The row of all the rest has locks in it.
+        if row.index() >= ROWS {
+            return;
+        }
         let body = self.body(row);
         body.acquisitions.fetch_add(1, Relaxed);
         if in_vain {

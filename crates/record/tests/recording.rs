@@ -44,7 +44,8 @@ fn reads_back_what_was_written() -> io::Result<()> {
     assert_ne!(row, other);
 
     let held = [RowWriter::REST, row];
-    writer.wait_begins(thread, row, 7_000_000, None, held.into_iter());
+    writer.waits_with(thread, None, held.into_iter());
+    writer.wait_begins(thread, row, 7_000_000);
     let during = recording.read()?;
     let waiting = during.threads[0].waiting;
     let waiting = waiting.map(|it| (during.locks[it.lock].kind, it.since_ns, it.held));
@@ -196,7 +197,7 @@ fn a_wait_that_goes_on_is_counted_up_to_where_it_is_closed() -> io::Result<()> {
     let (row, _) = writer.row(process, Kind::Condition, 0x1000, 0x40_0000);
     let [stays, goes] = [8, 9].map(|tid| writer.thread(process, tid));
     for thread in [stays, goes] {
-        writer.wait_begins(thread, row, 5_000, None, empty());
+        writer.wait_begins(thread, row, 5_000);
     }
     writer.wait_ends(goes, row, Kind::Condition, 400, true);
     let mut snapshot = recording.read()?;
@@ -224,7 +225,7 @@ fn a_wait_for_one_of_the_rest_is_closed_too() -> io::Result<()> {
     let mut seen = std::collections::HashSet::new();
     let rest = rows.take(200_000).find(|row| !seen.insert(row.bits()));
     let rest = rest.ok_or_else(|| io::Error::other("a table without end"))?;
-    writer.wait_begins(writer.thread(process, 2), rest, 10, None, empty());
+    writer.wait_begins(writer.thread(process, 2), rest, 10);
     let mut snapshot = recording.read()?;
     assert_eq!(snapshot.close_waits(|_, _, _| 15).len(), 1);
     let row = snapshot.rows.last().map(|row| (snapshot.locks[row.lock].kind, row.wait.sum_ns));
@@ -238,12 +239,12 @@ fn a_lookout_sees_the_waits_of_the_last_of_a_processs_images() -> io::Result<()>
     let before = writer.process(7, None, 1 << 20, false).unwrap_or(u32::MAX);
     let now = writer.process(7, None, 1 << 21, false).unwrap_or(u32::MAX);
     let (row, _) = writer.row(now, Kind::Mutex, 0x1000, 0x40_0000);
-    writer.wait_begins(writer.thread(before, 7), row, 5, None, empty());
+    writer.wait_begins(writer.thread(before, 7), row, 5);
     let lookout = recording.lookout()?;
     let idle = lookout.state(7, 7)?;
     assert_eq!((idle, lookout.state(8, 7)?), Default::default());
     let thread = writer.thread(now, 7);
-    writer.wait_begins(thread, row, 5, None, empty());
+    writer.wait_begins(thread, row, 5);
     let waits = lookout.state(7, 7)?;
     writer.wait_ends(thread, row, Kind::Mutex, 1, true);
     let waited = lookout.state(7, 7)?;
@@ -370,7 +371,7 @@ fn readers_and_writers_of_a_lock_have_rows_of_their_own() -> io::Result<()> {
     // Under a lock that both only read.
     writer.ordered(other, write, [beside].into_iter());
     writer.ordered(read, other, [beside].into_iter());
-    writer.wait_begins(thread, read, 5, None, empty());
+    writer.wait_begins(thread, read, 5);
 
     let mut snapshot = recording.read()?;
     let rows_of = |kind| snapshot.rows.iter().filter(move |row| row.kind == kind);
@@ -480,7 +481,7 @@ fn what_is_read_as_it_grows_names_nothing_else() -> io::Result<()> {
                 let address = u64::from(pid) << 20 | lock << 6;
                 let (row, _) = writer.row(process, Kind::Mutex, address, address + 1);
                 let thread = writer.thread(process, pid);
-                writer.wait_begins(thread, row, 5, None, empty());
+                writer.wait_begins(thread, row, 5);
                 writer.wait_ends(thread, row, Kind::Mutex, 1, true);
             }
         }
@@ -534,7 +535,8 @@ fn stacks_are_told_apart_by_their_callers_and_are_due_now_and_then() -> io::Resu
     assert!(!writer.stack_is_due(ThreadWriter::NONE, 1_000_000));
     writer.stack_ends(one, 30);
     writer.stack_ends(other, 5);
-    writer.wait_begins(thread, row, 2_000_000, Some(one), empty());
+    writer.waits_with(thread, Some(one), empty());
+    writer.wait_begins(thread, row, 2_000_000);
     let mut snapshot = recording.read()?;
     // The wait that goes on has its stack, too.
     snapshot.close_waits(|_, _, waiting| waiting.since_ns + 12);

@@ -97,9 +97,11 @@ impl Callers {
 
     /// How many waits have a stack, and how many of the stacks were cut short.
     pub fn counts(&self) -> (u64, u64) {
-        let waits = |stacks: &mut dyn Iterator<Item = &StackRow>| stacks.map(|it| it.waits).sum();
-        let cut = waits(&mut self.stacks.iter().filter(|stack| !stack.whole));
-        (waits(&mut self.stacks.iter()), cut)
+        // Saturating: a program may have written over its recording.
+        self.stacks.iter().fold((0_u64, 0_u64), |(waits, cut), stack| {
+            let more = if stack.whole { 0 } else { stack.waits };
+            (waits.saturating_add(stack.waits), cut.saturating_add(more))
+        })
     }
 
     /// The value of `stacks` in the JSON report.
@@ -159,8 +161,8 @@ const IN_A_LINE: usize = 6;
 
 impl Tree {
     fn add(&mut self, chain: &[String], stack: &StackRow) {
-        self.waits += stack.waits;
-        self.wait_ns += stack.wait_ns;
+        self.waits = self.waits.saturating_add(stack.waits);
+        self.wait_ns = self.wait_ns.saturating_add(stack.wait_ns);
         let Some((first, rest)) = chain.split_first() else { return };
         let at = self.callers.iter().position(|(name, _)| name == first).unwrap_or_else(|| {
             self.callers.push((first.clone(), Self::default()));

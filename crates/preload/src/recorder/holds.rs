@@ -39,6 +39,25 @@ impl Note {
     pub(crate) const fn new() -> Self {
         Self { since: AtomicU64::new(0), row: AtomicU32::new(0), tag: AtomicU32::new(0) }
     }
+
+    /// In a condition variable: the row of its notifications from `site`, which `find` looks up if
+    /// the last one came from elsewhere. Threads notify at once, so row and tag are in one word.
+    pub(super) fn notifies(
+        &self,
+        process: Option<u32>,
+        site: usize,
+        find: impl FnOnce() -> RowWriter,
+    ) -> RowWriter {
+        let tag = tag(process, site);
+        let kept = self.since.load(Relaxed);
+        if let Some(row) = RowWriter::from_bits((kept >> 32) as u32).filter(|_| kept as u32 == tag)
+        {
+            return row;
+        }
+        let row = find();
+        self.since.store(u64::from(row.bits()) << 32 | u64::from(tag), Relaxed);
+        row
+    }
 }
 
 /// The rows of the locks that the calling thread holds, the one that it took last first; in the
