@@ -76,6 +76,40 @@ fn notifications_that_find_no_waiter_are_counted() {
 }
 
 #[test]
+fn many_threads_woken_for_one_item_are_a_herd() {
+    let said = says("herd", "herd");
+    assert!(said.contains("notifications at main herd.c:") && said.contains("for each"), "{said}");
+}
+
+#[test]
+fn an_owner_that_sleeps_now_and_then_is_no_matter_of_the_lock() {
+    let said = says("preempted", "preempted-owner");
+    assert!(said.contains("the mutex lock, most of it at work preempted.c:"), "{said}");
+    assert!(said.contains("of 40.0 k acquisitions waited"), "{said}");
+}
+
+#[test]
+fn a_lock_that_is_not_released_is_said_to_be_and_nothing_of_its_cost() {
+    let (report, _) = report("unreleased", true);
+    let verdict = report["verdict"].as_array().expect("a list");
+    let said = verdict[0]["says"].as_str().expect("words");
+    assert_eq!(rules(&report), ["deadlock"], "{verdict:#?}");
+    assert!(said.contains("still waited for the_lock, longest at waiter unreleased.c:"), "{said}");
+    assert!(
+        said.contains("taken at leak unreleased.c:") && said.contains("not released"),
+        "{said}"
+    );
+    let (report, _) = self::report("unreleased", false);
+    assert!(!rules(&report).contains(&"deadlock"), "{:#}", report["verdict"]);
+}
+
+#[test]
+fn one_hot_lock_among_many_is_named() {
+    let said = says("hot", "contention");
+    assert!(said.contains("the mutex shards+0x78"), "{said}");
+}
+
+#[test]
 fn more_threads_than_cpus_are_said_to_be() {
     let said = says("crowding", "crowding");
     assert!(said.contains("wanted to run at a time"), "{said}");
@@ -112,5 +146,5 @@ fn a_deadlock_at_the_end_is_named_with_both_places() {
 #[test]
 fn a_program_that_hardly_waits_is_said_to_gain_nothing() {
     let said = says("calm", "calm");
-    assert!(said.contains("Waits for locks are"), "{said}");
+    assert!(said.contains("Waits for pthread locks are"), "{said}");
 }

@@ -3,7 +3,7 @@
 use antiphon_replay::{IDEAL, Row};
 use antiphon_report::shell;
 use antiphon_report::table::{Cell, Table, Tone, count, duration, printable, shortened, si};
-use antiphon_report::words::{noun, several};
+use antiphon_report::words::{noun, several, wrapped};
 
 use super::study::Study;
 use crate::verdict;
@@ -30,7 +30,8 @@ pub fn text(study: &Study, colour: bool) -> String {
         out.push('\n');
     }
     for note in &study.notes {
-        out += &format!("Note: {}\n", printable(note));
+        let note = printable(&format!("Note: {note}"));
+        out += &format!("{}\n", wrapped(&note, verdict::COLUMNS));
     }
     out
 }

@@ -177,7 +177,9 @@ impl Watch {
             return Ok(());
         }
         let wait = match fs::read_to_string(format!("{path}/syscall")) {
-            Ok(line) => classify(&line),
+            Ok(line) => classify(&line, |other| {
+                fs::exists(format!("/proc/{}/task/{other}", id.0)).unwrap_or(false)
+            }),
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => None,
             Err(_) => {
                 self.seen.refused += 1;

@@ -34,6 +34,8 @@ use crate::verdict;
 
 /// The name of a condition variable's kind.
 pub const CONDITION: &str = Kind::Condition.name();
+/// The name of the kind of a readers-writer lock that is taken to read.
+pub const READ: &str = Kind::Read.name();
 
 /// The use of one lock at one call site, or of all locks of one site.
 #[derive(Clone, Debug)]
@@ -67,6 +69,12 @@ pub struct LockRow {
 }
 
 impl LockRow {
+    /// The call site of a hold. Callers are known of waits, and not of holds: a site in a wrapper
+    /// has the wrapper's name.
+    pub fn holder(&self) -> String {
+        CallSite { caller: None, has_other_callers: false, ..self.site.clone() }.label()
+    }
+
     /// The call site, and how many still wait there.
     pub fn site_and_waiters(&self) -> String {
         match self.still_waiting {

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use antiphon_record::Histogram;
 use antiphon_report::shell;
-use antiphon_report::table::{Cell, Table, Tone, count, duration, printable};
-use antiphon_report::words::several;
+use antiphon_report::table::{Cell, Table, Tone, count, duration, printable, shortened};
+use antiphon_report::words::{several, wrapped};
 
 use super::order::Place;
 use super::summary::{CONDITION, LockRow, Report};
@@ -17,6 +17,8 @@ const SITES: usize = 20;
 const TREES: usize = 5;
 /// How many findings of the verdict are shown.
 const FINDINGS: usize = 3;
+/// Letters of a place in the table of locks that were taken in both orders.
+const PLACE: usize = 30;
 /// How many groups of locks that were taken in both orders are shown.
 const INVERSIONS: usize = 5;
 /// A kind of waiting with a smaller share of all is not worth a line.
@@ -58,7 +60,7 @@ pub fn render(report: &Report, form: Form) -> String {
         out.push('\n');
     }
     for note in &report.notes {
-        let _ = writeln!(out, "{}", printable(note));
+        let _ = writeln!(out, "{}", wrapped(&printable(note), verdict::COLUMNS));
     }
     out.extend(report.coop.as_ref().map(|coop| coop.text(colour)));
     blocked(&mut out, report, colour);
@@ -122,7 +124,9 @@ fn locks(out: &mut String, report: &Report, form: Form) {
     if !waits.is_empty() {
         let _ = writeln!(out, "\nWaits by call site, longest in all first");
         let heads = [&["call site", "kind", ">locks", ">waits"], &TIMES[..]].concat();
-        let row = |row: &LockRow| [fields(row, row.contended), times(&row.wait)].concat();
+        let row = |row: &LockRow| {
+            [fields(row, row.site_and_waiters(), row.contended), times(&row.wait)].concat()
+        };
         table(out, &heads, &waits, row, form);
     } else if !report.run.profile {
         let _ = writeln!(out, "\n{}", nothing(report));
@@ -134,7 +138,9 @@ fn locks(out: &mut String, report: &Report, form: Form) {
     if !held.is_empty() {
         let _ = writeln!(out, "\nHeld by call site, longest in all first");
         let heads = [&["taken at", "kind", ">locks", ">times"], &TIMES[..]].concat();
-        let row = |row: &LockRow| [fields(row, row.acquisitions), times(&row.hold)].concat();
+        let row = |row: &LockRow| {
+            [fields(row, row.holder(), row.acquisitions), times(&row.hold)].concat()
+        };
         table(out, &heads, &held, row, form);
     }
 }
@@ -206,9 +212,9 @@ pub fn nothing(report: &Report) -> &'static str {
     }
 }
 
-fn fields(row: &LockRow, times: u64) -> Vec<Cell> {
+fn fields(row: &LockRow, site: String, times: u64) -> Vec<Cell> {
     vec![
-        Cell::text(row.site_and_waiters()),
+        Cell::text(site),
         Cell::text(row.kind).tone(Tone::Faint),
         Cell::number(row.locks.to_string()),
         Cell::number(count(times)),
@@ -246,9 +252,9 @@ fn order(out: &mut String, report: &Report) {
             let lock = |place: &Place| Cell::text(place.name());
             table.row(vec![
                 lock(&step.held),
-                Cell::text(&step.held.site),
+                Cell::text(shortened(&step.held.site, PLACE)),
                 lock(&step.taken),
-                Cell::text(&step.taken.site),
+                Cell::text(shortened(&step.taken.site, PLACE)),
                 Cell::number(count(step.count)),
             ]);
         }

@@ -33,8 +33,9 @@ const FUTEX_WAIT_BITSET: u64 = 9;
 const FUTEX_PRIVATE: u64 = 128;
 const FUTEX_CLOCK_REALTIME: u64 = 256;
 
-/// The kind of wait of the thread with that line. `None` if it is running.
-pub fn classify(line: &str) -> Option<Wait> {
+/// The kind of wait of the thread with that line, in whose process `is_thread` knows the ids.
+/// `None` if it is running.
+pub fn classify(line: &str, is_thread: impl Fn(u64) -> bool) -> Option<Wait> {
     let mut words = line.split_ascii_whitespace();
     let number = words.next()?;
     if number == "running" {
@@ -47,7 +48,7 @@ pub fn classify(line: &str) -> Option<Wait> {
     }
     Some(match number {
         -1 => Wait::Io,
-        libc::SYS_futex => futex(arguments[1], arguments[2]),
+        libc::SYS_futex => futex(arguments[1], arguments[2], is_thread),
         number if SEMAPHORE.contains(&number) => Wait::Semaphore,
         number if JOIN.contains(&number) => Wait::Join,
         number if SLEEP.contains(&number) => Wait::Sleep,
@@ -56,13 +57,13 @@ pub fn classify(line: &str) -> Option<Wait> {
     })
 }
 
-fn futex(operation: u64, value: u64) -> Wait {
+fn futex(operation: u64, value: u64, is_thread: impl Fn(u64) -> bool) -> Wait {
     let realtime = FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME;
     match operation {
         operation if operation == realtime | FUTEX_PRIVATE && value as u32 == 0 => Wait::Semaphore,
-        // A shared mutex waits on 0 to 2, which are no ids of threads.
-        operation if operation == realtime && value as u32 > 2 => Wait::Join,
-        FUTEX_WAIT if value as u32 > 2 => Wait::Join,
+        // Others wait so, too, on words of their own: `std::atomic::wait`.
+        operation if operation == realtime && is_thread(value) => Wait::Join,
+        FUTEX_WAIT if is_thread(value) => Wait::Join,
         _ => Wait::Futex,
     }
 }
@@ -127,6 +128,7 @@ mod tests {
 
     #[test]
     fn lines_of_the_kernel_are_told_apart() {
+        let classify = |line: &str| classify(line, |_| false);
         assert_eq!(classify("running"), None);
         assert_eq!(classify(""), None);
         assert_eq!(classify("-1 0x7ffd 0x7f00"), Some(Wait::Io));
@@ -141,12 +143,14 @@ mod tests {
     #[test]
     fn waits_on_words_are_told_apart_by_their_operation() {
         let futex = |operation: u64, value: u64| {
-            classify(&format!("{} 0x7f00 {operation:#x} {value:#x} 0x0", libc::SYS_futex))
+            let line = format!("{} 0x7f00 {operation:#x} {value:#x} 0x0", libc::SYS_futex);
+            classify(&line, |id| id == 4711)
         };
         assert_eq!(futex(0x80, 2), Some(Wait::Futex));
         assert_eq!(futex(0x89, 0), Some(Wait::Futex));
         assert_eq!(futex(0x189, 0), Some(Wait::Semaphore));
         assert_eq!(futex(0x189, 7), Some(Wait::Futex));
         assert_eq!(futex(0x109, 4711), Some(Wait::Join));
+        assert_eq!((futex(0, 4711), futex(0, 98)), (Some(Wait::Join), Some(Wait::Futex)));
     }
 }

@@ -14,13 +14,16 @@ const LEAST_WEIGHT: f64 = 0.1;
 pub fn find(evidence: &Evidence<'_>, findings: &[Finding]) -> Option<Finding> {
     let report = evidence.report;
     let nothing_seen = report.run.is_outside() || report.processes == 0 || report.unseen > 0;
-    if findings.iter().any(|finding| finding.weight >= LEAST_WEIGHT) || nothing_seen {
+    // Something else than pthread locks is what its threads wait for, and was said.
+    let is_elsewhere = findings.iter().any(|finding| finding.rule == "unreached");
+    if findings.iter().any(|finding| finding.weight >= LEAST_WEIGHT) || nothing_seen || is_elsewhere
+    {
         return None;
     }
     let waits_s = report.blocked.mutex + report.blocked.rwlock + report.blocked.spin;
     let busy = ratio(report.run.cpu_s, evidence.wall_s);
     let says = format!(
-        "Waits for locks are {} of the working time; {busy:.1} of {} CPUs were busy on average.",
+        "Waits for pthread locks are {} of the working time; {busy:.1} of {} CPUs were busy on average.",
         percent(ratio(waits_s, evidence.working_s)),
         report.run.cpus,
     );

@@ -17,8 +17,20 @@ pub const LEAST_SHARE: f64 = 0.1;
 /// The least share of the run in which the lock is held.
 pub const LEAST_HELD: f64 = 0.4;
 
+/// One section that has more than this of all sections' time is named.
+const LONG_PART: f64 = 0.5;
+
+/// The place that holds the lock longest, if the lock is not taken through a wrapper.
+fn longest_by(class: &Class<'_>) -> String {
+    let site = class.held_at();
+    if site.caller.is_some() { String::new() } else { format!(", longest by {}", site.label()) }
+}
+
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let long = |class: &Class<'_>| evidence.held(class).is_none_or(|held| held >= LEAST_HELD);
+    let long = |class: &Class<'_>| {
+        let held = evidence.held(class);
+        held.is_none_or(|held| held >= LEAST_HELD) && !class.is_rarely_waited_for()
+    };
     let found: Vec<_> = evidence.waited_for(LEAST_SHARE).filter(|(_, class)| long(class)).collect();
     let Some((&(share, class), others)) = found.split_first() else { return Vec::new() };
     let mut says = format!(
@@ -30,13 +42,20 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     let advice = match evidence.held(class) {
         Some(held) => {
             says += &format!(
-                " It is held for {} of the run, longest by {} ({} a time at the median).",
+                " It is held for {} of the run{} ({} a time at the median, {} at the longest).",
                 percent(held.min(1.0)),
-                class.held_at().label(),
+                longest_by(class),
                 duration(class.hold.p50().unwrap_or(0) as f64),
+                duration(class.hold.max_ns as f64),
             );
+            if class.longest_hold() > LONG_PART {
+                says += " One section makes up most of that.";
+            }
             "Its sections are the limit, and another lock changes little: do less in them, take it \
              less often, or split the data among several locks."
+        }
+        None if evidence.report.run.profile => {
+            "How long it is held is not known; antiphon try says whether another lock helps."
         }
         None => {
             "antiphon run --profile says what holds it, antiphon try whether another lock helps."

@@ -16,7 +16,10 @@ use super::evidence::{Class, likewise};
 use super::{Evidence, Finding, percent};
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let short = |class: &Class<'_>| evidence.held(class).is_some_and(|held| held < LEAST_HELD);
+    let short = |class: &Class<'_>| {
+        let held = evidence.held(class);
+        held.is_some_and(|held| held < LEAST_HELD) && !class.is_rarely_waited_for()
+    };
     let found: Vec<_> =
         evidence.waited_for(LEAST_SHARE).filter(|(_, class)| short(class)).collect();
     let Some((&(share, class), others)) = found.split_first() else { return Vec::new() };

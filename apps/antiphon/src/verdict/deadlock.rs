@@ -3,7 +3,7 @@
 //! **Threshold**: a circle of threads, each of which waits for a lock that the next one holds; or
 //! one thread that waits for a lock that it holds itself. Only a profile knows the owners.
 //! Without one, and where the owner was not seen, the rule speaks of threads that waited for a
-//! lock for the last second and longer, when the program was ended from outside.
+//! lock to the end, for a second or a fifth of the run.
 //!
 //! **Reason**: none of them will ever go on.
 
@@ -15,45 +15,75 @@ use antiphon_report::words::several;
 use super::{Evidence, Finding, STOPS};
 use crate::run::summary::Stuck;
 
-/// A thread that waits for longer than this, to the end, is stuck and not just unlucky.
-const LONG_NS: u64 = 1_000_000_000;
+/// A thread that waits for longer than this, to the end, is stuck and not just unlucky; or for
+/// [`LONG_PART`] of the run, if that is shorter.
+const LONG_NS: f64 = 1e9;
+const LONG_PART: f64 = 0.2;
+/// In a shorter run nothing is long.
+const LEAST_NS: f64 = 50e6;
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     let stuck = &evidence.report.stuck;
     if let Some(circle) = circle(stuck) {
+        // The lock that a thread holds is the one that the thread before it waits for.
+        let before = circle.iter().cycle().skip(circle.len() - 1);
         let steps: Vec<_> = circle
             .iter()
-            .map(|(thread, at)| {
+            .zip(before)
+            .map(|((thread, at), (waiter, _))| {
                 let lock = thread.variable.as_deref().map(|name| format!(" for {name}"));
                 format!(
-                    "thread {} waits{} at {} and holds a lock taken at {at}",
+                    "thread {} waits{} at {} and holds {}, taken at {at}",
                     thread.tid,
                     lock.unwrap_or_default(),
-                    thread.site.label()
+                    thread.site.label(),
+                    waiter.variable.as_deref().unwrap_or("what the one before it waits for"),
                 )
             })
             .collect();
-        let says = match steps.len() {
-            1 => format!("The program ended in a deadlock with itself: {}.", steps[0]),
-            _ => format!("The program ended in a deadlock: {}.", steps.join("; ")),
-        };
+        if let [itself] = &steps[..] {
+            let says = format!("The program ended in a deadlock of one thread: {itself}.");
+            let advice = "Do not lock it again, or make it recursive.";
+            return vec![finding(says, advice)];
+        }
+        let says = format!("The program ended in a deadlock: {}.", steps.join("; "));
         let advice = "Take these locks in one order everywhere, or release one before the other is \
                       waited for.";
         return vec![finding(says, advice)];
     }
-    let long: Vec<_> = stuck.iter().filter(|thread| thread.waited_ns >= LONG_NS).collect();
+    let least_ns = LONG_NS.min(evidence.wall_s * 1e9 * LONG_PART).max(LEAST_NS);
+    let is_long = |thread: &&Stuck| thread.waited_ns as f64 >= least_ns;
+    let long: Vec<_> = stuck.iter().filter(is_long).collect();
     let Some(longest) = long.iter().max_by_key(|thread| thread.waited_ns) else {
         return Vec::new();
     };
     let says = format!(
-        "At the end {} had waited for a lock for a second and more, longest at {} ({}).",
+        "At the end {} still waited for {}, longest at {}, for {}.{}",
         several(long.len() as u64, "thread"),
+        longest.variable.as_deref().unwrap_or("a lock"),
         longest.site.label(),
         duration(longest.waited_ns as f64),
+        unreleased(evidence, longest),
     );
-    let advice = "The owner did not release it: look for a return or an exception without an \
-                  unlock, or for a deadlock (--profile names the owners).";
+    let advice = if evidence.report.run.profile {
+        "Look for a return or an exception without an unlock, or an owner that waits for something \
+         else."
+    } else {
+        "Look for a return or an exception without an unlock, or for a deadlock; --profile names \
+         the owners."
+    };
     vec![finding(says, advice)]
+}
+
+/// Where the lock was taken and not released, as far as a profile knows.
+fn unreleased(evidence: &Evidence<'_>, stuck: &Stuck) -> String {
+    let rows = evidence.report.locks.iter();
+    let open = rows
+        .filter(|row| (row.pid, row.address) == (stuck.pid, stuck.address))
+        .filter(|row| row.acquisitions > row.hold.count() && evidence.report.run.profile)
+        .map(|row| row.holder())
+        .next();
+    open.map_or(String::new(), |site| format!(" It was taken at {site} and not released."))
 }
 
 fn finding(says: String, advice: &str) -> Finding {

@@ -11,7 +11,7 @@ use antiphon_record::Histogram;
 use antiphon_report::words::noun as noun_of;
 
 use super::percent;
-use crate::run::summary::{LockRow, Report};
+use crate::run::summary::{LockRow, READ, Report};
 use crate::symbols::{CallSite, short};
 
 /// The facts about a run.
@@ -44,6 +44,8 @@ pub struct Class<'a> {
     pub hold: Histogram,
     /// How often they were taken; without a profile, after a wait.
     pub acquisitions: u64,
+    /// How long threads had waited that still did at the end, in nanoseconds.
+    stuck_ns: u64,
 }
 
 impl<'a> Evidence<'a> {
@@ -54,7 +56,7 @@ impl<'a> Evidence<'a> {
         let wall_s = report.run.wall.as_secs_f64();
         Self {
             report,
-            classes: classes(&report.locks),
+            classes: classes(report),
             wall_s,
             cpus: report.run.cpus as f64,
             working_s: report.run.cpu_s + blocked.run_queue + waits,
@@ -73,15 +75,41 @@ impl<'a> Evidence<'a> {
         ratio(class.wait.sum_ns as f64 / 1e9, self.working_s).min(1.0)
     }
 
-    /// The share of the run in which such a lock was held, on average over them; `None` without a
-    /// profile. Readers hold at once: theirs may be more than all of it.
+    /// The share of the run in which such a lock was held, on average over them, and not to read:
+    /// readers hold at once. `None` if that is not known: without a profile, of spinlocks, and if a
+    /// hold did not end.
     pub fn held(&self, class: &Class<'_>) -> Option<f64> {
-        let ns = class.hold.sum_ns as f64 / class.locks.max(1) as f64;
-        self.report.run.profile.then(|| ratio(ns / 1e9, self.wall_s))
+        let alone = class.rows.iter().filter(|row| row.kind != READ);
+        let ns: u64 = alone.map(|row| row.hold.sum_ns).sum();
+        let ns = ns as f64 / class.locks.max(1) as f64;
+        let is_known = self.report.run.profile && !class.hold.is_empty() && class.stuck_ns == 0;
+        is_known.then(|| ratio(ns / 1e9, self.wall_s))
     }
 }
 
-impl Class<'_> {
+impl<'a> Class<'a> {
+    /// One lock, of these rows.
+    fn of(noun: &'static str, rows: Vec<&'a LockRow>) -> Self {
+        let (mut wait, mut hold) = (Histogram::default(), Histogram::default());
+        for row in &rows {
+            wait.add(&row.wait);
+            hold.add(&row.hold);
+        }
+        let acquisitions = rows.iter().map(|row| row.acquisitions).sum();
+        Self { noun, rows, locks: 1, wait, hold, acquisitions, stuck_ns: 0 }
+    }
+
+    /// These locks and those.
+    fn with(mut self, other: Self) -> Self {
+        self.rows.extend(other.rows);
+        self.locks += other.locks;
+        self.wait.add(&other.wait);
+        self.hold.add(&other.hold);
+        self.acquisitions += other.acquisitions;
+        self.stuck_ns += other.stuck_ns;
+        self
+    }
+
     /// The call site where threads waited longest.
     pub fn waited_at(&self) -> &CallSite {
         self.most(|row| row.wait.sum_ns)
@@ -92,6 +120,11 @@ impl Class<'_> {
         self.most(|row| row.hold.sum_ns)
     }
 
+    /// The part of all holds' time that the longest one has.
+    pub fn longest_hold(&self) -> f64 {
+        ratio(self.hold.max_ns as f64, self.hold.sum_ns as f64)
+    }
+
     fn most(&self, of: impl Fn(&LockRow) -> u64) -> &CallSite {
         static NOWHERE: CallSite = CallSite::NOWHERE;
         self.rows.iter().max_by_key(|row| of(row)).map_or(&NOWHERE, |row| &row.site)
@@ -100,9 +133,14 @@ impl Class<'_> {
     /// Whether most of the waiting is in waits that never ended: then it says that a thread is
     /// stuck, and nothing about what the lock costs.
     fn is_stuck(&self) -> bool {
-        let open = self.rows.iter().filter(|row| row.still_waiting > 0);
-        let longest: u64 = open.map(|row| row.wait.max_ns).sum();
-        longest > self.wait.sum_ns / 2
+        self.stuck_ns > self.wait.sum_ns / 2
+    }
+
+    /// Whether its waits are few and long: those of owners that had lost their CPU, or slept.
+    pub fn is_rarely_waited_for(&self) -> bool {
+        const LEAST_NS: u64 = 1_000_000;
+        let waits = self.wait.count().max(1);
+        waits < self.acquisitions / 100 && self.wait.sum_ns / waits >= LEAST_NS
     }
 
     /// The locks in a sentence: `one mutex`, `the mutex log_lock`, `12 mutexes`.
@@ -143,33 +181,32 @@ fn noun(kind: &str) -> Option<&'static str> {
 
 /// The locks of these rows: first each by itself, then those that are taken at the same sites
 /// together.
-fn classes(rows: &[LockRow]) -> Vec<Class<'_>> {
+///
+/// One of these that has more than half of their waiting is a class of its own: what is to be said
+/// of it would be lost in the mean.
+fn classes(report: &Report) -> Vec<Class<'_>> {
     let mut locks: BTreeMap<(u32, u64, &'static str), Vec<&LockRow>> = BTreeMap::new();
-    for row in rows.iter().filter(|row| row.address != 0) {
+    for row in report.locks.iter().filter(|row| row.address != 0) {
         if let Some(noun) = noun(row.kind) {
             locks.entry((row.pid, row.address, noun)).or_default().push(row);
         }
     }
-    let mut classes: BTreeMap<(&str, BTreeSet<String>), Class<'_>> = BTreeMap::new();
-    for ((_, _, noun), rows) in locks {
+    let mut groups: BTreeMap<(&str, BTreeSet<String>), Vec<Class<'_>>> = BTreeMap::new();
+    for ((pid, address, noun), rows) in locks {
         let sites = rows.iter().map(|row| row.site.label()).collect();
-        let class = classes.entry((noun, sites)).or_insert_with(|| Class {
-            noun,
-            rows: Vec::new(),
-            locks: 0,
-            wait: Histogram::default(),
-            hold: Histogram::default(),
-            acquisitions: 0,
-        });
-        class.locks += 1;
-        for row in rows {
-            class.wait.add(&row.wait);
-            class.hold.add(&row.hold);
-            class.acquisitions += row.acquisitions;
-            class.rows.push(row);
-        }
+        let mut class = Class::of(noun, rows);
+        let stuck = report.stuck.iter().filter(|it| (it.pid, it.address) == (pid, address));
+        class.stuck_ns = stuck.map(|thread| thread.waited_ns).sum();
+        groups.entry((noun, sites)).or_default().push(class);
     }
-    let mut classes: Vec<_> = classes.into_values().collect();
+    let mut classes = Vec::new();
+    for mut group in groups.into_values() {
+        let all_ns: u64 = group.iter().map(|class| class.wait.sum_ns).sum();
+        if let Some(hot) = group.iter().position(|class| class.wait.sum_ns > all_ns / 2) {
+            classes.push(group.swap_remove(hot));
+        }
+        classes.extend(group.into_iter().reduce(Class::with));
+    }
     classes.sort_by_key(|class| std::cmp::Reverse(class.wait.sum_ns));
     classes
 }

@@ -10,8 +10,10 @@
 //! | [`order`] | locks that were taken in both orders |
 //! | [`contention`] | a lock that is held for so long that others wait for it |
 //! | [`convoy`] | a lock that is waited for much longer than it is held |
+//! | [`preempted`] | a lock whose owner does not run while others wait |
 //! | [`unrelated`] | a lock that many functions take, which may guard unrelated data |
 //! | [`writers_only`] | a readers-writer lock that no thread reads |
+//! | [`herd`] | notifications that wake many threads for one |
 //! | [`vain`] | notifications that find no waiter |
 //! | [`crowding`] | more threads that want to run than CPUs |
 //! | [`idle`] | threads that wait for work, which is no contention |
@@ -26,8 +28,10 @@ mod convoy;
 mod crowding;
 mod deadlock;
 mod evidence;
+mod herd;
 mod idle;
 mod order;
+mod preempted;
 pub mod replay;
 mod unreached;
 mod unrelated;
@@ -58,13 +62,15 @@ pub struct Finding {
 /// A rule: what it finds in the evidence.
 type Rule = fn(&Evidence<'_>) -> Vec<Finding>;
 
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 12] = [
     deadlock::find,
     order::find,
     contention::find,
     convoy::find,
+    preempted::find,
     unrelated::find,
     writers_only::find,
+    herd::find,
     vain::find,
     crowding::find,
     idle::find,
@@ -72,7 +78,7 @@ const RULES: [Rule; 10] = [
 ];
 
 /// How wide the text of a verdict is.
-const COLUMNS: usize = 100;
+pub const COLUMNS: usize = 100;
 
 /// The weight of a defect that makes a program stop, whatever its time goes to.
 const STOPS: f64 = 3.0;

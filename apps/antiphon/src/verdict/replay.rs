@@ -89,13 +89,16 @@ fn lock(study: &Study) -> Finding {
     let lock = lock.map_or(String::new(), |lock| format!(" {lock}"));
     let sure = recommendation.confidence;
     let sure = sure.map_or(String::new(), |sure| format!(" (confidence: {sure})"));
-    let says = format!("Recommended: {said}{lock}{sure}: {}.", recommendation.why);
+    let says = match recommendation.verdict {
+        Verdict::CannotKnow => format!("No lock is recommended: {}.", recommendation.why),
+        _ => format!("Recommended: {said}{lock}{sure}: {}.", recommendation.why),
+    };
     let advice = match recommendation.verdict {
         Verdict::Use(GLIBC) | Verdict::NoDifference => "Leave the locks as they are.".to_owned(),
         Verdict::Use(lock) => {
             format!("Measure it where the program runs: antiphon try --lock {lock} -- CMD.")
         }
-        Verdict::CannotKnow => "Record more of the program.".to_owned(),
+        Verdict::CannotKnow => "Record more of the program, if locks limit it.".to_owned(),
     };
     Finding { rule: "lock", says, advice, weight: 1.0 }
 }

@@ -2,7 +2,7 @@
 //!
 //! **Threshold**: threads spent a tenth of their time or more in raw futexes, semaphores or I/O.
 //!
-//! **Reason**: Rust's std, Go, Java and OpenMP have locks of their own, made of futexes. The report
+//! **Reason**: Rust's std, C++20, Go, Java and OpenMP have locks of their own, made of futexes. The report
 //! has seen only that threads slept there, and replaces none of them. Files and sockets are no
 //! locks at all.
 
@@ -22,10 +22,12 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
             blocked.raw_futex,
             if outside { "futexes: locks, conditions or others" } else { "raw futexes" },
             if outside {
-                "antiphon run --profile says which locks these are, and where they are taken."
+                "antiphon run --profile says which of these are pthread locks, and where they are \
+                 taken."
             } else {
-                "Locks of Rust's std, Go, Java and OpenMP are made of these, and are out of a \
-                 preloaded library's reach; in Rust and C programs antiphon's own can be built in."
+                "Locks of Rust's std, C++20 (atomic waits, semaphores, latches), Go, Java and OpenMP \
+                 are made of these, and are out of a preloaded library's reach; in Rust and C \
+                 programs antiphon's own can be built in."
             },
         ),
         (
