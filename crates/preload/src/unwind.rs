@@ -12,8 +12,8 @@
 //!
 //! - **UNWIND-1** The stack is read through the kernel, a page at a time, into memory of ours: what
 //!   a table says of code that is not as it says can't make us touch memory that is not there.
-//! - **UNWIND-2** Each step goes up the stack, but for one out of a signal handler, and there are at
-//!   most [`STEPS`].
+//! - **UNWIND-2** Each step goes up the stack, but for one out of a signal handler, and there are
+//!   at most [`STEPS`].
 //! - **UNWIND-3** The tables of an object are read only while it can't be unloaded: its code is on
 //!   our stack, as tables have led there from our own frame; or it was there when the program
 //!   started. Once a frame pointer has led somewhere, only the latter count.
@@ -138,7 +138,7 @@ impl Page {
             // The address that a call returns to may be the next function's first.
             let at = if frame.is_exact { frame.pc } else { frame.pc.wrapping_sub(1) };
             let tables = Tables::of(at, frame.is_sure);
-            // What is in no object is not told: it may be no code at all.
+            // An address in no object is left out: it may be no code at all.
             if step > 0 && tables.is_some() && !seen(frame.pc) {
                 return false;
             }

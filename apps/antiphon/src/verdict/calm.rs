@@ -23,7 +23,8 @@ pub fn find(evidence: &Evidence<'_>, findings: &[Finding]) -> Option<Finding> {
     let waits_s = report.blocked.mutex + report.blocked.rwlock + report.blocked.spin;
     let busy = ratio(report.run.cpu_s, evidence.wall_s);
     let says = format!(
-        "Waits for pthread locks are {} of the working time; {busy:.1} of {} CPUs were busy on average.",
+        "Waits for pthread locks are {} of the working time; {busy:.1} of {} CPUs were busy on \
+         average.",
         percent(ratio(waits_s, evidence.working_s)),
         report.run.cpus,
     );

@@ -1,11 +1,11 @@
 //! Few and long waits: owners that had lost their CPU, or slept.
 //!
-//! **Threshold**: a tenth of the working time is spent waiting for the lock, but fewer than one in a
-//! hundred acquisitions waits, and those wait for a millisecond and more. Only a profile knows.
+//! **Threshold**: a tenth of the working time is spent waiting for the lock, but fewer than one in
+//! a hundred acquisitions waits, and those wait for a millisecond and more. Only a profile knows.
 //!
-//! **Reason**: a lock that is mostly free is rarely waited for. A thread that finds it taken and then
-//! waits for a time slice waits for an owner that does not run: it sleeps in its section, or another
-//! thread has its CPU. The lock has no part in that.
+//! **Reason**: a lock that is mostly free is rarely waited for. A thread that finds it taken and
+//! then waits for a time slice waits for an owner that does not run: it sleeps in its section, or
+//! another thread has its CPU. The lock has no part in that.
 
 use antiphon_report::table::{count, duration};
 

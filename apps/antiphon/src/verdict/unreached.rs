@@ -2,9 +2,9 @@
 //!
 //! **Threshold**: threads spent a tenth of their time or more in raw futexes, semaphores or I/O.
 //!
-//! **Reason**: Rust's std, C++20, Go, Java and OpenMP have locks of their own, made of futexes. The report
-//! has seen only that threads slept there, and replaces none of them. Files and sockets are no
-//! locks at all.
+//! **Reason**: Rust's std, C++20, Go, Java and OpenMP have locks of their own, made of futexes. The
+//! report has seen only that threads slept there, and replaces none of them. Files and sockets are
+//! no locks at all.
 
 use super::evidence::ratio;
 use super::{Evidence, Finding, percent};
@@ -25,9 +25,9 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
                 "antiphon run --profile says which of these are pthread locks, and where they are \
                  taken."
             } else {
-                "Locks of Rust's std, C++20 (atomic waits, semaphores, latches), Go, Java and OpenMP \
-                 are made of these, and are out of a preloaded library's reach; in Rust and C \
-                 programs antiphon's own can be built in."
+                "Locks of Rust's std, C++20 (atomic waits, semaphores, latches), Go, Java and \
+                 OpenMP are made of these, and are out of a preloaded library's reach; in Rust \
+                 and C programs antiphon's own can be built in."
             },
         ),
         (

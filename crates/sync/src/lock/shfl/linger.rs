@@ -15,8 +15,9 @@
 //! whether the queue moves by a look at the lock, and hand-overs need not be counted:
 //!
 //! - LINGER-1: a waiter spins on if the owner's name has changed since its last look; otherwise it
-//!   sleeps. Looks are [`ROUND`] spins apart at first, then twice as far each time: each look takes
-//!   the lock's line away from the owner, and a queue of hundreds has to pay for all of them.
+//!   sleeps. Looks are [`ROUND`] spins apart at first, or as far as a lock needs to go round all
+//!   CPUs, and then twice as far each time: each look takes the lock's line away from the owner,
+//!   and a queue of hundreds has to pay for all of them.
 //! - LINGER-2: from the second round on it also sleeps if the name has not changed within
 //!   [`STILL_NS`]: the lock is held for too long each time to be waited for awake.
 //! - LINGER-3: it sleeps if its CPU is wanted, whatever is left of its time slice: a waiter that
@@ -60,6 +61,8 @@ const BESIDE_HEAD_NS: u32 = 500;
 /// How many times [`Form::LINGER`] a waiter spins before it looks whether the queue moves. Hundreds
 /// of waiters that come at once need as long to join.
 const ROUND: u32 = 3;
+/// A hand-over with a short section on a large machine: what a lock takes to go round, by CPU.
+const HAND_OVER_NS: u32 = 1_500;
 /// The longest round: a time slice, about.
 const LONGEST_NS: u32 = 3_200_000;
 /// How long a waiter spins between two checks whether its CPU is wanted.
@@ -174,7 +177,7 @@ pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
             return Err(Over::Patience);
         }
         *measures = Self::LEARNS && owner.is_some() && lately.is_to_measure::<P>();
-        let first = F::LINGER.ns.saturating_mul(ROUND);
+        let first = F::LINGER.ns.saturating_mul(ROUND).max(going_round_ns::<P>());
         let mut round = first;
         let moves = |owner: &mut Option<u16>| {
             let last = core::mem::replace(owner, self.handing());
@@ -241,6 +244,13 @@ fn until<P: Platform>(deadline: Option<Deadline>, ns: u32) -> u32 {
         let left = deadline.ns.saturating_sub(P::now(deadline.clock));
         left.try_into().map_or(ns, |left: u32| left.min(ns))
     })
+}
+
+/// How long it takes until a lock has gone round, if a thread on each CPU waits for it. A waiter
+/// that looks at the lock earlier learns nothing, and takes the lock's line away from its owner:
+/// with a thousand CPUs the looks of all waiters cost more than the hand-overs.
+fn going_round_ns<P: Platform>() -> u32 {
+    P::cpus().saturating_mul(HAND_OVER_NS).min(LONGEST_NS)
 }
 
 /// Whether another thread wants the caller's CPU, as far as the platform can tell.
