@@ -138,6 +138,8 @@ fn callers_are_known_where_nothing_is_inlined_and_a_wrapper_has_the_name_of_its_
     let callers = of_add["callers"].as_array().expect("callers");
     let named = |at: usize, name: &str| callers[at]["function"] == name;
     assert!(named(0, "std::mutex::lock") && callers.iter().any(|it| it["function"] == "Log::add"));
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("through __gthread_mutex_lock gthr-default.h:"), "{notes}");
     assert!(text.contains("Callers, by their share"), "{text}");
     let chain = format!("Log::add inlined.cpp:{} ← ", line_of("Log::add locks"));
     let tree = text.lines().find(|line| line.contains(&chain)).expect("a line of the tree");

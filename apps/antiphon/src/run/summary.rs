@@ -21,7 +21,7 @@ use super::callers::Callers;
 use super::children::{self, Unreached};
 use super::coop::CoopReport;
 use super::facts::Run;
-use super::names::{Variables, pid, site};
+use super::names::{self, Variables, pid, site};
 use super::notes;
 use super::order::Order;
 use super::sampler::Sampled;
@@ -214,6 +214,7 @@ impl Report {
         let unseen = unseen::of(&run, snapshot, running, sampled.refused);
         let mut notes = notes::of(&run, snapshot, &unreached, &unseen);
         notes.extend(symbols.notes());
+        notes.extend(wrapped(&run, &locks));
         Self {
             processes: processes(snapshot),
             threads: sampled.threads.max(snapshot.threads.len()),
@@ -419,6 +420,17 @@ fn lock_row(
     }
 }
 
+/// The note about holds of several places that look like one.
+fn wrapped(run: &Run, locks: &[LockRow]) -> Option<String> {
+    let is_wrapped = |row: &&LockRow| row.site.is_of_a_library() && row.kind != CONDITION;
+    let row = locks.iter().find(is_wrapped).filter(|_| run.profile)?;
+    Some(format!(
+        "Holds of locks that are taken through {} are not told apart by place: compile with \
+         optimisation, so that it is inlined.",
+        row.holder(),
+    ))
+}
+
 /// The thread of a wait that went on at the end; `None` if it waited for a condition, for which any
 /// thread may be in time.
 fn stuck(
@@ -437,12 +449,20 @@ fn stuck(
         Some((snapshot.locks.get(row.lock)?.address, site(snapshot, row.site, symbols)))
     });
     let held = held.collect();
+    // Its own stack tells where it waits, if the call is in a wrapper.
+    let mut at = site(snapshot, waiting.site, symbols);
+    if let Some(stack) = waiting.stack.and_then(|stack| snapshot.stacks.get(stack))
+        && at.is_of_a_library()
+    {
+        let callers = stack.callers.iter().map(|&caller| names::caller(snapshot, caller, symbols));
+        at.caller = callers.flat_map(|caller| caller.frames).find(|it| !it.is_of_a_library());
+    }
     Some(Stuck {
         pid: pid(snapshot, thread.process),
         tid: thread.tid,
         address: lock.address,
         variable: variables.name(lock.process, lock.address, symbols),
-        site: site(snapshot, waiting.site, symbols),
+        site: at,
         waited_ns: closed.waited_ns,
         held,
     })
