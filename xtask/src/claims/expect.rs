@@ -13,8 +13,12 @@ use super::path::Path;
 pub struct Expect {
     /// The figure.
     pub value: Path,
+    /// Subtracted from the figure, for a difference.
+    pub minus: Option<Path>,
     /// What it is divided by, for a ratio.
     pub over: Option<Path>,
+    /// Subtracted from the divisor.
+    pub over_minus: Option<Path>,
     /// The least that it may be.
     pub at_least: Option<f64>,
     /// The most that it may be.
@@ -33,6 +37,9 @@ impl Expect {
             (Some(least), Some(most)) if least > most => {
                 Some("`at_least` of an `expect` is above its `at_most`")
             }
+            _ if self.over.is_none() && self.over_minus.is_some() => {
+                Some("`over_minus` of an `expect` has no `over`")
+            }
             (least, most) if least.or(most).is_some_and(f64::is_nan) => {
                 Some("a bound of an `expect` is no number")
             }
@@ -50,9 +57,9 @@ impl Expect {
     ///
     /// If a path leads nowhere, or the divisor is 0.
     pub fn figure(&self, json: &Value) -> Result<f64, String> {
-        let value = self.value.number(json)?;
+        let value = difference(&self.value, self.minus.as_ref(), json)?;
         let Some(over) = &self.over else { return Ok(value) };
-        match over.number(json)? {
+        match difference(over, self.over_minus.as_ref(), json)? {
             0.0 => Err(format!("path `{over}`: the divisor is 0")),
             divisor => Ok(value / divisor),
         }
@@ -64,6 +71,11 @@ impl Expect {
             && self.at_least.is_none_or(|least| figure >= least)
             && self.at_most.is_none_or(|most| figure <= most)
     }
+}
+
+fn difference(value: &Path, minus: Option<&Path>, json: &Value) -> Result<f64, String> {
+    let minus = minus.map_or(Ok(0.0), |minus| minus.number(json))?;
+    Ok(value.number(json)? - minus)
 }
 
 /// The bounds and the claim: `at least 5 (claimed: 5 times)`.
@@ -104,10 +116,13 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_is_a_value_or_a_ratio() {
-        let json = json!({ "a": 10, "b": 4, "zero": 0 });
+    fn a_figure_is_a_value_a_difference_or_a_ratio() {
+        let json = json!({ "a": 10, "b": 4, "one": 1, "zero": 0 });
         assert_eq!(expect("value = \"a\"").figure(&json), Ok(10.0));
         assert_eq!(expect("value = \"a\"\nover = \"b\"").figure(&json), Ok(2.5));
+        assert_eq!(expect("value = \"a\"\nminus = \"b\"").figure(&json), Ok(6.0));
+        let both = "value = \"a\"\nminus = \"b\"\nover = \"b\"\nover_minus = \"one\"";
+        assert_eq!(expect(both).figure(&json), Ok(2.0));
         let error = expect("value = \"a\"\nover = \"zero\"").figure(&json).unwrap_err();
         assert!(error.contains("divisor is 0"), "{error}");
         assert!(expect("value = \"a\"\nover = \"c\"").figure(&json).is_err());
@@ -130,6 +145,7 @@ mod tests {
             ("value = \"a\"", "neither"),
             ("value = \"a\"\nat_least = 2\nat_most = 1", "above"),
             ("value = \"a\"\nat_least = nan", "no number"),
+            ("value = \"a\"\nat_least = 1\nover_minus = \"b\"", "no `over`"),
             ("value = \"a\"\nat_most = 1\nrelaxed = \" \"", "says why"),
         ] {
             let defect = expect(text).defect().unwrap();
