@@ -40,11 +40,14 @@ use entries::{Claim, Status};
 const FILE: &str = "docs/claims.toml";
 /// The page of counts for readers: for all documents and for each.
 const PAGE: &str = "docs/claims.md";
+/// It has the counts for all documents, too.
+const README: &str = "README.md";
 
 /// `cargo xtask claims [--readme] [--strict]`, or `--check` with what [`check::Options`] has.
 ///
-/// `--readme` also checks the counts on the page for readers, `docs/claims.md`; `--strict` fails if
-/// commands of the `antiphon` program could not be checked because it is not built.
+/// `--readme` also checks the counts in `docs/claims.md`, the page for readers, and in `README.md`;
+/// `--strict` fails if commands of the `antiphon` program could not be checked because it is not
+/// built.
 pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     use lexopt::prelude::*;
     let (mut readme, mut strict, mut check) = (false, false, None);
@@ -69,8 +72,11 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     }
     findings.extend(dead_commands(&root, &text, &claims, strict)?);
     if readme {
+        for page in [PAGE, README] {
+            let text = std::fs::read_to_string(root.join(page)).unwrap_or_default();
+            findings.extend(stale_count(page, &text, &count_line(&claims)));
+        }
         let text = std::fs::read_to_string(root.join(PAGE)).unwrap_or_default();
-        findings.extend(stale_count(&text, &count_line(&claims)));
         findings.extend(stale_rows(&text, &claims));
     }
     println!("{}", count_line(&claims));
@@ -114,14 +120,14 @@ fn count_line(claims: &[Claim]) -> String {
     format!("Claims: {} listed, {}.", claims.len(), counts.join(", "))
 }
 
-/// A finding if the page does not contain the present counts.
-fn stale_count(page: &str, line: &str) -> Option<Finding> {
+/// A finding if the file does not contain the present counts.
+fn stale_count(file: &str, page: &str, line: &str) -> Option<Finding> {
     // The page breaks the line where it is too wide.
     if page.split_whitespace().collect::<Vec<_>>().join(" ").contains(line) {
         return None;
     }
     let stale = page.lines().position(|line| line.contains("Claims: "));
-    Some(Finding::at(PAGE, stale.map_or(0, |at| at + 1), format!("the count is now: {line}")))
+    Some(Finding::at(file, stale.map_or(0, |at| at + 1), format!("the count is now: {line}")))
 }
 
 /// A finding for each document whose row of the page's table does not end with the present counts.
@@ -159,13 +165,13 @@ mod tests {
         let expected = "Claims: 1 listed, 0 reproduced, 0 exceeded, 0 shape only, 0 differs, \
                         1 refuted, 0 open, 0 not applicable.";
         assert_eq!(line, expected);
-        assert_eq!(stale_count(&format!("# Title\n{line}\n"), &line), None);
+        assert_eq!(stale_count("f", &format!("# Title\n{line}\n"), &line), None);
         let broken = line.replacen(" refuted, ", " refuted,\n", 1);
-        assert_eq!(stale_count(&broken, &line), None);
-        let found = stale_count("# Title\nClaims: 2 listed\n", &line).unwrap();
+        assert_eq!(stale_count("f", &broken, &line), None);
+        let found = stale_count("f", "# Title\nClaims: 2 listed\n", &line).unwrap();
         assert_eq!(found.line, 2);
         assert!(found.what.contains(&line));
-        assert!(stale_count("", &line).is_some());
+        assert!(stale_count("f", "", &line).is_some());
 
         let right = "| 004 | a title | 1 | 0 | 0 | 0 | 0 | 1 | 0 | 0 |";
         assert!(stale_rows(&format!("# Title\n{right}\n"), &claims).is_empty());
