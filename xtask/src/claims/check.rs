@@ -242,6 +242,7 @@ fn compare(claim: &Claim, ended: Option<&Ended>) -> Checked {
 fn show(claim: &Claim, checked: Checked) -> Checked {
     let (id, status, verdict) = (&claim.id, claim.status.name(), checked.verdict.name());
     match checked.verdict {
+        Verdict::Skipped(_) if !claim.is_judged() => println!("{id}: {status}: skipped"),
         Verdict::Skipped(_) => println!("{id}: {status}: {verdict}"),
         _ => println!("{id}: {status}: {}, {}: {verdict}", checked.figure, checked.bound),
     }
