@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::Command;
 
-use super::check::Checked;
+use super::check::{Checked, Verdict};
 use super::entries::{By, Claim};
 use crate::Failure;
 
-/// The page: date and machine, the counts, a row for each entry.
+/// The page: date and machine, the counts, a row for each entry that was compared.
 pub fn page(
     claims: &[&Claim],
     results: &BTreeMap<&str, Checked>,
@@ -20,6 +20,9 @@ pub fn page(
     page.push_str("|---|---|---|---|---|---|---|\n");
     for claim in claims {
         let Some(checked) = results.get(claim.id.as_str()) else { continue };
+        if matches!(checked.verdict, Verdict::Skipped(_)) {
+            continue;
+        }
         let command = claim.command.as_ref().map(|command| format!("`{command}`"));
         let row = [
             format!("`{}`", claim.id),
@@ -49,7 +52,6 @@ fn machine() -> Result<String, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::Verdict;
     use super::super::entries;
     use super::*;
 
