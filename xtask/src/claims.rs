@@ -10,14 +10,24 @@
 //! | `where` | the section, slide or figure |
 //! | `kind` | `claim`, `figure`, `mechanism` or `future-work` |
 //! | `words` | what it says, in a line |
-//! | `status` | `open` until it was looked at; then `reproduced`, `exceeded` or `refuted` |
-//! | `command` | what to run to see it; required unless open |
-//! | `result` | what that showed, on which machine; required unless open |
+//! | `status` | see [`Status`] |
+//! | `by` | how that was found out, see [`entries::By`]; required of judged entries |
+//! | `command` | what to run to see it; required of judged entries |
+//! | `expect` | figures in the command's JSON with bounds from the claim, see [`expect::Expect`] |
+//! | `result` | what the command showed, on which machine; required of judged entries |
+//! | `why` | why an entry is open, or nothing can close it (required of those) |
 //!
-//! A command is *alive* if what it names still exists: see [`alive`].
+//! *Judged* is every entry that is neither open nor not applicable. A command is *alive* if what it
+//! names still exists: see [`alive`]. `--check` runs commands and compares: see [`check`].
 
 mod alive;
+mod check;
 mod entries;
+mod expect;
+mod path;
+mod record;
+mod run;
+mod select;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -30,18 +40,22 @@ use entries::{Claim, Status};
 const FILE: &str = "docs/claims.toml";
 /// The page of counts for readers: for all documents and for each.
 const PAGE: &str = "docs/claims.md";
+/// It has the counts for all documents, too.
+const README: &str = "README.md";
 
-/// `cargo xtask claims [--readme] [--strict]`.
+/// `cargo xtask claims [--readme] [--strict]`, or `--check` with what [`check::Options`] has.
 ///
-/// `--readme` also checks the counts on the page for readers, `docs/claims.md`; `--strict` fails if
-/// commands of the `antiphon` program could not be checked because it is not built.
+/// `--readme` also checks the counts in `docs/claims.md`, the page for readers, and in `README.md`;
+/// `--strict` fails if commands of the `antiphon` program could not be checked because it is not
+/// built.
 pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     use lexopt::prelude::*;
-    let (mut readme, mut strict) = (false, false);
+    let (mut readme, mut strict, mut check) = (false, false, None);
     while let Some(argument) = arguments.next()? {
         match argument {
             Long("readme") => readme = true,
             Long("strict") => strict = true,
+            Long("check") => check = Some(check::Options::parse(&mut arguments)?),
             other => return Err(other.unexpected().into()),
         }
     }
@@ -50,10 +64,19 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     let text = std::fs::read_to_string(root.join(FILE)).map_err(|e| format!("{FILE}: {e}"))?;
     let claims = entries::parse(&text).map_err(|error| format!("{FILE}: {error}"))?;
     let mut findings = entries::validate(FILE, &text, &claims);
+    if let Some(options) = check {
+        return match report(findings) {
+            Outcome::Clean => check::run(&root, &claims, &options),
+            found => Ok(found),
+        };
+    }
     findings.extend(dead_commands(&root, &text, &claims, strict)?);
     if readme {
+        for page in [PAGE, README] {
+            let text = std::fs::read_to_string(root.join(page)).unwrap_or_default();
+            findings.extend(stale_count(page, &text, &count_line(&claims)));
+        }
         let text = std::fs::read_to_string(root.join(PAGE)).unwrap_or_default();
-        findings.extend(stale_count(&text, &count_line(&claims)));
         findings.extend(stale_rows(&text, &claims));
     }
     println!("{}", count_line(&claims));
@@ -93,23 +116,18 @@ fn dead_commands(
 /// Counts of all claims: a line of the page.
 fn count_line(claims: &[Claim]) -> String {
     let count = |status| claims.iter().filter(|claim| claim.status == status).count();
-    format!(
-        "Claims: {} listed, {} reproduced, {} exceeded, {} refuted, {} open.",
-        claims.len(),
-        count(Status::Reproduced),
-        count(Status::Exceeded),
-        count(Status::Refuted),
-        count(Status::Open),
-    )
+    let counts = Status::ALL.map(|status| format!("{} {}", count(status), status.name()));
+    format!("Claims: {} listed, {}.", claims.len(), counts.join(", "))
 }
 
-/// A finding if the page does not contain the present counts.
-fn stale_count(page: &str, line: &str) -> Option<Finding> {
-    if page.contains(line) {
+/// A finding if the file does not contain the present counts.
+fn stale_count(file: &str, page: &str, line: &str) -> Option<Finding> {
+    // The page breaks the line where it is too wide.
+    if page.split_whitespace().collect::<Vec<_>>().join(" ").contains(line) {
         return None;
     }
     let stale = page.lines().position(|line| line.contains("Claims: "));
-    Some(Finding::at(PAGE, stale.map_or(0, |at| at + 1), format!("the count is now: {line}")))
+    Some(Finding::at(file, stale.map_or(0, |at| at + 1), format!("the count is now: {line}")))
 }
 
 /// A finding for each document whose row of the page's table does not end with the present counts.
@@ -119,10 +137,9 @@ fn stale_rows(page: &str, claims: &[Claim]) -> Vec<Finding> {
         let of = |status| {
             claims.iter().filter(|it| it.document == document && it.status == status).count()
         };
-        let [reproduced, exceeded, refuted, open] =
-            [Status::Reproduced, Status::Exceeded, Status::Refuted, Status::Open].map(of);
-        let listed = reproduced + exceeded + refuted + open;
-        let counts = format!("| {listed} | {reproduced} | {exceeded} | {refuted} | {open} |");
+        let counts = Status::ALL.map(of);
+        let columns = counts.map(|count| format!(" {count} |")).concat();
+        let counts = format!("| {} |{columns}", counts.iter().sum::<usize>());
         let begin = format!("| {document} |");
         let row = page.lines().enumerate().find(|(_, line)| line.starts_with(&begin));
         let is_stale = row.is_none_or(|(_, line)| !line.ends_with(&counts));
@@ -140,20 +157,26 @@ mod tests {
     fn the_count_is_per_status_and_a_stale_page_is_found() {
         let claims = entries::parse(
             "[[claim]]\nid = \"cst-a\"\ndocument = \"004\"\nwhere = \"x\"\nkind = \"claim\"\n\
-             words = \"w\"\nstatus = \"refuted\"\ncommand = \"c\"\nresult = \"r\"\n",
+             words = \"w\"\nstatus = \"refuted\"\nby = \"tested\"\ncommand = \"c\"\n\
+             result = \"r\"\n",
         )
         .unwrap();
         let line = count_line(&claims);
-        assert_eq!(line, "Claims: 1 listed, 0 reproduced, 0 exceeded, 1 refuted, 0 open.");
-        assert_eq!(stale_count(&format!("# Title\n{line}\n"), &line), None);
-        let found = stale_count("# Title\nClaims: 2 listed\n", &line).unwrap();
+        let expected = "Claims: 1 listed, 0 reproduced, 0 exceeded, 0 shape only, 0 differs, \
+                        1 refuted, 0 open, 0 not applicable.";
+        assert_eq!(line, expected);
+        assert_eq!(stale_count("f", &format!("# Title\n{line}\n"), &line), None);
+        let broken = line.replacen(" refuted, ", " refuted,\n", 1);
+        assert_eq!(stale_count("f", &broken, &line), None);
+        let found = stale_count("f", "# Title\nClaims: 2 listed\n", &line).unwrap();
         assert_eq!(found.line, 2);
         assert!(found.what.contains(&line));
-        assert!(stale_count("", &line).is_some());
+        assert!(stale_count("f", "", &line).is_some());
 
-        let right = "| 004 | a title | 1 | 0 | 0 | 1 | 0 |";
+        let right = "| 004 | a title | 1 | 0 | 0 | 0 | 0 | 1 | 0 | 0 |";
         assert!(stale_rows(&format!("# Title\n{right}\n"), &claims).is_empty());
-        let found = stale_rows("# Title\n| 004 | a title | 1 | 1 | 0 | 0 | 0 |\n", &claims);
+        let found =
+            stale_rows("# Title\n| 004 | a title | 1 | 1 | 0 | 0 | 0 | 0 | 0 | 0 |\n", &claims);
         assert_eq!((found.len(), found[0].line), (1, 2));
         assert_eq!(stale_rows("", &claims).len(), 1);
     }

@@ -2,7 +2,7 @@
 //!
 //! | verb | what it checks |
 //! |---|---|
-//! | `claims` | `docs/claims.toml`: well formed, commands alive, the counts in `docs/claims.md` |
+//! | `claims` | `docs/claims.toml`: form, live commands, counts; `--check`: the commands' figures |
 //! | `tidy` | style as a test: columns, lengths, banned words, fences, links, rooms and edges |
 //! | `tests` | the whole test suite, several programs at a time where that changes nothing |
 //! | `mutants` | the models: each weakened ordering and each broken invariant must be noticed |
@@ -36,7 +36,11 @@ type Failure = Box<dyn std::error::Error>;
 
 /// The verbs, each with the line that `--help` shows of it.
 const VERBS: [(&str, &str); 8] = [
-    ("claims", "check docs/claims.toml  [--readme] [--strict]"),
+    (
+        "claims",
+        "check docs/claims.toml  [--readme] [--strict]; or run its commands and compare  --check \
+         [NAME… | --all] [--part N/M] [--changed BASE] [--tested] [--limit S] [--record F]",
+    ),
     ("tidy", "check the style and the shape of the tree  [--fewer | --edges FOLDER]"),
     ("tests", "build and run all tests  [--times FILE] [--report FILE]"),
     (

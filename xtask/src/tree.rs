@@ -30,6 +30,11 @@ pub fn changed_since(root: &Path, base: &str) -> Result<Vec<String>, Failure> {
     Ok(diff.lines().chain(new.lines()).map(str::to_owned).collect())
 }
 
+/// The text of a file in the commit `base`.
+pub fn text_at(root: &Path, base: &str, file: &str) -> Result<String, Failure> {
+    git(root, &["show", &format!("{base}:{file}")])
+}
+
 /// A text file; `None` if it is not UTF-8 text.
 pub fn text(root: &Path, file: &str) -> Result<Option<String>, Failure> {
     let bytes = std::fs::read(root.join(file)).map_err(|error| format!("{file}: {error}"))?;

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
+use super::expect::Expect;
 use crate::finding::Finding;
 
 /// One entry.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// Its name, unique.
@@ -17,16 +18,29 @@ pub struct Claim {
     /// The section, slide or figure.
     pub r#where: String,
     /// The sort of the entry.
-    #[expect(dead_code, reason = "known kinds are checked by parsing")]
     pub kind: Kind,
     /// The words of the document.
     pub words: String,
     /// The status of the claim in this tree.
     pub status: Status,
+    /// The way in which that was found out.
+    pub by: Option<By>,
     /// The command that shows it.
     pub command: Option<String>,
+    /// The figures that the command has to print.
+    #[serde(default)]
+    pub expect: Vec<Expect>,
     /// The result of that command.
     pub result: Option<String>,
+    /// Why there is no judgement: of open entries and of those that nothing can close.
+    pub why: Option<String>,
+}
+
+impl Claim {
+    /// Whether the claim was held against this tree.
+    pub fn is_judged(&self) -> bool {
+        !matches!(self.status, Status::Open | Status::NotApplicable)
+    }
 }
 
 /// The sort of an entry.
@@ -47,14 +61,78 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// Not checked yet.
+    /// Not judged: not looked at yet, or something is missing that `why` names.
     Open,
     /// The claim holds here as it is said.
     Reproduced,
     /// This tree does better than the document says.
     Exceeded,
+    /// The order or the curve comes out here, and the figure does not.
+    ShapeOnly,
+    /// Built in another way, or a part of the claim holds and another does not: `result` says why.
+    Differs,
     /// The claim does not hold here.
     Refuted,
+    /// A heading, a statement of intent or a diagram: nothing can be shown or refuted.
+    NotApplicable,
+}
+
+impl Status {
+    /// All of them, in the order of the page's columns.
+    pub const ALL: [Self; 7] = [
+        Self::Reproduced,
+        Self::Exceeded,
+        Self::ShapeOnly,
+        Self::Differs,
+        Self::Refuted,
+        Self::Open,
+        Self::NotApplicable,
+    ];
+
+    /// Its name in sentences and in the head of a column.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Reproduced => "reproduced",
+            Self::Exceeded => "exceeded",
+            Self::ShapeOnly => "shape only",
+            Self::Differs => "differs",
+            Self::Refuted => "refuted",
+            Self::NotApplicable => "not applicable",
+        }
+    }
+}
+
+/// The way in which a status was found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// Measured on a real machine.
+    Measured,
+    /// Code of this tree on a simulated machine.
+    Simulated,
+    /// A model or a calculation, and not the code itself.
+    Modelled,
+    /// Code of this tree in a test that sets the clock.
+    VirtualTime,
+    /// All interleavings within a bound.
+    ModelChecker,
+    /// A functional test.
+    Tested,
+}
+
+impl By {
+    /// Its name in sentences.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Simulated => "simulated",
+            Self::Modelled => "modelled",
+            Self::VirtualTime => "virtual time",
+            Self::ModelChecker => "model checker",
+            Self::Tested => "tested",
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -95,25 +173,59 @@ pub fn validate(file: &str, text: &str, claims: &[Claim]) -> Vec<Finding> {
         if index > 0 && claims[index - 1].document > claim.document {
             find("entries are sorted by document".to_owned());
         }
-        for (key, value) in [
-            ("where", Some(&claim.r#where)),
-            ("words", Some(&claim.words)),
-            ("command", claim.command.as_ref()),
-            ("result", claim.result.as_ref()),
-        ] {
-            match value {
-                Some(value) if value.trim().is_empty() => find(format!("`{key}` is empty")),
-                None if claim.status != Status::Open => {
-                    find(format!("`{key}` is required unless the status is open"));
-                }
-                _ => {}
-            }
+        for defect in defects(claim) {
+            find(defect);
         }
     }
     if claims.is_empty() {
         findings.push(Finding::of(file, "there are no entries"));
     }
     findings
+}
+
+/// The defects of one entry that its own keys show.
+fn defects(claim: &Claim) -> Vec<String> {
+    let mut found = Vec::new();
+    for (key, value) in [
+        ("where", Some(&claim.r#where)),
+        ("words", Some(&claim.words)),
+        ("command", claim.command.as_ref()),
+        ("result", claim.result.as_ref()),
+        ("why", claim.why.as_ref()),
+    ] {
+        match value {
+            Some(value) if value.trim().is_empty() => found.push(format!("`{key}` is empty")),
+            None if key == "why" && claim.status == Status::NotApplicable => {
+                found.push("`why` is required of what is not applicable".to_owned());
+            }
+            Some(_) if key == "why" && claim.is_judged() => {
+                found.push("`why` is of open and not applicable entries".to_owned());
+            }
+            None if key != "why" && claim.is_judged() => {
+                found.push(format!("`{key}` is required unless open or not applicable"));
+            }
+            _ => {}
+        }
+    }
+    match claim.by {
+        None if claim.is_judged() => {
+            found.push("`by` is required unless open or not applicable".to_owned());
+        }
+        Some(_) if !claim.is_judged() => {
+            found.push("`by` is of judged entries".to_owned());
+        }
+        _ => {}
+    }
+    if !claim.expect.is_empty() {
+        if !claim.is_judged() {
+            found.push("`expect` is of judged entries".to_owned());
+        }
+        if !claim.command.as_ref().is_some_and(|command| command.starts_with("antiphon ")) {
+            found.push("`expect` needs an `antiphon` command, which prints figures".to_owned());
+        }
+        found.extend(claim.expect.iter().filter_map(Expect::defect).map(str::to_owned));
+    }
+    found
 }
 
 /// The line on which the entry of that id names itself; 0 if it is written unusually.
@@ -140,6 +252,7 @@ where = "slide"
 kind = "figure"
 words = "12 bytes"
 status = "exceeded"
+by = "tested"
 command = "cargo test -p a"
 result = "8 bytes"
 
@@ -150,7 +263,34 @@ where = "slide"
 kind = "future-work"
 words = "later"
 status = "open"
+
+[[claim]]
+id = "cst-ratio"
+document = "004"
+where = "slide"
+kind = "claim"
+words = "5 times"
+status = "shape-only"
+by = "simulated"
+command = "antiphon sim locks"
+expect = [
+    { value = "rows[subject=a].rate", over = "rows[subject=b].rate", at_least = 2, claimed = "5" },
+]
+result = "2.5 times"
+
+[[claim]]
+id = "cst-heading"
+document = "004"
+where = "slide"
+kind = "claim"
+words = "a heading"
+status = "not-applicable"
+why = "a heading"
 "#;
+
+    /// The lines of the third entry's name, and of the last one's.
+    const RATIO: usize = 22;
+    const LAST: usize = 36;
 
     fn findings(text: &str) -> Vec<String> {
         let claims = parse(text).unwrap();
@@ -177,19 +317,22 @@ status = "open"
             ("\"cst-later\"\ndocument = \"004\"", "\"shfl-size\"\ndocument = \"000\"", 3, "taken"),
             ("\"shfl-size\"", "\"shfl_size\"", 3, "kebab"),
             ("\"shfl-size\"", "\"nemo-size\"", 3, "shfl-"),
-            ("\"004\"", "\"005\"", 13, "no document"),
+            ("heading\"\ndocument = \"004", "heading\"\ndocument = \"005", LAST, "no document"),
             ("\"12 bytes\"", "\" \"", 3, "`words` is empty"),
             ("command = \"cargo test -p a\"\n", "", 3, "`command` is required"),
             ("result = \"8 bytes\"\n", "", 3, "`result` is required"),
-            ("\"open\"", "\"refuted\"", 13, "is required"),
+            ("\"open\"", "\"refuted\"", 14, "`by` is required"),
+            ("by = \"tested\"\n", "", 3, "`by` is required"),
+            ("why = \"a heading\"\n", "", LAST, "`why` is required"),
+            ("why = \"a", "by = \"tested\"\nwhy = \"a", LAST, "`by` is of judged"),
+            ("result = \"8 b", "why = \"x\"\nresult = \"8 b", 3, "`why` is of open"),
+            ("at_least = 2, ", "", RATIO, "neither"),
+            ("\"antiphon sim locks\"", "\"cargo test -p a\"", RATIO, "`expect` needs"),
         ] {
             let found = findings(&GOOD.replace(good, bad));
             assert!(!found.is_empty(), "{bad}");
-            let start = format!("f:{line}");
-            assert!(
-                found.iter().all(|f| f.starts_with(&start) || bad.contains("command")),
-                "{found:?}"
-            );
+            let start = format!("f:{line}:");
+            assert!(found.iter().all(|f| f.starts_with(&start)), "{found:?}");
             assert!(found.iter().any(|f| f.contains(expected)), "{found:?}");
         }
     }
