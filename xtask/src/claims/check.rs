@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::entries::{Claim, Status};
+use super::entries::{By, Claim, Status};
 use super::expect::{Expect, shown};
 use super::record;
 use super::run::{Ended, Runner};
@@ -32,7 +32,8 @@ pub struct Options {
     part: Option<Part>,
     /// Those that are not as in this commit, or are built from files that have changed since.
     changed: Option<String>,
-    /// The tests have passed before: their commands are not run again.
+    /// The tests have passed before, and the machine is shared: neither their commands are run
+    /// again, nor those that measure.
     tested: bool,
     /// How long a command may take.
     limit: Duration,
@@ -194,20 +195,20 @@ fn commands<'a>(claims: &[&'a Claim], tested: bool) -> Vec<(&'a str, bool)> {
     commands
 }
 
+/// Whether the command is one of the tests, or of the models, which are tests, too.
+fn is_test(command: &str) -> bool {
+    command.starts_with("cargo test ") || command.starts_with("antiphon lab check")
+}
+
 /// Whether something is compared for this entry; else why not.
 fn is_run(claim: &Claim, tested: bool) -> Result<(), &'static str> {
     match (claim.status, &claim.command) {
         (Status::Open, _) => Err("open"),
         (Status::NotApplicable, _) => Err("not applicable"),
         (_, None) => Err("it has no command"),
-        (_, Some(command)) if command.starts_with("cargo test ") => {
-            if tested {
-                Err("the tests have passed before")
-            } else {
-                Ok(())
-            }
-        }
-        (_, Some(command)) if command.starts_with("antiphon lab check") => Ok(()),
+        (_, Some(command)) if is_test(command) && tested => Err("the tests have passed before"),
+        (_, Some(command)) if is_test(command) => Ok(()),
+        _ if tested && claim.by == Some(By::Measured) => Err("measured: this machine is shared"),
         _ if claim.expect.is_empty() => Err("it has no `expect`"),
         _ => Ok(()),
     }
