@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, output, stderr};
+use common::{Folder, output, stderr, unbroken};
 use serde_json::Value;
 
 /// The program's output without a file of sites.
@@ -125,8 +125,9 @@ fn a_function_elsewhere_and_one_that_is_never_called_are_told() {
     let path = sites(&folder, text);
     let output = output(&["run", "--report", &file, "--sites", &path, "--", &program]);
     let said = stderr(&output);
-    let line = said.lines().find(|line| line.starts_with("No thread waited"));
-    assert!(line.is_some_and(|line| line.contains("sites.toml:5: main (program)")), "{said}");
+    let text = unbroken(&said);
+    let note = text.find("No thread waited").map(|at| &text[at..]);
+    assert!(note.is_some_and(|note| note.contains("sites.toml:5: main (program)")), "{said}");
     let text = std::fs::read(&file).expect("a report");
     let report: Value = serde_json::from_slice(&text).expect("JSON");
     let unmatched = report["sites_unmatched"].as_array().expect("a list");

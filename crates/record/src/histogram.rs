@@ -69,6 +69,15 @@ impl Histogram {
         self.max_ns = self.max_ns.max(ns);
     }
 
+    /// How many values are at least `ns`, to the bucket, and what they sum up to at the least.
+    #[must_use]
+    pub fn at_least(&self, ns: u64) -> (u64, u64) {
+        let long = self.counts.iter().enumerate().skip(bucket(ns));
+        long.fold((0, 0), |(count, sum), (at, &more)| {
+            (count + more, sum + more.saturating_mul(bucket_floor(at)))
+        })
+    }
+
     /// Adds all that `other` counted.
     pub fn add(&mut self, other: &Self) {
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
@@ -122,6 +131,14 @@ mod tests {
             histogram.count_one(ns);
         }
         histogram
+    }
+
+    #[test]
+    fn long_values_are_counted_and_summed_up() {
+        let values = histogram([1, 900, 1 << 20, 1 << 20, 1 << 30]);
+        assert_eq!(values.at_least(1 << 20), (3, (2 << 20) + (1 << 30)));
+        assert_eq!(values.at_least(1 << 31), (0, 0));
+        assert_eq!(values.at_least(0).0, 5);
     }
 
     #[test]

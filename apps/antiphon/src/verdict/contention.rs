@@ -29,7 +29,7 @@ fn longest_by(class: &Class<'_>) -> String {
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     let long = |class: &Class<'_>| {
         let held = evidence.held(class);
-        held.is_none_or(|held| held >= LEAST_HELD) && !class.is_rarely_waited_for()
+        held.is_none_or(|held| held >= LEAST_HELD) && class.rare_long_waits().is_none()
     };
     let found: Vec<_> = evidence.waited_for(LEAST_SHARE).filter(|(_, class)| long(class)).collect();
     let Some((&(share, class), others)) = found.split_first() else { return Vec::new() };

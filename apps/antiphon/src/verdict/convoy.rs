@@ -18,7 +18,7 @@ use super::{Evidence, Finding, percent};
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     let short = |class: &Class<'_>| {
         let held = evidence.held(class);
-        held.is_some_and(|held| held < LEAST_HELD) && !class.is_rarely_waited_for()
+        held.is_some_and(|held| held < LEAST_HELD) && class.rare_long_waits().is_none()
     };
     let found: Vec<_> =
         evidence.waited_for(LEAST_SHARE).filter(|(_, class)| short(class)).collect();

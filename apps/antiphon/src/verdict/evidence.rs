@@ -136,11 +136,13 @@ impl<'a> Class<'a> {
         self.stuck_ns > self.wait.sum_ns / 2
     }
 
-    /// Whether its waits are few and long: those of owners that had lost their CPU, or slept.
-    pub fn is_rarely_waited_for(&self) -> bool {
+    /// The waits of a millisecond and more, and their time, if these are rare and most of the
+    /// waiting: those for owners that had lost their CPU, or slept.
+    pub fn rare_long_waits(&self) -> Option<(u64, u64)> {
         const LEAST_NS: u64 = 1_000_000;
-        let waits = self.wait.count().max(1);
-        waits < self.acquisitions / 100 && self.wait.sum_ns / waits >= LEAST_NS
+        let (long, ns) = self.wait.at_least(LEAST_NS);
+        (long > 0 && long < self.acquisitions / 100 && ns > self.wait.sum_ns / 2)
+            .then_some((long, ns))
     }
 
     /// The locks in a sentence: `one mutex`, `the mutex log_lock`, `12 mutexes`.

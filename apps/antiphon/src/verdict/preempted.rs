@@ -1,7 +1,8 @@
 //! Few and long waits: owners that had lost their CPU, or slept.
 //!
-//! **Threshold**: a tenth of the working time is spent waiting for the lock, but fewer than one in
-//! a hundred acquisitions waits, and those wait for a millisecond and more. Only a profile knows.
+//! **Threshold**: a tenth of the working time is spent waiting for the lock, and most of that in
+//! waits of a millisecond and more, of which there is less than one in a hundred acquisitions. Only
+//! a profile knows.
 //!
 //! **Reason**: a lock that is mostly free is rarely waited for. A thread that finds it taken and
 //! then waits for a time slice waits for an owner that does not run: it sleeps in its section, or
@@ -10,25 +11,26 @@
 use antiphon_report::table::{count, duration};
 
 use super::contention::LEAST_SHARE;
-use super::evidence::likewise;
+use super::evidence::{Class, likewise};
 use super::{Evidence, Finding, percent};
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let is_rare = |class: &Class<'_>| class.rare_long_waits().is_some();
     let found: Vec<_> = evidence
         .waited_for(LEAST_SHARE)
-        .filter(|(_, class)| evidence.report.run.profile && class.is_rarely_waited_for())
+        .filter(|(_, class)| evidence.report.run.profile && is_rare(class))
         .collect();
     let Some((&(share, class), others)) = found.split_first() else { return Vec::new() };
-    let waits = class.wait.count();
+    let (waits, ns) = class.rare_long_waits().unwrap_or_default();
     let says = format!(
         "Threads spent {} of their working time waiting for {}, most of it at {}: only {} of {} \
-         acquisitions waited, but for {} on average.{}",
+         acquisitions waited for long, but for {} on average.{}",
         percent(share),
         class.name(),
         class.waited_at().label(),
         count(waits),
         count(class.acquisitions),
-        duration(class.wait.sum_ns as f64 / waits.max(1) as f64),
+        duration(ns as f64 / waits.max(1) as f64),
         likewise(others),
     );
     let advice = "Its owner did not run meanwhile: it slept in its section, or more threads than \

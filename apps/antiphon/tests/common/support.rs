@@ -33,6 +33,11 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// The text in one line: paragraphs of a report are broken where they fit a terminal.
+pub fn unbroken(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Jain's index: 1 where all are equal, and 1/n where one of n has all.
 pub fn jain(values: impl Iterator<Item = f64>) -> f64 {
     let values: Vec<_> = values.collect();
