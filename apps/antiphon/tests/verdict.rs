@@ -24,14 +24,17 @@ fn report(rule: &str, shows: bool) -> (Value, String) {
     let file = folder.path("report.json");
     let way = if shows { "yes" } else { "no" };
     let run = ["run", "--profile", "--report", &file, "--"];
-    let output = output(&[&run[..], in_front(), &[&program, way]].concat());
+    let output = output(&[&run[..], in_front(rule), &[&program, way]].concat());
     let text = std::fs::read(&file).expect("a report");
     (serde_json::from_slice(&text).expect("JSON"), stderr(&output))
 }
 
-/// Words before a program that give its threads the CPUs, whatever else wants them, where that is
-/// allowed.
-fn in_front() -> &'static [&'static str] {
+/// Words before a program whose threads have to run at once, whatever else wants the CPUs, where
+/// that is allowed. Others go without: what looks at threads from outside needs a CPU, too.
+fn in_front(rule: &str) -> &'static [&'static str] {
+    if rule != "convoy" {
+        return &[];
+    }
     static MAY: OnceLock<bool> = OnceLock::new();
     let try_it = || Command::new("chrt").args(["-f", "1", "true"]).output();
     let may = *MAY.get_or_init(|| try_it().is_ok_and(|tried| tried.status.success()));
