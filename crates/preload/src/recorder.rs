@@ -216,6 +216,8 @@ impl Visit {
     /// The visitor begins to wait, having called from `site`.
     pub(crate) fn wait(self, site: usize) -> Wait {
         events::at_row(code_of_wait(self.kind), 0, self.row);
+        // Whatever is noted first: it is waited for from here on.
+        let since_ns = now_ns();
         let stack = if self.kind == Kind::Condition {
             // Its mutex is still held: see `Wait::settles`.
             self.writer.waits_with(self.thread, None, core::iter::empty());
@@ -223,7 +225,6 @@ impl Visit {
         } else {
             self.takes_stack(site)
         };
-        let since_ns = now_ns();
         self.writer.wait_begins(self.thread, self.row, since_ns);
         Wait { visit: self, since_ns, stack }
     }
