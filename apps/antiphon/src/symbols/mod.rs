@@ -14,7 +14,7 @@
 //! from the symbol tables of both, and from the compressed table that some distributions leave in a
 //! stripped file. Nothing is looked up before the program has ended, and nothing is read but what
 //! is asked for. By then, another file may stand at a module's path: that one's functions are not
-//! named, and [`Symbols::note`] says so.
+//! named, and [`Symbols::notes`] says so.
 
 mod image;
 mod origin;

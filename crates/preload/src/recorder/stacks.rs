@@ -48,11 +48,10 @@ fn walk(writer: Writer, process: u32, row: RowWriter, site: usize) -> Option<Sta
             above += 1;
             return is_callers || above < OURS;
         }
-        let room = addresses.get_mut(count);
-        let has_room = room.is_some();
-        room.into_iter().for_each(|place| *place = address);
-        count += usize::from(has_room);
-        has_room
+        let Some(place) = addresses.get_mut(count) else { return false };
+        *place = address;
+        count += 1;
+        true
     });
     if !is_callers {
         return None;
