@@ -24,6 +24,7 @@ static HOOKS: Hooks = Hooks {
     current: || FIBER.get().then_some(1),
     suspend: |_: u64, _: Sleep| resume_unwind(Box::new("dropped")),
     resume: |_| {},
+    give_way: || false,
 };
 
 /// Two fibers are dropped in their waits, then the mutex is, and then both are notified.

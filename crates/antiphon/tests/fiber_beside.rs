@@ -4,7 +4,8 @@ use antiphon::fiber::STACK_BYTES;
 use antiphon::pool::Pool;
 use antiphon_linux::fiber::{Hooks, install};
 
-static OTHERS: Hooks = Hooks { current: || None, suspend: |_, _| {}, resume: |_| {} };
+static OTHERS: Hooks =
+    Hooks { current: || None, suspend: |_, _| {}, resume: |_| {}, give_way: || false };
 
 #[test]
 fn beside_another_runtime_there_are_none_and_plain_pools_are() {

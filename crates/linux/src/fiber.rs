@@ -52,6 +52,9 @@ pub struct Hooks {
     /// in a signal handler's unlock: it must not suspend, nor wait for a lock whose holder can be
     /// suspended. Called once for each commit that no expiry has ended.
     pub resume: fn(handle: u64),
+    /// Lets other fibers of the caller's thread run, if the caller is a fiber and some may go on;
+    /// returns whether it did. See [`give_way`](antiphon_platform::Hints::give_way).
+    pub give_way: fn() -> bool,
 }
 
 /// A fiber that is about to suspend, as its scheduler sees it.
@@ -255,6 +258,11 @@ pub(crate) fn looks_again(at_ns: u64) {
     if current().is_some() {
         local::with(|thread| thread.looks_at_ns.store(at_ns, Relaxed));
     }
+}
+
+/// Lets other fibers of the thread run, if there are some that may go on.
+pub(crate) fn give_way() -> bool {
+    hooks().is_some_and(|hooks| to_the_end(hooks.give_way))
 }
 
 /// Makes a suspended fiber runnable.

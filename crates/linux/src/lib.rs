@@ -269,6 +269,10 @@ impl Hints for Linux {
     fn sleep_cost_ns() -> u32 {
         sleep::cost_ns()
     }
+
+    fn give_way() -> bool {
+        fiber::give_way()
+    }
 }
 
 // SAFETY: words are those of `core`; the node of an index is at its own place, and `ARENA` alone

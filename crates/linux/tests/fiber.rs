@@ -32,7 +32,7 @@ struct Scheduler {
 static SCHEDULER: Mutex<Scheduler> =
     Mutex::new(Scheduler { runnable: VecDeque::new(), timers: Vec::new(), alive: 0 });
 static WORK: Condvar = Condvar::new();
-static HOOKS: Hooks = Hooks { current, suspend, resume };
+static HOOKS: Hooks = Hooks { current, suspend, resume, give_way: || false };
 
 thread_local! {
     static CURRENT: Cell<u64> = const { Cell::new(0) };
@@ -228,7 +228,7 @@ fn races() {
 // One test, because there is one scheduler.
 #[test]
 fn fibers_and_threads_wake_each_other() {
-    static OTHER: Hooks = Hooks { current, suspend, resume };
+    static OTHER: Hooks = Hooks { current, suspend, resume, give_way: || false };
     assert_eq!(install(&HOOKS), Ok(()));
     assert_eq!(install(&HOOKS), Ok(()));
     assert_eq!(install(&OTHER), Err(AlreadyInstalled));

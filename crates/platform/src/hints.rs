@@ -42,6 +42,13 @@ pub trait Hints {
         if Self::crowded() { 0 } else { u32::MAX }
     }
 
+    /// Lets others run that share the caller's thread and may go on, as fibers do; returns whether
+    /// there were any. A caller that has to wait may call it once before it does, and look again:
+    /// what it waits for may come from one of these, and no wait has to be prepared then.
+    fn give_way() -> bool {
+        false
+    }
+
     /// Whether `thread`, which may have ended, has a CPU now. A guess; `true` where the platform
     /// can't tell.
     fn runs(_thread: ThreadId) -> bool {

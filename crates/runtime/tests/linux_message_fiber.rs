@@ -17,6 +17,7 @@ static HOOKS: Hooks = Hooks {
     current: || FIBER.get(),
     suspend: |_: u64, _: Sleep| unreachable!("it would wait for itself"),
     resume: |_| {},
+    give_way: || false,
 };
 
 #[test]

@@ -32,7 +32,7 @@ type Body = Coroutine<(), Switch, ()>;
 /// Handles of fibers that may run again; filled by any thread.
 static RUNNABLE: Mutex<VecDeque<u64>> = Mutex::new(VecDeque::new());
 static MORE: Condvar = Condvar::new();
-static HOOKS: Hooks = Hooks { current, suspend, resume };
+static HOOKS: Hooks = Hooks { current, suspend, resume, give_way: || false };
 
 thread_local! {
     /// The fiber that runs on this thread (1 and up), and where it yields to; 0 if none does.

@@ -28,7 +28,7 @@ use super::host::timing;
 use crate::budget::{self, Fibers};
 use crate::worker::Notes;
 
-static HOOKS: Hooks = Hooks { current, suspend, resume };
+static HOOKS: Hooks = Hooks { current, suspend, resume, give_way };
 
 const BELL: u64 = 1;
 const _: () = assert!(align_of::<EventFd>() > BELL as usize);
@@ -53,6 +53,10 @@ fn others_go_on() {
     if !leave(Said::Yields { soft: false }) {
         thread::yield_now();
     }
+}
+
+fn give_way() -> bool {
+    host::has_ready() && leave(Said::Yields { soft: false })
 }
 
 /// Stacks for the fibers of a pool, of `bytes` bytes each.

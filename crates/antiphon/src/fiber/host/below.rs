@@ -23,6 +23,12 @@ pub(in crate::fiber) fn turn() -> Option<u32> {
     below().map(Host::turn)
 }
 
+/// Whether the caller is a fiber, and another of its thread may go on. Not for fibers that move: the
+/// queue in which they stand is shared, and a yield costs as much as a wait.
+pub(in crate::fiber) fn has_ready() -> bool {
+    below().is_some_and(|host| !host.moves && !host.ready.is_empty())
+}
+
 /// Lets a fiber of the calling thread go on, if the caller is another fiber of that thread, without
 /// notifying the thread. `false`: it is not so; or HOST-1, a signal handler may have come between:
 /// also where something is to be written to that fiber's account, which may be open then.
