@@ -29,6 +29,7 @@
 //! | tasks that wait without a thread | [`fiber`]; their sockets: [`net`] |
 //! | values between tasks | [`channel`], [`promise`], [`select`]; pipelines: [`stage`] |
 //! | to end a wait | [`cancel`] |
+//! | memory that one thread fills and another is done with | [`recycle`] |
 //! | another thread to run something | the crate `antiphon-message` |
 //! | timers on time | the crate `antiphon-coop`: event loops, also beside other programs |
 //! | timestamps | the crate `antiphon-clock` |
@@ -93,6 +94,7 @@ mod once;
 pub mod policy;
 pub mod pool;
 pub mod promise;
+pub mod recycle;
 mod reentrant;
 mod rw;
 pub mod select;

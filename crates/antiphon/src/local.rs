@@ -33,15 +33,30 @@ pub(crate) struct Thread {
     pub(crate) left: Cell<u32>,
     pub(crate) ready: Cell<u32>,
     /// Its free blocks.
-    pub(crate) blocks: List,
+    pub(crate) blocks: Lists,
 }
 
-/// A list of free blocks of memory for tasks, each of which begins with the address of the next.
-pub(crate) struct List {
-    pub(crate) first: Cell<Option<NonNull<u8>>>,
-    /// The number of blocks for which the list has room: none before the thread has used it, nor
-    /// after its end.
+/// Two lists of free blocks of memory for tasks. See `pool::blocks`.
+pub(crate) struct Lists {
+    /// The list that blocks are taken from, and put on while there is room.
+    pub(crate) loaded: Cell<Option<NonNull<u8>>>,
+    /// Empty, or as many as a list has room for.
+    pub(crate) full: Cell<Option<NonNull<u8>>>,
+    /// The number of blocks for which the first has room.
     pub(crate) room: Cell<u32>,
+    /// Whether the lists are in use: not before the thread's first block, nor after its end.
+    pub(crate) is_open: Cell<bool>,
+}
+
+impl Lists {
+    const fn new() -> Self {
+        Self {
+            loaded: Cell::new(None),
+            full: Cell::new(None),
+            room: Cell::new(0),
+            is_open: Cell::new(false),
+        }
+    }
 }
 
 impl Thread {
@@ -61,7 +76,7 @@ impl Thread {
             unrecorded: Cell::new(0),
             left: Cell::new(0),
             ready: Cell::new(0),
-            blocks: List { first: Cell::new(None), room: Cell::new(0) },
+            blocks: Lists::new(),
         }
     }
 }
@@ -102,7 +117,7 @@ mod tests {
                 own.fiber.get().is_none()
                     && own.host.get().is_none()
                     && own.here.get().is_none()
-                    && own.blocks.first.get().is_none()
+                    && own.blocks.loaded.get().is_none()
                     && own.nested.get() == 0
             })
         };

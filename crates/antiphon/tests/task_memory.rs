@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use antiphon::pool::Pool;
 
-/// Counts the bytes that are allocated.
+/// Counts the bytes that are allocated, and how often some are.
 struct Counting;
 
 static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
+static TIMES: AtomicUsize = AtomicUsize::new(0);
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
@@ -17,6 +18,7 @@ static COUNTING: Counting = Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATED.fetch_add(layout.size(), Relaxed);
+        TIMES.fetch_add(1, Relaxed);
         // SAFETY: the caller's.
         unsafe { System.alloc(layout) }
     }
@@ -41,6 +43,26 @@ fn bytes_each(spawn_all: impl FnOnce()) -> usize {
 
 /// One test, so that nothing else allocates meanwhile.
 #[test]
+fn a_task_takes_up_128_bytes_at_most_and_its_memory_is_used_again() {
+    a_queued_task_takes_up_128_bytes_at_most();
+    memory_is_used_again_though_another_worker_frees_it();
+}
+
+fn memory_is_used_again_though_another_worker_frees_it() {
+    const BATCH: usize = 1_000;
+    const BATCHES: usize = 200;
+    let pool = Pool::new(2).unwrap();
+    let batch = || pool.scope(|scope| (0..BATCH).for_each(|_| scope.spawn(|| ())));
+    let times = pool.run(|| {
+        (0..BATCHES).for_each(|_| batch());
+        let before = TIMES.load(Relaxed);
+        (0..BATCHES).for_each(|_| batch());
+        TIMES.load(Relaxed) - before
+    });
+    // A hundredth of the tasks.
+    assert!(times <= BATCH * BATCHES / 100, "{times} allocations");
+}
+
 fn a_queued_task_takes_up_128_bytes_at_most() {
     let pool = Pool::new(1).unwrap();
     let (mut with_handle, mut borrowing) = (0, 0);
@@ -50,10 +72,11 @@ fn a_queued_task_takes_up_128_bytes_at_most() {
             with_handle = bytes_each(|| {
                 handles.extend((0..TASKS).map(|number| pool.spawn(move || number)));
             });
-            assert!(handles.into_iter().enumerate().all(|(n, handle)| handle.join().unwrap() == n));
+            // The memory of those is in use still.
             pool.scope(|scope| {
                 borrowing = bytes_each(|| (0..TASKS).for_each(|_| scope.spawn(|| ())));
             });
+            assert!(handles.into_iter().enumerate().all(|(n, handle)| handle.join().unwrap() == n));
         });
     });
     // More than a word, or nothing was counted.

@@ -1,16 +1,25 @@
-//! Memory of tasks that have ended, for those to come: a list of blocks for each thread.
+//! Memory of tasks that have ended, for those to come.
 //!
 //! A task takes a block of the thread that makes it, and leaves it to the thread that frees it.
-//! Where these are two, blocks move from one list to the other: so no list is longer than `MOST`,
-//! and further blocks are freed. The rest is freed when the thread ends. A list has room as long as
-//! [`ENDS`] is there.
+//! Where these are two, blocks come to be where none is needed: so they move back in chains, by a
+//! depot of the process.
+//!
+//! ```text
+//!          a block                  a chain of 128              a chain
+//!   task ◄────────► loaded list ◄─────────────────► full list ◄────────► depot
+//!                     of a thread                   of the same
+//! ```
+//!
+//! A thread has less than two chains, and none after its end. What the depot has no room for is
+//! freed. After the magazines of Bonwick and Adams (USENIX ATC 2001, §3).
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
 
 use antiphon_runtime::task::{Heap, Memory};
 
-use crate::local::{self, List};
+use crate::SpinMutex;
+use crate::local::{self, Lists};
 
 /// The lists.
 #[derive(Clone, Copy)]
@@ -19,59 +28,166 @@ pub(super) struct Blocks;
 /// Room for a closure of four words that returns nothing, with a handle; in an allocator that has
 /// 8 bytes of its own at each block, 64.
 const SIZE: usize = 56;
-/// The most blocks of a list, which are 64 KiB.
-const MOST: u32 = 1_024;
+/// The blocks of a chain, which are 8 KiB.
+const CHAIN: u32 = 128;
+/// The most chains of the depot, which are 4 MiB.
+const MOST: u32 = 512;
 const BLOCK: Layout = match Layout::from_size_align(SIZE, align_of::<u64>()) {
     Ok(layout) => layout,
     Err(_) => panic!("a power of two"),
 };
 
-/// Frees the list of the calling thread.
+/// A block that is free, as it begins.
+struct Free {
+    /// The next of its list.
+    next: Option<NonNull<u8>>,
+    /// In the depot, the next chain; of the first block of a chain only.
+    next_chain: Option<NonNull<u8>>,
+}
+
+/// Chains of blocks that no thread has.
+struct Depot {
+    first: Option<NonNull<u8>>,
+    chains: u32,
+}
+
+// SAFETY: blocks are memory of the heap, and those of the depot are its own.
+unsafe impl Send for Depot {}
+
+/// Only ever tried: a child of a fork may have it locked for ever, and goes without.
+static DEPOT: SpinMutex<Depot> = SpinMutex::new(Depot { first: None, chains: 0 });
+
+impl Depot {
+    /// `false`: there are enough.
+    fn push(&mut self, chain: NonNull<u8>) -> bool {
+        if self.chains == MOST {
+            return false;
+        }
+        // SAFETY: a block that is ours, and has room for that.
+        unsafe { (*chain.cast::<Free>().as_ptr()).next_chain = self.first };
+        self.first = Some(chain);
+        self.chains += 1;
+        true
+    }
+
+    fn pop(&mut self) -> Option<NonNull<u8>> {
+        let first = self.first?;
+        // SAFETY: written by `push`.
+        self.first = unsafe { (*first.cast::<Free>().as_ptr()).next_chain };
+        self.chains -= 1;
+        Some(first)
+    }
+}
+
+/// Frees the lists of the calling thread.
 struct Ends;
 
 thread_local! {
     static ENDS: Ends = const { Ends };
 }
 
-/// Whether the calling thread's list has room from now on. On one thread from its beginning to its
-/// end.
-#[cold]
-#[inline(never)]
-fn begins() -> bool {
-    let is_new = local::with(|own| own.blocks.first.get().is_none());
-    is_new && ENDS.try_with(|_| local::with(|own| own.blocks.room.set(MOST))).is_ok()
-}
-
-impl List {
+impl Lists {
+    #[inline]
     fn pop(&self) -> Option<NonNull<u8>> {
-        let first = self.first.get()?;
+        let first = self.loaded.get()?;
         // SAFETY: blocks on the list are ours, and begin with this.
-        self.first.set(unsafe { first.cast::<Option<NonNull<u8>>>().read() });
+        self.loaded.set(unsafe { (*first.cast::<Free>().as_ptr()).next });
         self.room.set(self.room.get() + 1);
         Some(first)
     }
 
-    /// `false`: there are enough.
+    /// `false`: there is no room.
+    #[inline]
     fn push(&self, block: NonNull<u8>) -> bool {
-        if self.room.get() == 0 {
+        let Some(room) = self.room.get().checked_sub(1) else { return false };
+        let free = Free { next: self.loaded.get(), next_chain: None };
+        // SAFETY: the block is ours, and has room for that.
+        unsafe { block.cast::<Free>().write(free) };
+        self.loaded.set(Some(block));
+        self.room.set(room);
+        true
+    }
+
+    /// Loads a full chain, the thread's own or one of the depot. Called with nothing loaded.
+    fn load(&self) {
+        if !self.is_open.get() {
+            return;
+        }
+        let chain = self.full.take().or_else(|| DEPOT.try_lock()?.pop());
+        if chain.is_some() {
+            self.loaded.set(chain);
+            self.room.set(0);
+        }
+    }
+
+    /// Makes room where there is none; returns whether there is. Not before [`Ends`] sees to what
+    /// is kept, nor after.
+    fn make_room(&self) -> bool {
+        if !self.is_open.get() {
             return false;
         }
-        // SAFETY: the block is ours, and has room for an address.
-        unsafe { block.cast::<Option<NonNull<u8>>>().write(self.first.get()) };
-        self.first.set(Some(block));
-        self.room.set(self.room.get() - 1);
+        if let Some(chain) = self.full.replace(self.loaded.take())
+            && !DEPOT.try_lock().is_some_and(|mut depot| depot.push(chain))
+        {
+            free(Some(chain));
+        }
+        self.room.set(CHAIN);
         true
+    }
+}
+
+/// Frees a list of blocks.
+fn free(mut list: Option<NonNull<u8>>) {
+    while let Some(block) = list {
+        // SAFETY: blocks on a list begin with this; they are of `Blocks::allocate`, and on no other.
+        unsafe {
+            list = (*block.cast::<Free>().as_ptr()).next;
+            Heap::free(block, BLOCK);
+        }
     }
 }
 
 impl Drop for Ends {
     fn drop(&mut self) {
         local::with(|own| {
-            while let Some(block) = own.blocks.pop() {
-                // SAFETY: of `Blocks::allocate`, and on no list any more.
-                unsafe { Heap::free(block, BLOCK) };
-            }
-            own.blocks.room.set(0);
+            let lists = &own.blocks;
+            lists.is_open.set(false);
+            lists.room.set(0);
+            free(lists.loaded.take());
+            free(lists.full.take());
+        });
+    }
+}
+
+/// As [`Lists::load`]; then takes a block. On one thread from its beginning to its end.
+#[cold]
+#[inline(never)]
+fn load_and_pop() -> Option<NonNull<u8>> {
+    open();
+    local::with(|own| {
+        own.blocks.load();
+        own.blocks.pop()
+    })
+}
+
+/// As [`Lists::make_room`]; then keeps the block. `false`: it is to be freed. On one thread from
+/// its beginning to its end.
+#[cold]
+#[inline(never)]
+fn make_room_and_push(block: NonNull<u8>) -> bool {
+    open();
+    local::with(|own| own.blocks.make_room() && own.blocks.push(block))
+}
+
+/// Opens the lists of the calling thread, if it has not ended.
+fn open() {
+    if !local::with(|own| own.blocks.is_open.get()) {
+        // It fails where the thread's end has come.
+        let _ = ENDS.try_with(|_| {
+            local::with(|own| {
+                own.blocks.is_open.set(true);
+                own.blocks.room.set(CHAIN);
+            });
         });
     }
 }
@@ -89,7 +205,7 @@ unsafe impl Memory for Blocks {
             return Heap::allocate(layout);
         }
         let block = local::with(|own| own.blocks.pop());
-        block.unwrap_or_else(|| Heap::allocate(BLOCK))
+        block.or_else(load_and_pop).unwrap_or_else(|| Heap::allocate(BLOCK))
     }
 
     #[inline]
@@ -98,10 +214,7 @@ unsafe impl Memory for Blocks {
             // SAFETY: the caller's.
             return unsafe { Heap::free(place, layout) };
         }
-        let push = || local::with(|own| own.blocks.push(place));
-        // No list: the thread has just begun, or is about to end.
-        let is_kept = push() || begins() && push();
-        if !is_kept {
+        if !local::with(|own| own.blocks.push(place)) && !make_room_and_push(place) {
             // SAFETY: the caller's, and it was allocated as a block.
             unsafe { Heap::free(place, BLOCK) };
         }
@@ -112,8 +225,21 @@ unsafe impl Memory for Blocks {
 mod tests {
     use super::*;
 
+    use std::collections::BTreeSet;
+    use std::thread;
+
+    /// So many blocks at once, by their addresses.
+    fn many(count: u32) -> BTreeSet<usize> {
+        let small = Layout::new::<[u64; 4]>();
+        let blocks: Vec<_> = (0..count).map(|_| Blocks::allocate(small)).collect();
+        let addresses = blocks.iter().map(|block| block.addr().get()).collect();
+        // SAFETY: of `allocate`, and freed once.
+        blocks.into_iter().for_each(|block| unsafe { Blocks::free(block, small) });
+        addresses
+    }
+
     #[test]
-    fn a_block_is_used_again_and_a_list_has_an_end() {
+    fn a_block_is_used_again_and_lists_have_an_end() {
         let (small, large) = (Layout::new::<[u64; 4]>(), Layout::new::<[u64; 8]>());
         let one = Blocks::allocate(small);
         // SAFETY: all of them are of `allocate`, and freed once.
@@ -124,9 +250,40 @@ mod tests {
             let other = Blocks::allocate(large);
             assert_ne!(other, one);
             Blocks::free(other, large);
-            let many: Vec<_> = (0..2 * MOST).map(|_| Blocks::allocate(small)).collect();
-            many.into_iter().for_each(|block| Blocks::free(block, small));
         }
-        assert_eq!(local::with(|own| own.blocks.room.get()), 0);
+        assert_eq!(many(3 * CHAIN).len() as u32, 3 * CHAIN, "each has one user");
+        local::with(|own| {
+            let count = |mut list: Option<NonNull<u8>>| {
+                let mut blocks = 0;
+                while let Some(block) = list {
+                    blocks += 1;
+                    // SAFETY: a block of a list.
+                    list = unsafe { (*block.cast::<Free>().as_ptr()).next };
+                }
+                blocks
+            };
+            assert_eq!(count(own.blocks.loaded.get()) + own.blocks.room.get(), CHAIN);
+            assert_eq!(count(own.blocks.full.get()), CHAIN);
+        });
+    }
+
+    #[test]
+    fn blocks_that_one_thread_frees_are_there_for_others() {
+        let first = thread::spawn(|| many(64 * CHAIN)).join().expect("it ends");
+        let again = many(16 * CHAIN);
+        // Tests beside this one take some, and the thread's last ones were freed.
+        assert!(again.intersection(&first).count() > 0);
+    }
+
+    #[test]
+    fn the_depot_has_an_end() {
+        let mut depot = Depot { first: None, chains: 0 };
+        let blocks: Vec<_> = (0..=MOST).map(|_| Heap::allocate(BLOCK)).collect();
+        let kept: Vec<_> = blocks.iter().map(|&block| depot.push(block)).collect();
+        assert!(kept[..MOST as usize].iter().all(|&kept| kept) && !kept[MOST as usize]);
+        let popped: Vec<_> = std::iter::from_fn(|| depot.pop()).collect();
+        assert!(popped.iter().eq(blocks[..MOST as usize].iter().rev()));
+        // SAFETY: of the heap, and freed once.
+        blocks.into_iter().for_each(|block| unsafe { Heap::free(block, BLOCK) });
     }
 }
