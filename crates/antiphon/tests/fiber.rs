@@ -12,8 +12,6 @@ use std::time::{Duration, Instant};
 use antiphon::fiber::{self, STACK_BYTES, yield_now, yield_soft};
 use antiphon::pool::{self, Builder, Pool, policy::BoxedPolicy};
 use antiphon::{Barrier, Condvar, Event, Latch, Mutex, RwLock, Semaphore};
-use antiphon_linux::Linux;
-use antiphon_platform::Hints as _;
 
 fn fibers(threads: usize) -> Builder {
     // SAFETY: no fiber waits while it makes a thread-local.
@@ -598,43 +596,4 @@ fn a_fiber_that_computes_has_others_run() {
     assert!(turns == 20 && steps > 20, "{steps} steps in {turns} turns");
     // No fiber: nothing happens.
     (0..5_000).for_each(|_| fiber::checkpoint());
-}
-
-#[test]
-fn a_fiber_gives_way_to_those_of_its_thread_that_may_go_on() {
-    assert!(!Linux::give_way(), "a thread");
-    let pool = pool(1);
-    let went_on = pool.run(|| {
-        let went_on = AtomicUsize::new(0);
-        pool.scope(|scope| {
-            assert!(!Linux::give_way(), "the others have not begun");
-            for _ in 0..3 {
-                scope.spawn(|| {
-                    yield_now();
-                    went_on.fetch_add(1, Relaxed);
-                });
-            }
-        });
-        went_on.into_inner()
-    });
-    assert_eq!(went_on, 3);
-    let (begun, turns) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
-    let play = |name| {
-        let (begun, turns) = (begun.clone(), turns.clone());
-        pool.spawn(move || {
-            begun.fetch_add(1, Relaxed);
-            while begun.load(Relaxed) < 2 {
-                yield_now();
-            }
-            turns.lock().push(name);
-            let gave_way = Linux::give_way();
-            turns.lock().push(name);
-            gave_way
-        })
-    };
-    let both = [play('a'), play('b')].map(|fiber| fiber.join().expect("it ends"));
-    let turns = turns.lock();
-    // The first lets the second go on, whose own turn finds the first.
-    assert_eq!(both, [true, true]);
-    assert_eq!(turns[..2].iter().collect::<HashSet<_>>().len(), 2, "{turns:?}");
 }

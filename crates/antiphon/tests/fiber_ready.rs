@@ -1,5 +1,6 @@
 //! Fibers whose waits are over at once: they let others of their thread run by the count.
 
+use std::collections::BTreeSet;
 use std::future::ready;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -14,6 +15,8 @@ use antiphon::select::Select;
 use antiphon::{
     Barrier, Broadcast, Event, EventCount, Latch, Mutex, ReentrantMutex, RwLock, Semaphore, promise,
 };
+use antiphon_linux::Linux;
+use antiphon_platform::Hints as _;
 
 /// The number of such waits of which the last lets others run.
 const EACH: u32 = 128;
@@ -156,4 +159,44 @@ fn who_looks_again_and_again_lets_that_come() {
     // This task is behind the fiber, from outside.
     pool.spawn(move || *there.lock() = true).join().expect("no panic");
     looker.join().expect("no panic");
+}
+
+#[test]
+fn a_fiber_gives_way_to_those_of_its_thread_that_may_go_on() {
+    assert!(!Linux::give_way(), "a thread");
+    // SAFETY: no fiber waits while it makes a thread-local.
+    let pool = unsafe { Pool::builder().threads(1).fibers(STACK_BYTES) }.build().expect("fibers");
+    let went_on = pool.run(|| {
+        let went_on = AtomicU32::new(0);
+        pool.scope(|scope| {
+            assert!(!Linux::give_way(), "the others have not begun");
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    yield_now();
+                    went_on.fetch_add(1, Relaxed);
+                });
+            }
+        });
+        went_on.into_inner()
+    });
+    assert_eq!(went_on, 3);
+    let (begun, turns) = (Arc::new(AtomicU32::new(0)), Arc::new(Mutex::new(Vec::new())));
+    let play = |name| {
+        let (begun, turns) = (begun.clone(), turns.clone());
+        pool.spawn(move || {
+            begun.fetch_add(1, Relaxed);
+            while begun.load(Relaxed) < 2 {
+                yield_now();
+            }
+            turns.lock().push(name);
+            let gave_way = Linux::give_way();
+            turns.lock().push(name);
+            gave_way
+        })
+    };
+    let both = [play('a'), play('b')].map(|fiber| fiber.join().expect("it ends"));
+    let turns = turns.lock();
+    // The first lets the second go on, whose own turn finds the first.
+    assert_eq!(both, [true, true]);
+    assert_eq!(turns[..2].iter().collect::<BTreeSet<_>>().len(), 2, "{turns:?}");
 }

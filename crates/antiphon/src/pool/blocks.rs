@@ -139,7 +139,8 @@ impl Lists {
 /// Frees a list of blocks.
 fn free(mut list: Option<NonNull<u8>>) {
     while let Some(block) = list {
-        // SAFETY: blocks on a list begin with this; they are of `Blocks::allocate`, and on no other.
+        // SAFETY: blocks on a list begin with this; they are of `Blocks::allocate`, and on no other
+        // list.
         unsafe {
             list = (*block.cast::<Free>().as_ptr()).next;
             Heap::free(block, BLOCK);

@@ -23,8 +23,8 @@ pub(in crate::fiber) fn turn() -> Option<u32> {
     below().map(Host::turn)
 }
 
-/// Whether the caller is a fiber, and another of its thread may go on. Not for fibers that move: the
-/// queue in which they stand is shared, and a yield costs as much as a wait.
+/// Whether the caller is a fiber, and another of its thread may go on. `false` for fibers that
+/// move: the queue in which they stand is shared, and a yield costs as much as a wait.
 pub(in crate::fiber) fn has_ready() -> bool {
     below().is_some_and(|host| !host.moves && !host.ready.is_empty())
 }
