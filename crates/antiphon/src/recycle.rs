@@ -35,11 +35,11 @@ use antiphon_platform::Platform as _;
 
 use crate::{Mutex, MutexGuard};
 
-/// Keeps values that are done with, for those who need one next. Meant for a `static`.
+/// Keeps values that are done with, for the next users. Meant for a `static`.
 ///
 /// | field | used by | what |
 /// |---|---|---|
-/// | `shelves` | threads of the same number modulo 64 | up to 64 spare values each, the last at the end |
+/// | `shelves` | threads of one number modulo 64 | up to 64 spare values each, the last at the end |
 /// | `depot` | all | batches of 32 spare values |
 ///
 /// It keeps as many values as were ever in use at the same time, until it is

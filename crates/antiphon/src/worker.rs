@@ -102,10 +102,13 @@ pub(crate) fn passes(now_ns: u64) {
 /// pool's policy panics.
 pub(crate) fn wait_for(awaited: &Awaited<'_, Linux>) {
     may_be_ready();
+    if awaited.is_over() {
+        return;
+    }
     let _waits = Waits(awaited);
     // The wait blocks its thread, which might have to run the awaited task.
     let (fiber, known) = local::with(|own| (own.fiber.get(), known(own)));
-    if fiber.is_some() && thread::panicking() && !awaited.is_over() {
+    if fiber.is_some() && thread::panicking() {
         leave();
     }
     if let Some(known) = known.filter(|_| fiber.is_none() && Linux::waits_on_words()) {

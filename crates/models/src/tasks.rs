@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_platform::{Atomic, AtomicInteger, Atomics};
+use antiphon_platform::{Atomic, AtomicInteger, Atomics, Platform as _, ThreadId};
 use antiphon_runtime::sched::{Crew, Lifo, Put, Room, Scheme, Share, Steal};
 use antiphon_runtime::task;
 
@@ -18,12 +18,14 @@ use crate::program::{Anywhere, Program};
 
 type Task = task::Task<Check>;
 type Countdown = task::Countdown<Check>;
+type BiasedCountdown = task::BiasedCountdown<Check>;
 type U32 = <Check as Atomics>::U32;
 
 const PLAIN: Bounds = Bounds::PLAIN;
 
 pub fn entries() -> Vec<Entry> {
     let both = &["taken", "lost"];
+    let both_ends = &["over at once", "waits"];
     vec![
         Entry::new("task/returns-1+1", returning(true), PLAIN.expiries(1)),
         Entry::new("task/dropped-1+1", returning(false), PLAIN.expiries(1)),
@@ -38,6 +40,8 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("task/worker-waits-3", helping(3), PLAIN.expiries(1)).by_lot(800),
         Entry::new("countdown/waits-1+1", counting(1), PLAIN.expiries(1)),
         Entry::new("countdown/waits-2+1", counting(2), PLAIN),
+        Entry::new("countdown/biased-1+1", biased(1), PLAIN.expiries(1)).reaches(both_ends),
+        Entry::new("countdown/biased-2+1", biased(2), PLAIN).reaches(both_ends),
     ]
 }
 
@@ -248,5 +252,43 @@ fn counting(tasks: u32) -> Program {
             antiphon_check::retire(countdown);
             assert!(done.iter().all(|done| done.get()));
         });
+    })
+}
+
+/// As [`counting`], by a maker that counts its own thread apart: it makes a task for each of the
+/// `others`, and one that it does itself. The first of the others makes one more.
+fn biased(others: u32) -> Program {
+    Program::new(1 + others, 1 + others, move |scope| {
+        let countdown = scope.share(BiasedCountdown::new(Some(ThreadId(1))));
+        let begun = scope.share(U32::ZERO);
+        let done: Vec<_> = (0..others).map(|_| scope.share(Data::new(false))).collect();
+        let all = done.clone();
+        scope.spawn(move || {
+            assert_eq!(Check::thread(), ThreadId(1));
+            (0..=others).for_each(|_| countdown.add());
+            begun.store(1, Release);
+            countdown.done();
+            match countdown.close() {
+                None => probe("over at once"),
+                Some(awaited) => {
+                    probe("waits");
+                    awaited.wait();
+                    countdown.leave();
+                }
+            }
+            antiphon_check::retire(countdown);
+            assert!(all.iter().all(|done| done.get()));
+        });
+        for (number, mine) in done.into_iter().enumerate() {
+            scope.spawn(move || {
+                begun.wait_while(Acquire, |begun| begun == 0);
+                if number == 0 {
+                    countdown.add();
+                    countdown.done();
+                }
+                mine.set(true);
+                countdown.done();
+            });
+        }
     })
 }

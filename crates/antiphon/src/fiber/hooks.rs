@@ -55,6 +55,12 @@ fn others_go_on() {
     }
 }
 
+/// Whether the caller stays on its thread until it returns: a thread does, and a fiber of a pool
+/// whose fibers don't move.
+pub(crate) fn stays() -> bool {
+    external::running().is_none() && !host::may_move()
+}
+
 fn give_way() -> bool {
     host::has_ready() && leave(Said::Yields { soft: false })
 }

@@ -32,7 +32,7 @@ use crate::deadline::PAST;
 use crate::local;
 use crate::worker::{passes, run};
 
-pub(super) use below::{below, has_ready, rest, turn, wait_here, wake_beside};
+pub(super) use below::{below, has_ready, may_move, rest, turn, wait_here, wake_beside};
 pub(crate) use moves::has_begun;
 
 /// The fibers of one thread. It is on the thread's stack, and its own.

@@ -91,7 +91,7 @@ pub(crate) use control::{GoesOn, next_identity};
 pub(crate) use current::{current_is_ours, not_here, show_stack, top_of};
 pub(crate) use files::{ByToken, Seats, Suspends, Until, Waited};
 pub(crate) use holders::Waits;
-pub(crate) use hooks::{identity, stacks};
+pub(crate) use hooks::{identity, stacks, stays};
 pub(crate) use host::{Host, Next, has_begun, monotonic_ns};
 
 use crate::budget;

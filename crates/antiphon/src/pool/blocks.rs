@@ -229,7 +229,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::thread;
 
-    /// So many blocks at once, by their addresses.
+    /// Allocates `count` blocks at once and frees them; returns their addresses.
     fn many(count: u32) -> BTreeSet<usize> {
         let small = Layout::new::<[u64; 4]>();
         let blocks: Vec<_> = (0..count).map(|_| Blocks::allocate(small)).collect();

@@ -7,12 +7,14 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 
 use antiphon_linux::Linux;
+use antiphon_platform::Platform as _;
 use antiphon_runtime::sched::Put;
-use antiphon_runtime::task::{Countdown, Task};
+use antiphon_runtime::task::{Awaited, BiasedCountdown, Countdown, Task};
 
 use super::blocks::Blocks;
 use super::shared::Shared;
 use super::{Policy, Pool, Standard};
+use crate::fiber::stays;
 use crate::unpoisoned::lock;
 use crate::worker::wait_for;
 
@@ -21,7 +23,7 @@ type Panic = Box<dyn Any + Send>;
 /// Spawns tasks that may borrow data which outlives the scope: see [`Pool::scope`].
 pub struct Scope<'scope, 'env: 'scope, Y: Policy<Linux> + 'static = Standard> {
     shared: &'scope Shared<Y>,
-    left: Countdown<Linux>,
+    left: BiasedCountdown<Linux>,
     panic: Mutex<Option<Panic>>,
     /// Invariant, as the lifetimes of [`std::thread::scope`].
     scope: PhantomData<&'scope mut &'scope ()>,
@@ -41,13 +43,13 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     {
         let scope = Scope {
             shared: &self.shared,
-            left: Countdown::NEW,
+            left: BiasedCountdown::new(stays().then(Linux::thread)),
             panic: Mutex::new(None),
             scope: PhantomData,
             env: PhantomData,
         };
         let worked = catch_unwind(AssertUnwindSafe(|| work(&scope)));
-        wait_all(&scope.left);
+        wait_then(scope.left.close(), || scope.left.leave());
         let panicked = lock(&scope.panic).take();
         match (worked, panicked) {
             (Ok(done), None) => done,
@@ -107,23 +109,28 @@ impl<Y: Policy<Linux> + 'static> Scope<'_, '_, Y> {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn wait_all(left: &Countdown<Linux>) {
-    if let Some(awaited) = left.close() {
-        let _leaves = Leaves(left);
+    wait_then(left.close(), || left.leave());
+}
+
+/// Blocks until all is over that a countdown awaits, and leaves it then.
+fn wait_then(awaited: Option<Awaited<'_, Linux>>, leave: impl Fn()) {
+    if let Some(awaited) = awaited {
+        let _leaves = Leaves(leave);
         wait_for(&awaited);
     }
 }
 
 /// The maker of the tasks goes on when this is dropped, though its policy panics.
-struct Leaves<'a>(&'a Countdown<Linux>);
+struct Leaves<F: Fn()>(F);
 
-impl Drop for Leaves<'_> {
+impl<F: Fn()> Drop for Leaves<F> {
     fn drop(&mut self) {
-        self.0.leave();
+        (self.0)();
     }
 }
 
 /// A task is done when this is dropped.
-struct Done<'a>(&'a Countdown<Linux>);
+struct Done<'a>(&'a BiasedCountdown<Linux>);
 
 impl Drop for Done<'_> {
     fn drop(&mut self) {

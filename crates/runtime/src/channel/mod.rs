@@ -232,8 +232,8 @@ impl<P: Platform, T> Channel<P, T> {
 }
 
 /// Lets others of the caller's thread run before a wait is prepared, once in a call; returns
-/// whether it did, and the caller looks again. Where the other end of the channel is a fiber of the same
-/// thread, that is a tenth of what a wait and a wake cost.
+/// whether it did, and the caller looks again. Where the other end of the channel is a fiber of the
+/// same thread, that is a tenth of what a wait and a wake cost.
 fn gives_way<P: Platform>(gave_way: &mut bool) -> bool {
     !mem::replace(gave_way, true) && P::give_way()
 }

@@ -84,7 +84,7 @@ impl<P: Platform> Ready<P> {
     #[must_use]
     pub fn awaited(&self) -> Awaited<'_, P> {
         let Owner { told, bell } = &self.owner.0;
-        Awaited { word: told, lasts: |told| told == 0, bell, watched: 0 }
+        Awaited { word: told, lasts: |told| told == 0, bell, watched: 0, own: None }
     }
 
     /// The owner has found something else to look at, while it rests: ends its rest.

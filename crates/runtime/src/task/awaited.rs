@@ -6,6 +6,7 @@ use antiphon_platform::{
     Atomic, AtomicInteger, Budget, Deadline, Notify, Parked, Platform, Ticket,
 };
 
+use super::countdown::{SETTLED, lacks};
 use crate::sleep::{Bell, Park};
 
 /// An event that the caller, and no other thread, waits for: by [`wait`](Self::wait), or as a
@@ -18,6 +19,8 @@ pub struct Awaited<'a, P: Platform> {
     pub(crate) bell: &'a Bell<P>,
     /// The bits that a waiter adds to the word when it is going to sleep.
     pub(crate) watched: u32,
+    /// Of a countdown: what `word` lacks, in a word of the waiter's thread (COUNT-3).
+    pub(crate) own: Option<&'a P::U32>,
 }
 
 impl<P: Platform> Awaited<'_, P> {
@@ -25,12 +28,40 @@ impl<P: Platform> Awaited<'_, P> {
     #[must_use]
     pub fn is_over(&self) -> bool {
         // Acquire: what was done until then; pairs with the releases of threads that change the
-        // word.
-        !(self.lasts)(self.word.load(Acquire))
+        // word. Relaxed: the thread's own.
+        let lacks = self.own.map_or(0, |own| lacks(own.load(Relaxed)));
+        !(self.lasts)(self.word.load(Acquire).wrapping_add(lacks))
+    }
+
+    /// Adds to the word what it lacks, if it is not over: it says by itself when it is then.
+    #[inline]
+    fn settle(&self) {
+        if let Some(own) = self.own {
+            self.settle_by(own);
+        }
+    }
+
+    #[cold]
+    fn settle_by(&self, own: &P::U32) {
+        // Relaxed: the thread's own.
+        let lacks = lacks(own.load(Relaxed));
+        if lacks == 0 {
+            return;
+        }
+        // Relaxed: a number.
+        let mut word = self.word.load(Relaxed);
+        while (self.lasts)(word.wrapping_add(lacks)) {
+            // Relaxed: no thread learns anything by it; and it goes on with the releases of others.
+            match self.word.compare_exchange(word, word.wrapping_add(lacks), Relaxed, Relaxed) {
+                Ok(_) => return own.store(SETTLED, Relaxed),
+                Err(now) => word = now,
+            }
+        }
     }
 
     /// The caller is going to sleep by this ticket, unless the event is over now.
     pub(crate) fn arm(&self, ticket: Ticket) {
+        self.settle();
         self.bell.arm(ticket);
         if self.watched != 0 {
             // Relaxed: TASK-3, it is about one word.
@@ -53,6 +84,10 @@ impl<P: Platform> Awaited<'_, P> {
         if self.is_over() {
             return;
         }
+        self.settle();
+        if self.is_over() {
+            return;
+        }
         let spin = if P::crowded() { Budget::NONE } else { Budget::ns(P::sleep_cost_ns()) };
         // Acquire: as in `is_over`.
         if self.word.spin_while(Acquire, spin, self.lasts).is_ok() {
@@ -62,7 +97,7 @@ impl<P: Platform> Awaited<'_, P> {
         let ticket = notify.begin();
         loop {
             self.arm(ticket);
-            // Relaxed: acquired below.
+            // Relaxed: acquired below. The word was settled above.
             if !(self.lasts)(self.word.load(Relaxed)) {
                 break;
             }

@@ -55,7 +55,7 @@ impl<P: Platform, T> Handle<P, T> {
     /// thread waits by.
     pub(crate) fn awaited_shared(&self) -> Awaited<'_, P> {
         let Header { state, bell, .. } = self.header();
-        Awaited { word: state, lasts: |state| state & DONE == 0, bell, watched: WATCHED }
+        Awaited { word: state, lasts: |state| state & DONE == 0, bell, watched: WATCHED, own: None }
     }
 
     /// Returns what the task has returned; `None` if it has panicked, or was dropped. Blocks until

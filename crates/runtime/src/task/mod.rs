@@ -49,7 +49,7 @@ use antiphon_sync::queue::Item;
 use crate::sleep::{Bell, Park};
 
 pub use awaited::Awaited;
-pub use countdown::Countdown;
+pub use countdown::{BiasedCountdown, Countdown};
 pub use future::drive;
 pub use handle::Handle;
 pub use memory::{Heap, Memory};

@@ -23,6 +23,11 @@ pub(in crate::fiber) fn turn() -> Option<u32> {
     below().map(Host::turn)
 }
 
+/// Whether the caller is a fiber that may change its thread.
+pub(in crate::fiber) fn may_move() -> bool {
+    below().is_some_and(|host| host.moves)
+}
+
 /// Whether the caller is a fiber, and another of its thread may go on. `false` for fibers that
 /// move: the queue in which they stand is shared, and a yield costs as much as a wait.
 pub(in crate::fiber) fn has_ready() -> bool {
