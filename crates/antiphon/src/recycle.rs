@@ -39,7 +39,7 @@ use crate::{Mutex, MutexGuard};
 ///
 /// | field | used by | what |
 /// |---|---|---|
-/// | `shelves` | threads of one number modulo 64 | up to 64 spare values each, the last at the end |
+/// | `shelves` | threads of one number modulo 64 | up to 64 spare values, the last at the end |
 /// | `depot` | all | batches of 32 spare values |
 ///
 /// It keeps as many values as were ever in use at the same time, until it is

@@ -17,7 +17,7 @@
 //! | lines | field | written by | meaning |
 //! |---|---|---|---|
 //! | 0–1 | `others` | all but the maker's thread | a countdown |
-//! | 2–3 | `own` | the maker's thread | even, unsettled: twice the tasks that `left` lacks; 1: settled |
+//! | 2–3 | `own` | the maker's thread | even: twice the tasks that `left` lacks; 1: settled |
 //! | 4 | `maker` | | the maker's thread; `None`: that may change, and `own` is not used |
 //!
 //! ```text
