@@ -39,7 +39,7 @@ use crate::{Mutex, MutexGuard};
 ///
 /// | field | used by | what |
 /// |---|---|---|
-/// | `shelves` | threads of one number modulo 64 | up to 64 spare values, the last at the end |
+/// | `shelves` | threads of one number modulo 64 | some 64 spare values, the last at the end |
 /// | `depot` | all | batches of 32 spare values |
 ///
 /// It keeps as many values as were ever in use at the same time, until it is
@@ -62,13 +62,14 @@ pub struct Recycled<'a, T> {
 }
 
 const SHELVES: usize = 64;
-/// The number of values that move between a shelf and the depot at a time. A shelf has twice as
-/// many at most.
+/// The number of values that move between a shelf and the depot at a time. A shelf that has twice
+/// as many gives some away.
 const BATCH: usize = 32;
 
 impl<T> Recycler<T> {
     /// Creates one that has nothing to spare. `make` makes a value where there is none, and `reset`
-    /// prepares one that is done with for its next user: `Recycler::new(Vec::new, Vec::clear)`.
+    /// prepares one that is done with for its next user: `Recycler::new(Vec::new, Vec::clear)`. A
+    /// value whose `reset` panics is dropped.
     #[must_use]
     pub const fn new(make: fn() -> T, reset: fn(&mut T)) -> Self {
         let shelves = [const { Shelf(Mutex::new(Vec::new())) }; SHELVES];

@@ -15,13 +15,14 @@ use super::evidence::{Class, likewise};
 use super::{Evidence, Finding, percent};
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
+    if !evidence.report.run.profile {
+        return Vec::new();
+    }
     let is_rare = |class: &Class<'_>| class.rare_long_waits().is_some();
-    let found: Vec<_> = evidence
-        .waited_for(LEAST_SHARE)
-        .filter(|(_, class)| evidence.report.run.profile && is_rare(class))
-        .collect();
+    let found: Vec<_> =
+        evidence.waited_for(LEAST_SHARE).filter(|(_, class)| is_rare(class)).collect();
     let Some((&(share, class), others)) = found.split_first() else { return Vec::new() };
-    let (waits, ns) = class.rare_long_waits().unwrap_or_default();
+    let Some((waits, ns)) = class.rare_long_waits() else { return Vec::new() };
     let says = format!(
         "Threads spent {} of their working time waiting for {}, most of it at {}: only {} of {} \
          acquisitions waited for long, but for {} on average.{}",
