@@ -1,7 +1,7 @@
-//! Broadcasts that move the waiters into the mutex's queue: no waiter lost, none stuck, and nothing
-//! touched that may be gone.
+//! Models of broadcasts that move the waiters into the mutex's queue: no waiter is lost or stuck,
+//! and no memory is touched that may be freed.
 //!
-//! The waits are spelt out, as the preload does them: with a count of the threads that may touch
+//! The waits are written out as the preload does them, with a count of the threads that may touch
 //! the condition variable.
 
 use antiphon_check::HeavyFence::{Either, Granted};
@@ -67,7 +67,7 @@ pub fn entries() -> Vec<Entry> {
             .by_lot(5_000)
             .reaches(&["moved", "moved at the deadline", "retired"]),
         Entry::new("condvar/passes-the-stuck-3+1", stuck(&[0; 3], 0), stuck_bounds)
-            .by_lot(5_000)
+            .by_lot(30_000)
             .reaches(&["passed"]),
         Entry::new("condvar/passes-the-stuck-4+1", stuck(&[0; 4], 0), stuck_bounds)
             .by_lot(5_000)
@@ -84,7 +84,7 @@ pub fn entries() -> Vec<Entry> {
 struct Shelf<F: Form> {
     lock: ShflMutex<Check, policy::None, F>,
     filled: Condvar<Check>,
-    /// Threads that may touch `filled`.
+    /// Number of threads that may touch `filled`.
     inside: Word,
     items: Data<u32>,
 }
@@ -109,7 +109,7 @@ impl<F: Form> Shelf<F> {
         let (end, alone) = match entry.moved() {
             Ok(moved) => (End::Moved(moved), true),
             Err(entry) => {
-                // SAFETY: prepared in `begin`.
+                // SAFETY: `entry` was prepared in `begin`.
                 let end = unsafe { self.filled.finish(entry) };
                 // Release: pairs with the acquire in `destruction`.
                 self.inside.fetch_sub(1, Release);
@@ -127,7 +127,7 @@ impl<F: Form> Shelf<F> {
         notified
     }
 
-    /// Takes an item; `false` if `deadline` came first.
+    /// Takes an item; returns `false` if `deadline` came first.
     fn take(&self, deadline: Option<Deadline>) -> bool {
         self.lock.lock();
         let mut notified = true;
@@ -149,7 +149,8 @@ impl<F: Form> Shelf<F> {
     }
 }
 
-/// CV-3: a broadcast reaches all, with the mutex held or after it.
+/// CV-3: a broadcast reaches all waiters, whether it is sent with the mutex held or after its
+/// release.
 fn to_all<F: Form>(takers: u32, held: bool) -> Program {
     Program::new(takers + 1, takers + 1, move |scope| {
         let shelf = scope.share(Shelf::<F>::new());
@@ -175,9 +176,9 @@ fn to_all<F: Form>(takers: u32, held: bool) -> Program {
     })
 }
 
-/// As [`to_all`], of waiters that wait already; the broadcast alone is enumerated, and how they get
-/// the mutex, which the last of them destroys (MOVE-1). The last `timed` of them have a deadline.
-/// Has to reach `destroyed`.
+/// [`to_all`] for waiters that already wait; only the broadcast is enumerated, and how the waiters
+/// get the mutex, which the last of them destroys (MOVE-1). The last `timed` of them have a
+/// deadline. Must reach `destroyed`.
 fn listed<F: Form>(takers: u32, timed: u32) -> Program {
     Program::new(takers + 1, takers + 1, move |scope| {
         let shelf = scope.share(Shelf::<F>::new());
@@ -206,7 +207,7 @@ fn listed<F: Form>(takers: u32, timed: u32) -> Program {
     })
 }
 
-/// As [`to_all`], of waiters that may give up: each has an item, or left one.
+/// [`to_all`] for waiters that may give up: each takes an item, or leaves one.
 fn or_gives_up<F: Form>(takers: u32) -> Program {
     Program::new(takers + 1, takers + 1, move |scope| {
         let shelf = scope.share(Shelf::<F>::new());
@@ -230,7 +231,7 @@ fn or_gives_up<F: Form>(takers: u32) -> Program {
 }
 
 /// CV-4: the condition variable is destroyed when all are notified, by a thread that holds the
-/// mutex, so that they have not returned. Has to reach `retired`.
+/// mutex, so that the waiters have not returned. Must reach `retired`.
 fn destruction<F: Form>(takers: u32) -> Program {
     Program::new(takers + 1, takers + 1, move |scope| {
         let shelf = scope.share(Shelf::<F>::new());
@@ -243,7 +244,7 @@ fn destruction<F: Form>(takers: u32) -> Program {
             shelf.lock.lock();
             shelf.items.set(takers);
             shelf.notify_all();
-            // Acquire: pairs with the release of each thread that has gone out.
+            // Acquire: pairs with the release of each thread that has left.
             shelf.inside.wait_while(Acquire, |inside| inside != 0);
             antiphon_check::retire(&shelf.filled);
             antiphon_check::probe("retired");
@@ -252,9 +253,9 @@ fn destruction<F: Form>(takers: u32) -> Program {
     })
 }
 
-/// MOVE-2, WATCH-1 to 4: the first of the waiters sits in a signal handler until all others are
-/// through, among them `timed` ones that want the mutex until a deadline. They get through,
-/// whichever of them is the head. Has to reach `passed`; and `gave up`, if some are timed.
+/// MOVE-2, WATCH-1 to 4: the first of the waiters stays in a signal handler until all others are
+/// through, among them `timed` threads that want the mutex until a deadline. They get through,
+/// whichever of them is the head. Must reach `passed`; and `gave up`, if some are timed.
 fn stuck(urgencies: &'static [u8], timed: u32) -> Program {
     let takers = urgencies.len() as u32;
     Program::new(takers + timed + 1, takers + timed + 1, move |scope| {
@@ -285,7 +286,7 @@ fn stuck(urgencies: &'static [u8], timed: u32) -> Program {
                 let entry = unsafe { shelf.filled.prepare_with(&shelf.lock) };
                 unlock(&shelf.lock);
                 through.wait_while(Relaxed, |through| through != takers - 1 + timed);
-                // SAFETY: prepared above.
+                // SAFETY: `entry` was prepared above.
                 match unsafe { shelf.filled.finish(entry) } {
                     End::Moved(moved) => {
                         antiphon_check::probe("passed");

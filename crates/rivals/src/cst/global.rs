@@ -1,8 +1,8 @@
-//! The sockets' queue: MCS over lines, whose waiters sleep when their slice is over.
+//! The queue of sockets: an MCS queue of lines, whose waiters sleep when their time slice is over.
 //!
-//! A line is one of a socket's two, or the node of a thread that stands in the queue for itself. At
-//! most two lines of each socket wait here at a time, so none is passed over: the lock goes to the
-//! next, and if that sleeps, it is woken for it.
+//! A line is one of a socket's two, or the node of a thread that queues for itself. At most two
+//! lines of each socket wait here at a time, so none is passed over: the lock goes to the next
+//! line, and its waiter is woken if it sleeps.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -21,17 +21,17 @@ pub(super) struct Queue<P: Platform> {
 impl<P: Platform> Queue<P> {
     pub(super) const NEW: Self = Self { tail: P::U32::ZERO };
 
-    /// Whether the lock is free; may be stale at once.
+    /// Returns whether the lock is free; the result may be stale at once.
     pub(super) fn is_free(&self) -> bool {
-        // Relaxed: a caller that acts on it looks again.
+        // Relaxed: a caller that acts on it checks again.
         self.tail.load(Relaxed) == 0
     }
 
-    /// Joins with a line that is the caller's, and waits for the lock.
+    /// Joins the queue with the caller's `line`, and waits for the lock.
     pub(super) fn enter<F: CstForm>(&self, line: &Node<P>) {
         begin(line);
         // Release: the line, to the arriving waiter that finds its name here. Acquire: pairs with
-        // that; if no other is before us, with the release in `leave`.
+        // that; if the queue was empty, with the release in `leave`.
         if let Some(previous) = Node::<P>::at(self.tail.swap(line.bits(), AcqRel)) {
             // Release: the line, to the owner that grants us the lock; pairs with the acquire in
             // `leave`.
@@ -47,7 +47,8 @@ impl<P: Platform> Queue<P> {
         self.tail.compare_exchange(0, line.bits(), AcqRel, Relaxed).is_ok()
     }
 
-    /// Gives the lock to the next, or leaves it free. The last touch of the lock (CST-2).
+    /// Gives the lock to the next line, or leaves it free. This is the last touch of the lock
+    /// (CST-2).
     pub(super) fn leave(&self, line: &Node<P>) {
         let next = &line.waiter.next;
         // Relaxed: only whether it is zero matters here. Release: what we have done, to the
@@ -69,10 +70,10 @@ impl<P: Platform> Queue<P> {
         }
     }
 
-    /// For the child of a fork: forgets an owner that was a thread of the parent.
+    /// In the child of a fork: discards an owner that was a thread of the parent.
     pub(super) fn forget(&self) {
-        // Release: pairs with the acquire of the next owner.
-        self.tail.store(0, Release);
+        // Relaxed: there is nothing to publish. The parent's writes are in the child's memory.
+        self.tail.store(0, Relaxed);
     }
 }
 
@@ -83,10 +84,10 @@ fn begin<P: Platform>(line: &Node<P>) {
 }
 
 fn wait<P: Platform, F: CstForm>(line: &Node<P>) {
-    // The line's turn is a few batches away, and all waiters of its socket wait for that: the
-    // waiter keeps its CPU for its slice, whatever thread wants it. If it slept for each thread
-    // that wants its CPU, it would come back with the lock before a waiter that was woken there has
-    // had it, and send that waiter to sleep again each time.
+    // The line's turn is a few batches away, and all waiters of its socket wait for it: the waiter
+    // keeps its CPU for its slice, even if other threads want that CPU. If it slept whenever
+    // another thread wants its CPU, it would return with the lock before a waiter that was woken
+    // there has had it, and that waiter would have to sleep again each time.
     let spun = spin::<P, F, u32>(&line.waiter.status, F::PIECE_NS, |status| status == UW);
     if spun.is_err() && fall_asleep(line).is_ok() {
         let _ = sleep(line);

@@ -1,15 +1,15 @@
 //! CST: NUMA-aware blocking locks whose memory grows with the sockets that use them.
 //!
 //! Source: S. Kashyap, C. Min, T. Kim, "Scalable NUMA-aware Blocking Synchronization Primitives",
-//! USENIX ATC 2017; its talk is `004_…`. From the public description, to compare with.
+//! USENIX ATC 2017; its talk is `004_…`. Written from the public description, for comparison.
 //!
 //! | lock | bytes | and for each socket that has used it |
 //! |---|---|---|
 //! | [`CstMutex`] | 16 | 128 |
 //! | [`CstRwLock`] | 16 | 192 |
 //!
-//! and a node of 64 for the owner and for each waiter. A socket's memory stays until the lock is
-//! dropped ("Snodes are active until the life-cycle of the lock").
+//! and a node of 64 bytes for the owner and for each waiter. A socket's memory stays until the lock
+//! is dropped ("Snodes are active until the life-cycle of the lock").
 //!
 //! ```text
 //!   tail ──────────────────────────────┐            the sockets' queue: MCS, a socket once
@@ -22,34 +22,35 @@
 //!     └────► PW ─► PW                               sleeping waiters, in the queue or skipped
 //! ```
 //!
-//! A waiter is one of L (has the lock), UW (spins) and PW (sleeps). The lock goes from waiter to
+//! A waiter's state is L (has the lock), UW (spins) or PW (sleeps). The lock goes from waiter to
 //! waiter of a socket, at most [`CstForm::BATCH`] times, and always to a waiter that is UW; waiters
-//! that are PW are passed over. So no wake-up is ever a part of a hand-off inside a socket. An
-//! owner that ends the batch, or finds no waiter UW on its socket, wakes the waiter that has slept
-//! there longest, which joins the queue anew.
+//! that are PW are passed over. So a hand-off inside a socket never includes a wake-up. An owner
+//! that ends the batch, or finds no waiter UW on its socket, wakes the waiter that has slept there
+//! longest, which joins the queue anew.
 //!
 //! A waiter spins while no other thread wants its CPU ("Waiters park themselves if more than one
 //! tasks are running on a CPU"), or, with [`Quantum`], to the end of its time slice ("Limit the
 //! spinning up to a waiter's time quantum").
 //! [`Hints::slice_left_ns`](antiphon_platform::Hints::slice_left_ns) says how exactly that is
-//! known. A head spins to the end of its slice in any case: it is to have the lock for its socket.
+//! known. A head always spins to the end of its slice, because it must acquire the lock for its
+//! socket.
 //!
 //! Invariants:
 //!
 //! - CST-1: a socket's structure is found by walking a list that only grows. Each socket has one.
-//! - CST-2: a socket stands in the sockets' queue by one of two lines, used in turns. An owner that
+//! - CST-2: a socket is in the sockets' queue by one of two lines, used alternately. An owner that
 //!   leaves does everything else first; the release of the line is the last touch of the lock, and
 //!   no thread can use that line again before it.
-//! - CST-3: only the owner takes waiters out of its socket's queue, and an owner or head stands
-//!   before all that are in it.
+//! - CST-3: only the owner takes waiters out of its socket's queue, and an owner or head is before
+//!   all that are in it.
 //! - CST-4: a waiter becomes PW by an exchange that only a grant can beat, and then puts itself on
 //!   the parking list. It has been passed over (`OUT`) before that list is swept; so a waiter that
 //!   comes to the list after the sweep finds itself `OUT`, and sweeps.
 //! - CST-5: a waiter that sleeps is on the parking list, about to be, or being woken. An owner that
-//!   closes a queue or ends a batch wakes one waiter of the list, and that waiter will be in its
-//!   place.
+//!   closes a queue or ends a batch wakes one waiter of the list, and that waiter takes over this
+//!   duty.
 //!
-//! Readers are counted by socket, and writers have the mutex:
+//! Readers are counted by socket, and writers use the mutex:
 //!
 //! - CST-RW-1: a reader is in if its own addition has found its socket's word open. It leaves by
 //!   the same word ([`Seat`]).
@@ -73,9 +74,9 @@
 //! | sleepers spin on a lock that protects their list | CST-4 |
 //! | all sleepers of a socket are woken at once | one is woken, the first that came |
 //!
-//! As published, sleepers are overtaken until the batch ends, and may be again each time they have
-//! slept. In the child of a `fork`, a lock that was free, or held by the thread that has forked,
-//! works on with new structures.
+//! As in the published lock, sleepers are overtaken until the batch ends, and possibly again each
+//! time they have slept. In the child of a `fork`, a lock that was free, or held by the thread that
+//! has forked, continues with new structures.
 
 mod global;
 mod local;
@@ -91,20 +92,20 @@ use crate::slice::ALONE;
 crate::locks!(cst => shows);
 pub use rw::{CstRwLock, Seat};
 
-/// The constants of a CST lock.
+/// Constants of a CST lock.
 pub trait CstForm: Send + Sync + 'static {
-    /// How often the lock is handed on inside a socket before another socket has its turn.
+    /// Number of hand-overs inside a socket before another socket has its turn.
     const BATCH: u32;
-    /// How long a waiter spins, in nanoseconds, before it asks again for how long it may spin. 0:
+    /// Length of one spin, in nanoseconds, after which a waiter asks again how long it may spin. 0:
     /// it does not spin.
     const PIECE_NS: u32;
-    /// Time left of its slice, in nanoseconds, at which a waiter goes to sleep; the head of a
-    /// socket goes to sleep when no more than a piece is left.
+    /// Remaining time of its slice, in nanoseconds, at which a waiter goes to sleep; the head of a
+    /// socket goes to sleep when at most one piece is left.
     const MARGIN_NS: u32;
 }
 
-/// The published batch; a waiter sleeps as soon as another wants its CPU, a head when its slice is
-/// over.
+/// The published batch; a waiter sleeps as soon as another thread wants its CPU, a head when its
+/// slice is over.
 pub struct Standard;
 
 impl CstForm for Standard {

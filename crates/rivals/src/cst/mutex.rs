@@ -12,19 +12,19 @@ use super::snode::{Snode, Snodes};
 use super::{CstForm, Standard};
 use crate::classic::node::Node;
 
-/// A CST mutex: 16 bytes, 128 for each socket that has used it, and a node of 64 for the owner and
-/// each waiter.
+/// A CST mutex: 16 bytes, 128 bytes for each socket that has used it, and a node of 64 bytes for
+/// the owner and each waiter.
 ///
-/// Where its structures can't be had, a thread waits among the sockets as if it were one. What the
-/// lock has taken is given back when it is dropped; on a simulated machine, that has to be inside
-/// the simulation. The mutex inside a readers-writer lock has `READERS`, and 192 bytes for each
-/// socket.
+/// If a structure for its socket cannot be allocated, a thread queues among the sockets as if it
+/// were one. The nodes that the lock has taken are given back when it is dropped; on a simulated
+/// machine, that must happen inside the simulation. The mutex inside a readers-writer lock has
+/// `READERS`, and 192 bytes for each socket.
 #[repr(C)]
 pub struct CstMutex<P: Platform, F: CstForm = Standard, const READERS: bool = false> {
     queue: Queue<P>,
-    /// Name of the structure of the socket that has the lock, while no thread has it for itself.
+    /// Name of the structure of the socket that has the lock, unless a thread has it for itself.
     serving: P::U32,
-    /// Name of the owner's node, if that stands in the sockets' queue for itself; otherwise 0.
+    /// Name of the owner's node, if that node is in the sockets' queue for itself; otherwise 0.
     alone: P::U32,
     pub(super) snodes: Snodes<P>,
     marker: PhantomData<F>,
@@ -35,7 +35,7 @@ pub struct CstMutex<P: Platform, F: CstForm = Standard, const READERS: bool = fa
 pub(super) enum Had {
     /// From another thread of the same batch.
     InBatch,
-    /// In another way.
+    /// In any other way.
     Fresh,
 }
 
@@ -70,9 +70,9 @@ impl<P: Platform, F: CstForm, const READERS: bool> CstMutex<P, F, READERS> {
         had
     }
 
-    /// Releases the lock: to a waiter that spins on the same socket if there is one and it is not
-    /// another socket's turn. If the lock does not stay on the socket, wakes the waiter that has
-    /// slept there longest, after that.
+    /// Releases the lock: to a waiter that spins on the same socket, unless there is none or it is
+    /// another socket's turn. If the lock does not stay on the socket, then wakes the waiter that
+    /// has slept there longest.
     ///
     /// # Safety
     ///
@@ -81,18 +81,18 @@ impl<P: Platform, F: CstForm, const READERS: bool> CstMutex<P, F, READERS> {
         self.unlock_by(|| {});
     }
 
-    /// Makes now what `socket` needs, so that no later acquisition there has to. `false` if there
-    /// are no nodes for it.
+    /// Allocates the structure of `socket` now, so that no later acquisition there must. Returns
+    /// `false` if no nodes are free for it.
     pub fn reserve(&self, socket: SocketId) -> bool {
         self.snodes.of::<READERS>(socket).is_some()
     }
 
-    /// How many sockets the lock has structures for: 128 bytes each.
+    /// Number of sockets that the lock has structures for, 128 bytes each.
     pub fn sockets(&self) -> usize {
         self.snodes.iter().count()
     }
 
-    /// Gives back what the lock has taken; the lock is then as new.
+    /// Gives back the nodes that the lock has taken; the lock is then as new.
     pub fn reset(&mut self) {
         self.snodes.give();
     }
@@ -133,7 +133,8 @@ impl<P: Platform, F: CstForm, const READERS: bool> CstMutex<P, F, READERS> {
     }
 
     fn release(&self, batch: u32, leaving: impl FnOnce()) {
-        // Relaxed: the owner's. It may run on another socket by now: it releases what it has.
+        // Relaxed: only the owner accesses it. It may run on another socket by now: it releases the
+        // socket that it holds the lock for.
         if let Some(me) = Node::<P>::at(self.alone.load(Relaxed)) {
             leaving();
             self.alone.store(0, Relaxed);
@@ -142,13 +143,13 @@ impl<P: Platform, F: CstForm, const READERS: bool> CstMutex<P, F, READERS> {
             return;
         }
         let Some(snode) = Snode::<P>::at(self.serving.load(Relaxed)) else {
-            // A parent has left it, with queues that belong to no thread.
+            // A parent process has left it, with queues that belong to no thread.
             self.snodes.forget();
             self.queue.forget();
             return;
         };
         let me = snode.owner();
-        // It is read before the queue is closed: the next head begins another turn.
+        // Read before the queue is closed: the next head begins another turn.
         let line = snode.present_line();
         let passes = snode.passes().load(Relaxed) + 1;
         let what = if passes < batch { LOCK } else { HEAD };
@@ -167,7 +168,7 @@ impl<P: Platform, F: CstForm, const READERS: bool> CstMutex<P, F, READERS> {
     }
 
     fn own_alone(&self, me: &Node<P>) {
-        // Relaxed: for the thread that unlocks, which is us.
+        // Relaxed: only for the thread that unlocks, which is us.
         self.alone.store(me.bits(), Relaxed);
     }
 }

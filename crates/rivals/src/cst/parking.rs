@@ -10,18 +10,18 @@ use crate::slice::{self, Spin};
 
 /// The waiter spins.
 pub(super) const UW: u32 = 1;
-/// Beside `UW`: the waiter sleeps, or is about to.
+/// Added to `UW`: the waiter sleeps, or is about to.
 pub(super) const PARKED: u32 = 2;
 /// The waiter sleeps.
 pub(super) const PW: u32 = UW | PARKED;
-/// Beside these: the waiter was passed over, and is in no queue.
+/// Added to the flags above: the waiter was passed over, and is in no queue.
 pub(super) const OUT: u32 = 4;
-/// Beside `PW`: the waiter is to wake. It is not awake before it runs and says so itself: until
-/// then nothing is handed to it.
+/// Added to `PW`: the waiter was told to wake. It counts as awake only when it runs and says so
+/// itself: until then nothing is handed to it.
 const WOKEN: u32 = 64;
 /// The waiter has the lock.
 pub(super) const LOCK: u32 = 8;
-/// The waiter is the first of its socket, and has to get the lock for it.
+/// The waiter is the first of its socket, and must acquire the lock for it.
 pub(super) const HEAD: u32 = 16;
 
 /// Does what [`slice::spin`](crate::slice::spin) does, for the caller's own quantum: until no
@@ -45,11 +45,11 @@ pub(super) fn spin<P: Platform, F: CstForm, W: Word>(
 ///
 /// The waiter's status: another thread was faster.
 pub(super) fn fall_asleep<P: Platform>(me: &Node<P>) -> Result<(), u32> {
-    // Relaxed: it says nothing but that we sleep. Acquire where it fails: as in `spin`.
+    // Relaxed: it only announces that we sleep. Acquire where it fails: as in `spin`.
     me.waiter.status.compare_exchange(UW, PW, Relaxed, Acquire).map(|_| ())
 }
 
-/// Sleeps while the caller is PW and is not to wake; returns its status then.
+/// Sleeps while the caller is PW and was not told to wake; returns its status then.
 pub(super) fn sleep<P: Platform>(me: &Node<P>) -> u32 {
     let status = &me.waiter.status;
     loop {
@@ -61,12 +61,12 @@ pub(super) fn sleep<P: Platform>(me: &Node<P>) -> u32 {
         if seen & WOKEN != 0 {
             return status.fetch_and(!(PARKED | WOKEN), Acquire) & !(PARKED | WOKEN);
         }
-        // Why it has returned does not matter: the status tells.
+        // The reason for the return does not matter: the loop checks the status.
         let _ = P::park(me.waiter, None);
     }
 }
 
-/// PW → OUT, by the owner; returns whether the waiter was PW. Release: our look at the waiter's
+/// PW → OUT, by the owner; returns whether the waiter was PW. Release: our read of the waiter's
 /// link happens before the node's next use; pairs with the acquires in `sleep`.
 pub(super) fn pass_over<P: Platform>(at: &Node<P>) -> bool {
     let status = &at.waiter.status;
@@ -81,14 +81,15 @@ pub(super) fn pass_over<P: Platform>(at: &Node<P>) -> bool {
     false
 }
 
-/// Puts the caller, which is PW, in front of a parking list.
+/// Pushes the caller, which is PW, onto a parking list.
 pub(super) fn list<P: Platform>(list: &P::U32, me: &Node<P>) {
     let mut first = list.load(Relaxed);
     loop {
         // Relaxed: published by the exchange.
         me.waiter.resume.store(first, Relaxed);
         // Release: our node; pairs with the acquire in `sweep`. Acquire: pairs with the release in
-        // `sweep`, so that we see what was done to us before a sweep that has missed us (CST-4).
+        // `sweep`, so that we see what was done to our node before a sweep that has missed us
+        // (CST-4).
         match list.compare_exchange(first, me.bits(), AcqRel, Relaxed) {
             Ok(_) => return,
             Err(now) => first = now,
@@ -96,7 +97,7 @@ pub(super) fn list<P: Platform>(list: &P::U32, me: &Node<P>) {
     }
 }
 
-/// The waiters that were on a parking list and are to be woken.
+/// Waiters that were taken off a parking list and must be woken.
 #[must_use = "the waiter that was taken off the list must be woken"]
 pub(super) struct Sleepers(pub(super) u32);
 
@@ -108,7 +109,7 @@ pub(super) fn sweep<P: Platform>(list: &P::U32) -> Sleepers {
 }
 
 impl Sleepers {
-    /// The first of them that came, and the others behind it as they came.
+    /// Reverses the list, so that the first to come is first; returns its name.
     pub(super) fn in_order<P: Platform>(self) -> u32 {
         let (mut left, mut first) = (self.0, 0);
         while let Some(sleeper) = Node::<P>::at(left) {
@@ -119,7 +120,7 @@ impl Sleepers {
         first
     }
 
-    /// Wakes them. Touches their nodes only, nothing of the lock.
+    /// Wakes all of them. Touches only their nodes, nothing of the lock.
     pub(super) fn wake<P: Platform>(self) {
         let mut left = self.0;
         while let Some(sleeper) = Node::<P>::at(left) {
@@ -129,11 +130,13 @@ impl Sleepers {
     }
 }
 
-/// Wakes a waiter that was taken off its list. Touches its node only.
+/// Wakes a waiter that was taken off its list. Touches only its node.
 pub(super) fn wake<P: Platform>(sleeper: &Node<P>) {
     let reference = sleeper.reference();
-    // Release: our look at the link happens before the node's next use; pairs with the acquire in
+    // Release: our read of the link happens before the node's next use; pairs with the acquire in
     // `sleep`.
+    // mutant: a model executes a load before all later writes of other threads, so our read of the
+    // link never sees the node's next use.
     sleeper.waiter.status.fetch_or(WOKEN, Release);
     if let Some(reference) = reference {
         P::unpark(reference);

@@ -1,4 +1,4 @@
-//! The readers of one socket: a line with one word.
+//! The readers of one socket, counted in a word on a cache line of their own.
 //!
 //! ```text
 //!   63           32 31          2    1       0
@@ -10,9 +10,9 @@
 //! | `queue` | the word |
 //! | `due` | name of the writer's node that `WAKE` is for |
 //!
-//! The sleepers are a list of readers, the last to come first: only readers, and only this
-//! socket's. One exchange opens the word and takes the list. The writer wakes the first, which
-//! wakes the others itself: a writer wakes one reader per socket.
+//! The sleepers are a list of readers of this socket, the last to come first. One exchange opens
+//! the word and takes the list. The writer wakes the first, which wakes the others itself: a writer
+//! wakes one reader per socket.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -26,18 +26,18 @@ use crate::classic::node::Node;
 const CLOSED: u64 = 1;
 const WAKE: u64 = 2;
 const READER: u64 = 4;
-/// All readers.
+/// The readers' count in the word.
 const COUNT: u64 = 0xFFFF_FFFC;
 const LIST_SHIFT: u32 = 32;
 
-/// The status of a reader that was woken, and is to wake those behind it on the list.
+/// The status of a reader that was woken, and must wake those behind it on the list.
 const LEADER: u32 = 32;
 
 /// The readers of one socket.
 pub(super) struct Readers<P: Platform>(pub(super) Node<P>);
 
 impl<P: Platform> Readers<P> {
-    /// Makes the word as new: closed, and no reader is in (CST-RW-2).
+    /// Resets the word: closed, and no reader is in (CST-RW-2).
     pub(super) fn init(&self) {
         // Relaxed: published with the line's name.
         self.word().store(CLOSED, Relaxed);
@@ -49,26 +49,27 @@ impl<P: Platform> Readers<P> {
 
     /// CST-RW-1: counts the caller in if no writer is in; returns whether the caller is in.
     pub(super) fn enter(&self) -> bool {
-        // Relaxed: checked again below; a reader that finds the word closed does not write to it.
+        // Relaxed: the addition below checks again; a reader that finds the word closed here does
+        // not write to it.
         if self.word().load(Relaxed) & CLOSED != 0 {
             return false;
         }
         // Acquire: what the writers have done; pairs with the release in `open`.
         let entered = self.word().fetch_add(READER, Acquire) & CLOSED == 0;
         if !entered {
-            // A writer may have counted us, and waits for this then.
+            // A writer may have counted us, and then waits for this.
             self.leave();
         }
         entered
     }
 
-    /// Counts the owner in; its word is closed.
+    /// Counts the owner as a reader; the word is closed.
     pub(super) fn enter_as_owner(&self) {
-        // Relaxed: the owner comes after what it has done itself.
+        // Relaxed: what the owner has done itself is ordered before this.
         self.word().fetch_add(READER, Relaxed);
     }
 
-    /// Takes one reader off; wakes a writer that sleeps until the last reader has gone.
+    /// Subtracts one reader; wakes a writer that sleeps until the last reader has left.
     pub(super) fn leave(&self) {
         // Release: what we have seen; pairs with the acquires in `close` and `wait_until_empty`.
         let left = self.word().fetch_sub(READER, Release) - READER;
@@ -79,8 +80,8 @@ impl<P: Platform> Readers<P> {
 
     #[cold]
     fn wake_writer(&self) {
-        // Acquire: the name; pairs with the release in `wait_until_empty`. The line may be
-        // another's by now, and the name any number: then a thread wakes for nothing.
+        // Acquire: the name; pairs with the release in `wait_until_empty`. The line may have
+        // another use by now, and the name may be any number: then a thread is woken spuriously.
         P::fence(Acquire);
         let name = WaiterId::from_bits(self.0.waiter.due.load(Relaxed));
         if let Some(writer) = name.and_then(|name| arena::<P>().reference(name.index())) {
@@ -88,7 +89,7 @@ impl<P: Platform> Readers<P> {
         }
     }
 
-    /// Waits until the word is open, or has been open.
+    /// Waits until the word is open, or has been open meanwhile.
     pub(super) fn wait<F: CstForm>(&self) {
         if spin::<P, F, u64>(self.word(), F::MARGIN_NS, |word| word & CLOSED != 0).is_ok() {
             return;
@@ -102,7 +103,7 @@ impl<P: Platform> Readers<P> {
         me.give();
     }
 
-    /// CST-RW-3: puts the caller on the list; `false` if the word is open.
+    /// CST-RW-3: puts the caller on the list; returns `false` if the word is open.
     fn list(&self, me: &Node<P>) -> bool {
         let mut seen = self.word().load(Relaxed);
         while seen & CLOSED != 0 {
@@ -124,7 +125,7 @@ impl<P: Platform> Readers<P> {
         Leaders((self.word().fetch_and(COUNT, AcqRel) >> LIST_SHIFT) as u32)
     }
 
-    /// Lets no more readers in; called by the owner. Returns whether none is in.
+    /// Admits no more readers; called by the owner. Returns whether none is in.
     pub(super) fn close(&self) -> bool {
         // Acquire: pairs with the release in `leave`.
         self.word().fetch_or(CLOSED, Acquire) & COUNT == 0
@@ -140,7 +141,7 @@ impl<P: Platform> Readers<P> {
         // Release: our name and node; pairs with the acquire in `wake_writer`. Acquire: as in
         // `close`.
         while self.word().fetch_or(WAKE, AcqRel) & COUNT != 0 {
-            // The reason for its return does not matter: the word tells.
+            // The reason for the return does not matter: the loop checks the word.
             let _ = P::park(me.waiter, None);
         }
         // Relaxed: a thread that still reads the name wakes a node that is never freed.
@@ -156,26 +157,28 @@ pub(super) struct Leaders(u32);
 impl Leaders {
     pub(super) const NONE: Self = Self(0);
 
-    /// Adds `other` to these.
+    /// Adds the chain `other` to this one.
     pub(super) fn and<P: Platform>(self, other: Self) -> Self {
         match Node::<P>::at(other.0) {
             None => self,
             Some(first) => {
-                // Relaxed: until it is woken, the node is ours.
+                // Relaxed: the node is ours until it is woken.
                 first.waiter.called.store(self.0, Relaxed);
                 other
             }
         }
     }
 
-    /// Wakes them. Touches their nodes only, nothing of the lock.
+    /// Wakes all of them. Touches only their nodes, nothing of the lock.
     pub(super) fn wake<P: Platform>(self) {
         let mut left = self.0;
         while let Some(first) = Node::<P>::at(left) {
             left = first.waiter.called.load(Relaxed);
             let reference = first.reference();
-            // Release: our look at the link happens before the node's next use, and the list comes
-            // with it; pairs with the acquire in `sleep`.
+            // Release: our read of the link happens before the node's next use, and the list is
+            // published with it; pairs with the acquire in `sleep`.
+            // mutant: seen only where three readers of a socket sleep. With two, the link that the
+            // leader reads is 0, and so is what the node had before.
             first.waiter.status.store(LEADER, Release);
             if let Some(reference) = reference {
                 P::unpark(reference);

@@ -7,26 +7,28 @@ use super::readers::{Leaders, Readers};
 use super::snode::Snode;
 use super::{CstForm, Standard};
 
-/// A CST readers-writer lock: 16 bytes, 192 for each socket that has used it, and a node of 64 for
-/// the owner and each waiter.
+/// A CST readers-writer lock: 16 bytes, 192 bytes for each socket that has used it, and a node of
+/// 64 bytes for the owner and each waiter.
 ///
 /// It prefers writers as long as their batch lasts, and a thread that reads must not read again. A
-/// socket's first acquisition is one for writing, whichever was asked for. Drop the lock only where
-/// a [`CstMutex`] may be dropped.
+/// socket's first acquisition is internally one for writing, even by `read`. Drop the lock only
+/// where a [`CstMutex`] may be dropped.
 #[repr(transparent)]
 pub struct CstRwLock<P: Platform, F: CstForm = Standard> {
     writers: CstMutex<P, F, true>,
 }
 
-/// A reader's proof of how it is in: the reader leaves by its seat, wherever it runs by then.
+/// Names the word that counts a reader: the reader leaves by its seat, whichever socket it runs on
+/// by then.
 #[must_use = "a reader leaves by its seat"]
 pub struct Seat<P: Platform>(Option<Readers<P>>);
 
-/// The result of a reader's look at its socket.
+/// What a reader finds on its socket.
 enum Here<P: Platform> {
-    /// Readers, to enter or to wait for.
+    /// The socket's readers' word, to enter or to wait for.
     Found(Readers<P>),
-    /// Nothing but the structure that the reader has made, which is closed; or no node for that.
+    /// Only a structure that this reader has just made, which is closed; or no node was free for
+    /// one.
     Made,
 }
 
@@ -35,7 +37,7 @@ impl<P: Platform, F: CstForm> CstRwLock<P, F> {
     pub const NEW: Self = Self { writers: CstMutex::NEW };
 
     /// Acquires the lock for reading; blocks until the caller has it. If a structure for the socket
-    /// can't be had, the caller is alone.
+    /// cannot be allocated, the caller holds the lock alone.
     pub fn read(&self) -> Seat<P> {
         loop {
             match self.here() {
@@ -51,13 +53,13 @@ impl<P: Platform, F: CstForm> CstRwLock<P, F> {
     pub fn try_read(&self) -> Option<Seat<P>> {
         match self.writers.snodes.get(P::socket()).and_then(|snode| snode.readers()) {
             Some(readers) => readers.enter().then_some(Seat(Some(readers))),
-            // SAFETY: acquired.
+            // SAFETY: `try_write` has acquired the lock.
             None => self.try_write().then(|| unsafe { self.downgrade() }),
         }
     }
 
-    /// Releases what was acquired for reading; wakes a writer that sleeps until the socket's last
-    /// reader has gone.
+    /// Releases the lock held for reading; wakes a writer that sleeps until the socket's last
+    /// reader has left.
     ///
     /// # Safety
     ///
@@ -78,21 +80,21 @@ impl<P: Platform, F: CstForm> CstRwLock<P, F> {
     }
 
     /// Acquires the lock for writing if it is free and there is a node for the caller; never
-    /// blocks. It fails while a reader checks whether it may come in.
+    /// blocks. It fails while a reader checks whether it may enter.
     pub fn try_write(&self) -> bool {
         if !self.writers.try_lock() {
             return false;
         }
         let empty = self.close_all();
         if !empty {
-            // SAFETY: acquired above.
+            // SAFETY: `try_lock` has acquired the lock.
             unsafe { self.unlock_write() };
         }
         empty
     }
 
-    /// Releases what was acquired for writing, as [`CstMutex::unlock`] does. Where the batch ends,
-    /// readers are let in, and one that sleeps is woken on each socket.
+    /// Releases the lock held for writing, as [`CstMutex::unlock`] does. At the end of a batch,
+    /// readers are admitted, and one sleeping reader is woken on each socket.
     ///
     /// # Safety
     ///
@@ -103,9 +105,8 @@ impl<P: Platform, F: CstForm> CstRwLock<P, F> {
         leaders.wake::<P>();
     }
 
-    /// Turns what was acquired for writing into what was acquired for reading, with no writer in
-    /// between; never blocks. Where a structure for the socket can't be had, the caller stays
-    /// alone.
+    /// Turns the lock held for writing into one held for reading, with no writer in between; never
+    /// blocks. If a structure for the socket cannot be allocated, the caller keeps the lock alone.
     ///
     /// # Safety
     ///
@@ -122,16 +123,17 @@ impl<P: Platform, F: CstForm> CstRwLock<P, F> {
         Seat(Some(readers))
     }
 
-    /// Does what [`CstMutex::reserve`] does; acquires the lock for it.
+    /// Does what [`CstMutex::reserve`] does; acquires the lock for writing meanwhile, so it may
+    /// block.
     pub fn reserve(&self, socket: SocketId) -> bool {
         self.write();
         let reserved = self.writers.reserve(socket);
-        // SAFETY: acquired above.
+        // SAFETY: `write` has acquired the lock.
         unsafe { self.unlock_write() };
         reserved
     }
 
-    /// How many sockets the lock has structures for: 192 bytes each.
+    /// Number of sockets that the lock has structures for, 192 bytes each.
     pub fn sockets(&self) -> usize {
         self.writers.sockets()
     }
@@ -141,7 +143,7 @@ impl<P: Platform, F: CstForm> CstRwLock<P, F> {
         self.writers.reset();
     }
 
-    /// The readers of the caller's socket.
+    /// Finds or makes the readers' word of the caller's socket.
     fn here(&self) -> Here<P> {
         match self.writers.snodes.of::<true>(P::socket()) {
             Some((snode, false)) => snode.readers().map_or(Here::Made, Here::Found),
@@ -149,10 +151,10 @@ impl<P: Platform, F: CstForm> CstRwLock<P, F> {
         }
     }
 
-    /// CST-RW-2: the thread that has made a structure has to open it, as a writer that leaves.
+    /// CST-RW-2: the thread that has made a structure must open it, as a writer that leaves.
     fn read_as_writer(&self) -> Seat<P> {
         self.write();
-        // SAFETY: acquired above.
+        // SAFETY: `write` has acquired the lock.
         unsafe { self.downgrade() }
     }
 
@@ -162,14 +164,14 @@ impl<P: Platform, F: CstForm> CstRwLock<P, F> {
 
     /// CST-RW-2: keeps readers out, and waits until those that are in have left.
     fn close(&self) {
-        // All words are closed first: their readers leave at the same time.
+        // All words are closed first: so all their readers leave at the same time.
         let empty = self.close_all();
         if !empty {
             self.sockets_readers().for_each(|readers| readers.wait_until_empty::<F>());
         }
     }
 
-    /// Keeps readers out; returns whether none is in.
+    /// Keeps readers out; returns whether no reader is in.
     fn close_all(&self) -> bool {
         let mut empty = true;
         for readers in self.sockets_readers() {

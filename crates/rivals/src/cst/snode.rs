@@ -1,5 +1,5 @@
-//! A lock's structure for each socket that uses it: two lines, or three, and the list by which they
-//! are found.
+//! The structure that a CST lock has for each socket that uses it: two or three lines, and the list
+//! by which they are found.
 //!
 //! | line | fields of the node | meaning |
 //! |---|---|---|
@@ -15,9 +15,9 @@
 //! | | `resume` | the line that the socket's next turn uses: 0 front, 1 back |
 //! | both | `next`, `status` | the socket's place in the sockets' queue |
 //!
-//! The lines are nodes of the arena: there is no allocator below a lock, a name has 32 bits, and
-//! memory that is never freed can be looked at late. The arena decides where their pages lie;
-//! `front` is written to once in two turns, so the list is read from each socket's own cache.
+//! The lines are nodes of the arena: a lock must not allocate, a name has 32 bits, and memory that
+//! is never freed may be read late. The arena decides where their pages lie; `front` is written
+//! only once in two turns, so each socket reads the list from its own cache.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -35,7 +35,8 @@ pub(super) struct Snode<P: Platform> {
 }
 
 impl<P: Platform> Snode<P> {
-    /// The structure of this name; `None` for 0, and for structures that a parent process has left.
+    /// Returns the structure of this name; `None` for 0, and for structures that a parent process
+    /// has left.
     pub(super) fn at(bits: u32) -> Option<Self> {
         let id = WaiterId::from_bits(bits)?;
         let front = Node { id, waiter: arena::<P>().resolve(id)? };
@@ -44,8 +45,8 @@ impl<P: Platform> Snode<P> {
         Some(Self { front, back })
     }
 
-    /// A structure that no other thread knows, if there are nodes for it; with a line for readers
-    /// or without.
+    /// Takes the nodes of a new structure, if they are free; no other thread knows it yet. With
+    /// `READERS` it has a line for readers.
     fn take<const READERS: bool>(socket: SocketId) -> Option<Self> {
         let front = Node::try_take()?;
         let Some(back) = Node::try_take() else {
@@ -80,7 +81,7 @@ impl<P: Platform> Snode<P> {
         self.front.give();
     }
 
-    /// The socket's readers, of a readers-writer lock.
+    /// Returns the socket's readers; `None` in a mutex.
     pub(super) fn readers(&self) -> Option<Readers<P>> {
         Node::at(self.front.waiter.called.load(Relaxed)).map(Readers)
     }
@@ -101,18 +102,18 @@ impl<P: Platform> Snode<P> {
         &self.back.waiter.batch
     }
 
-    /// Notes the node of the queue's first.
+    /// Stores the name of the queue's first node.
     pub(super) fn own(&self, me: &Node<P>) {
-        // Relaxed, here and below: for the owner alone, handed on with the lock.
+        // Relaxed, here and below: only the owner uses it, handed on with the lock.
         self.back.waiter.called.store(me.bits(), Relaxed);
     }
 
-    /// The node of the queue's first.
+    /// Returns the queue's first node, which is the owner's.
     pub(super) fn owner(&self) -> Node<P> {
         Node::of_owner(&self.back.waiter.called)
     }
 
-    /// The line for a turn that begins; called by the head (CST-2).
+    /// Returns the line for a turn that begins; called by the head (CST-2).
     pub(super) fn begin_turn(&self) -> &Node<P> {
         let turn = self.back.waiter.resume.load(Relaxed);
         self.back.waiter.resume.store(1 - turn, Relaxed);
@@ -120,7 +121,7 @@ impl<P: Platform> Snode<P> {
         self.line(turn)
     }
 
-    /// The line of the present turn; called by the owner.
+    /// Returns the line of the present turn; called by the owner.
     pub(super) fn present_line(&self) -> &Node<P> {
         self.line(1 - self.back.waiter.resume.load(Relaxed))
     }
@@ -147,14 +148,16 @@ pub(super) struct Snodes<P: Platform> {
 impl<P: Platform> Snodes<P> {
     pub(super) const NEW: Self = Self { first: P::U32::ZERO };
 
-    /// The structure of `socket`, if there is one.
+    /// Returns the structure of `socket`, if there is one.
     pub(super) fn get(&self, socket: SocketId) -> Option<Snode<P>> {
         // Acquire: as in `of`.
+        // mutant: the caller adds to a word of the structure, and in a model an addition always
+        // follows the store that the structure was made with.
         Self::find(self.first.load(Acquire), 0, socket)
     }
 
-    /// The structure of `socket`, and whether it was made by this call. `None` if there are no
-    /// nodes for it.
+    /// Returns the structure of `socket`, and whether this call has made it. `None` if no nodes are
+    /// free for it.
     pub(super) fn of<const READERS: bool>(&self, socket: SocketId) -> Option<(Snode<P>, bool)> {
         // Acquire, here and where the exchange fails: pairs with its release.
         let mut first = self.first.load(Acquire);
@@ -163,7 +166,7 @@ impl<P: Platform> Snodes<P> {
         }
         let new = Snode::<P>::take::<READERS>(socket)?;
         loop {
-            // A list that a parent process has left is no list of ours.
+            // A list that a parent process has left does not count.
             let rest = Snode::<P>::at(first).map_or(0, |snode| snode.front.bits());
             new.front.waiter.resume.store(rest, Relaxed);
             // Release: the structure.
@@ -178,25 +181,25 @@ impl<P: Platform> Snodes<P> {
         }
     }
 
-    /// Searches from the structure called `from` to the one before that called `to`.
+    /// Searches from the structure named `from` up to, not including, the one named `to`.
     fn find(from: u32, to: u32, socket: SocketId) -> Option<Snode<P>> {
         let mut part = Walk::from(from).take_while(|snode: &Snode<P>| snode.front.bits() != to);
         part.find(|snode| snode.is_of(socket))
     }
 
-    /// All structures, the youngest first.
+    /// Iterates over all structures, the newest first.
     pub(super) fn iter(&self) -> Walk<P> {
         // Acquire: as in `of`.
         Walk::from(self.first.load(Acquire))
     }
 
-    /// Forgets what a parent process has left.
+    /// Discards the list that a parent process has left.
     pub(super) fn forget(&self) {
         // Relaxed: there is nothing to publish.
         self.first.store(0, Relaxed);
     }
 
-    /// Gives everything back: no other thread uses the lock.
+    /// Gives all structures back; no other thread may use the lock.
     pub(super) fn give(&mut self) {
         for snode in self.iter() {
             snode.give();
@@ -205,7 +208,7 @@ impl<P: Platform> Snodes<P> {
     }
 }
 
-/// An iterator over the list.
+/// Iterator over the list of structures.
 pub(super) struct Walk<P: Platform>(u32, PhantomData<P>);
 
 impl<P: Platform> Walk<P> {
